@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from string import ascii_letters
+from typing import Any, get_args, get_type_hints
 
 
 class H2HTalkError(Exception):
@@ -66,6 +68,19 @@ def suggest(name: object, choices: Iterable[str]) -> str:
     """Return `did you mean 'x'? ` for the choice that resembles a misspelt name, else an empty text."""
     close = get_close_matches(str(name), choices, n=1)
     return f"did you mean {close[0]!r}? " if close else ""
+
+
+def suggest_setting(place: Sequence[str | int], kind: type[Any], sections: Iterable[str] = ()) -> str:
+    """`suggest` for an unknown setting at a `place` (pydantic's `loc`) in records of the type `kind`.
+
+    `sections`: names beside the attributes of `kind` itself.
+    """
+    *above, name = place
+    for part in (part for part in above if isinstance(part, str)):
+        hint: Any = get_type_hints(kind)[part]
+        items: list[Any] = [one for one in get_args(hint) if is_dataclass(one)]  # of a tuple
+        kind, sections = (*items, hint)[0], ()
+    return suggest(name, [*(field.name for field in fields(kind)), *sections])
 
 
 def quoted(value: object) -> str:

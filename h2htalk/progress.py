@@ -54,13 +54,14 @@ class Progress:
     def _draw(self, last: bool = False) -> None:
         seconds = max(time.monotonic() - self._start, 1e-9)
         rate = self._done / seconds
-        # One item says little about the others: no time left before some are done.
+        # One item says little about the others: no rate and no time left before some are done.
         known = seconds >= _ETA_AFTER and self._done >= min(_ETA_ITEMS, self._total / _ETA_ITEMS)
         left = f"  {_clock((self._total - self._done) / rate)} left" if known and rate and not last else ""
+        speed = f"  {_rate(rate)}" if known or (last and self._done) else ""
         failed = f"  {self._failed:,} failed" if self._failed else ""
         share = self._done / self._total if self._total else 1.0
         spent = self._money() if self._money is not None else ""
-        line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}  {_rate(rate)}{left}{failed}"
+        line = f"{self._label}  {self._done:,}/{self._total:,}  {share:4.0%}{speed}{left}{failed}"
         line += f"  {spent}" if spent else ""
         if self._terminal:
             self._stream.write(f"\r\x1b[K{line}\n" if last else f"\r\x1b[K{one_row(line, self._stream)}")

@@ -59,13 +59,13 @@ def test_a_terminal_line_is_drawn_over_itself_five_times_a_second_at_most(clock:
     assert all("\n" not in drawing for drawing in drawings[:-1])
 
 
-def test_no_time_left_is_shown_before_some_items_are_done(clock: Clock) -> None:
+def test_no_rate_and_no_time_left_are_shown_before_some_items_are_done(clock: Clock) -> None:
     """The first of many items gave `0.0/s  1255:41:24 left`."""
     stream = io.StringIO()
     line = Progress("generate", 10_000, stream)
     clock.now += 200
     line.advance()
-    assert stream.getvalue() == "generate  1/10,000    0%  18.0/h\n"
+    assert stream.getvalue() == "generate  1/10,000    0%\n"
     for _ in range(9):
         clock.now += 200
         line.advance()

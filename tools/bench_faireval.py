@@ -4,7 +4,7 @@
 
 Reads `faireval/llmbar_judgements.jsonl` (LLMBar, MIT). Prompt strategies stand in for evidence samples. For each judge:
 accuracy (a tie counts half) of one call, of the calibrated verdict, and after a share of the items is handed to
-people (counted as right), chosen by entropy and at random (its expectation); what the gate says of the judge; how often
+people (counted as right), chosen by entropy and at random (its expectation); what the judge check says; how often
 the two orders disagree and how often the first position wins then.
 """
 
@@ -94,11 +94,11 @@ def report(judge: str, samples: Mapping[Item, Sequence[EvidenceSample]], gold: M
     conflicts = [item for item in found.values() if item.scored and item.conflict]
     rate = len(conflicts) / max(1, sum(item.scored for item in found.values()))
     first = sum(item.prefers == "first" for item in conflicts) / max(1, len(conflicts))
-    told = "accepted" if passed.accepted else f"refused: {passed.reason}"
+    verdict = "accepted" if passed.accepted else f"refused: {passed.reason}"
     print(f"{judge}, n {len(found)}: one call {mean(single):.3f}, calibrated {accuracy(pairs):.3f}", end="")
     print(f", kappa {cohen_kappa(votes):.3f}")
     print(f"  conflicts {rate:.3f}, of these the first position wins {first:.3f}")
-    print(f"  judge check: {told} [{passed.low:.3f}, {passed.high:.3f}]")
+    print(f"  judge check: {verdict} [{passed.low:.3f}, {passed.high:.3f}]")
     better = []
     for share in SHARES:
         by_entropy, by_chance = after_escalate(found, truth, share), after_random(found, truth, share)

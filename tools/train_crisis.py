@@ -1,7 +1,7 @@
 """Train the models of crises and of politics that the package ships, from our own texts and free harmless talk.
 
     H2HTALK_DATA=... python tools/train_crisis.py [crisis] [political]   # weights, manifests
-    H2HTALK_DATA=... python tools/train_crisis.py --check                # the figures, against the floors
+    H2HTALK_DATA=... python tools/train_crisis.py --check                # the figures, against the limits
     H2HTALK_DATA=... python tools/train_crisis.py --curve                # what is found without a writer's texts
 
 The texts are in tools/crisis and tools/political; scikit-learn is used here alone.
@@ -42,7 +42,7 @@ LOOKS = 8
 # `low` (enough with a second sign: a weak cue, a word of public life) is this part of `high`.
 SECOND = {"crisis": {"en": 0.35, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8}}
 # Least recall of the models and their rules on tests/curation/safety/dev_*.jsonl, and most harmless ones marked.
-FLOORS = {"crisis": {"recall": 0.9, "harmless": 0.5}, "political": {"recall": 0.8, "harmless": 0.2}}
+LIMITS = {"crisis": {"recall": 0.9, "harmless": 0.5}, "political": {"recall": 0.8, "harmless": 0.2}}
 
 
 def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
@@ -120,7 +120,7 @@ def main() -> int:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="train, compare with the floors and what is shipped; write nothing",
+        help="train, compare with the limits and what is shipped; write nothing",
     )
     parser.add_argument("--curve", action="store_true", help="print what is found without a writer; write nothing")
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
@@ -137,7 +137,7 @@ def main() -> int:
             found = figures(task, model)
             manifest = {**model.manifest, "development": found}
             print(task, json.dumps(manifest, indent=1))
-            missed |= found["recall"] < FLOORS[task]["recall"] or found["harmless"] > FLOORS[task]["harmless"]
+            missed |= found["recall"] < LIMITS[task]["recall"] or found["harmless"] > LIMITS[task]["harmless"]
             if not options.check:
                 write_classifier(home(task), language, manifest, small)
             elif differs(task, language, manifest, small):

@@ -26,7 +26,7 @@ TRADITIONAL = Path(__file__).parents[1] / "h2htalk" / "text" / "traditional.txt"
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", help="what to make, in this order: zh, en, characters")
-    parser.add_argument("--check", action="store_true", help="measure what ships; exit 1 where a floor is missed")
+    parser.add_argument("--check", action="store_true", help="measure what ships; exit 1 where a limit is missed")
     parser.add_argument("--record", action="store_true", help="with --check: write the figures into the manifest")
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     options = parser.parse_args()

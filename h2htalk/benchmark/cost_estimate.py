@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature
 from h2htalk.benchmark.generate import MissingRequests
-from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price
+from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price, suggest_price
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
@@ -49,7 +49,7 @@ def estimate(spec: EvaluateSpec) -> str:
     answered = f" ({done:,} answered already)" if done else ""
     if engine.hosted:
         work = _hosted_work(plan, _not_in_batches(spec, requests))
-        return f"{spec.model} on {items}: {work.told(answered)}; into {spec.out}. {_price(spec, work)}"
+        return f"{spec.model} on {items}: {work.described(answered)}; into {spec.out}. {_price(spec, work)}"
     sent = sum(_prompt_tokens(request) for request in requests)
     budget = sum(request.sampling.budget for request in requests)
     price = "nothing but time" if engine.local else "unknown"
@@ -74,7 +74,7 @@ class _Work:
     greatest: Decimal | None
     price: Price | None
 
-    def told(self, answered: str) -> str:
+    def described(self, answered: str) -> str:
         sent = sum(usage.input_tokens or 0 for usage in self.usages)
         return _asked(self.calls, answered, sent, self.budget)
 
@@ -137,19 +137,19 @@ def _price(spec: EvaluateSpec, work: _Work) -> str:
     if not work.calls:
         return f"Price: nothing more.{paid}"
     if work.price is None:
-        return f"Price: unknown: name it in a file with --prices.{paid}"
+        return f"Price: unknown: {suggest_price(spec)}name it in a file with --prices.{paid}"
     if work.expected is None or work.greatest is None:
         why = "of a batch " if spec.batch and work.price.batch is None else "of some calls "
         refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
         where = f"under the prices of {work.price.date}: name it in a file with --prices."
         return f"Price: unknown {why}{where}{paid}{refused}"
     share = "" if not spec.batch else f", in a batch at {float(work.price.batch or 0) * 100:g} % of them"
-    told = (
+    message = (
         f"Price: about {dollars_text(work.expected)} US dollars if replies are as long as the references, at most "
         f"{dollars_text(work.greatest, at_most=True)} if no reply is lost (prices of {work.price.date}{share})."
         f"{paid}"
     )
-    return told + _limit(spec, before, work.greatest)
+    return message + _limit(spec, before, work.greatest)
 
 
 def _paid_already(before: Totals) -> str:

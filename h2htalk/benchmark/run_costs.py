@@ -19,7 +19,7 @@ from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.cost_log import RunningTotals, read_cost_log
 from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import Price, load_prices
+from h2htalk.chat.costs.prices import Price, PriceList, load_prices
 from h2htalk.chat.costs.reservations import Reservation, Settlement, Totals, dollars_text
 from h2htalk.chat.engines import ENGINES
 from h2htalk.data.responses import Response, SampleKey, Usage
@@ -42,8 +42,17 @@ def batch_folder(run: Path) -> BatchFolder:
 
 def read_price(spec: EvaluateSpec) -> Price | None:
     """Return the model's price, None where it is unknown. Raises ConfigError where `max_cost` needs it."""
-    prices = load_prices(Path(spec.prices) if spec.prices else None)
+    prices = _prices(spec)
     return prices.find(spec.model) if spec.max_cost is None else prices.require(spec.model)
+
+
+def suggest_price(spec: EvaluateSpec) -> str:
+    """Suggest a model with a known price whose name resembles this one's."""
+    return _prices(spec).suggest(spec.model)
+
+
+def _prices(spec: EvaluateSpec) -> PriceList:
+    return load_prices(Path(spec.prices) if spec.prices else None)
 
 
 def cost_limit(spec: EvaluateSpec) -> Decimal | None:

@@ -37,7 +37,7 @@ def summarize(
     """Build the summary of a run.
 
     Args:
-        model: what the table calls the scored.
+        model: what the table calls the model.
         split: the items that were asked.
         scored: the model's answers and their scores by id.
         baselines: the same for each baseline, by name.

@@ -144,9 +144,9 @@ def parse_model(model: str, *others: str) -> tuple[Engine, str]:
     raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
 
 
-def engine_names(**fields: object) -> str:
+def engine_names(separator: str = " and ", /, **fields: object) -> str:
     """List the engines whose record has these values, for messages: `openai and anthropic`."""
-    return " and ".join(
+    return separator.join(
         engine.name
         for engine in ENGINES.values()
         if all(getattr(engine, key) == value for key, value in fields.items())

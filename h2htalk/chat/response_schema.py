@@ -226,9 +226,9 @@ def _with_parts(schema: dict[str, Any], change: Callable[[dict[str, Any], str], 
 
 def described(schema: dict[str, Any], unenforced: Callable[[str, Any], bool]) -> dict[str, Any]:
     """Move the keywords for which `unenforced` holds into descriptions, as `{minimum: 1, maximum: 10}`."""
-    told = {key: value for key, value in schema.items() if unenforced(key, value)}
-    kept = {key: value for key, value in schema.items() if key not in told}
-    if told:
-        words = "{" + ", ".join(f"{key}: {value}" for key, value in told.items()) + "}"
+    moved = {key: value for key, value in schema.items() if unenforced(key, value)}
+    kept = {key: value for key, value in schema.items() if key not in moved}
+    if moved:
+        words = "{" + ", ".join(f"{key}: {value}" for key, value in moved.items()) + "}"
         kept["description"] = f"{kept['description']}\n\n{words}" if "description" in kept else words
     return _with_parts(kept, lambda part, _: described(part, unenforced))

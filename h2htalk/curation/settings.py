@@ -16,7 +16,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 
 from h2htalk.curation.setting_types import FilePath
 from h2htalk.curation.stage_table import STAGES
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest_setting
 
 T = TypeVar("T")
 
@@ -117,7 +117,9 @@ def _read(kind: type[T], raw: object, folder: Path, where: str, joint: str = ": 
     if first["type"] == "missing":
         raise ConfigError(f"{where} is missing")
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        raise ConfigError(f"{where}: no such setting; docs/curation.md lists them")
+        sections = STAGES if kind is GeneralSettings else ()
+        meant = suggest_setting(first["loc"], kind, sections)
+        raise ConfigError(f"{where}: no such setting; {meant}docs/curation.md lists them")
     if first["type"] == "value_error":
         raise ConfigError(f"{where}: {first['ctx']['error']}")
     raise ConfigError(f"{where}: {first['msg']}, not {quoted(first['input'])}")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +89,7 @@ FIRST_STAGE, *_, LAST_STAGE = STAGES
 def find_stage(name: str) -> Stage:
     """The record of a stage; raises ConfigError for an unknown name."""
     if name not in STAGES:
-        raise ConfigError(f"no stage {quoted(name)}; choose from {', '.join(STAGES)}")
+        raise ConfigError(f"no stage {quoted(name)}; {suggest(name, STAGES)}choose from {', '.join(STAGES)}")
     return STAGES[name]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol, cast
 
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import RoundError, quoted, suggest
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.round_folder import RoundFolder
 
@@ -63,6 +63,8 @@ class Platform(Protocol):
 def open_platform(name: str) -> Platform:
     """Return a platform by name; raise RoundError with the choices for an unknown name."""
     if name not in PLATFORMS:
-        raise RoundError(f"unknown platform {quoted(name)}; choose from {', '.join(PLATFORMS)}")
+        raise RoundError(
+            f"unknown platform {quoted(name)}; {suggest(name, PLATFORMS)}choose from {', '.join(PLATFORMS)}"
+        )
     module, _, attribute = PLATFORMS[name].partition(":")
     return cast(Platform, getattr(importlib.import_module(module), attribute)())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import RoundError, quoted, suggest
 
 Kind = Literal["crowd", "expert", "adjudication", "safety"]
 Form = Literal["label", "labels", "rating", "text"]
@@ -128,7 +128,7 @@ KINDS: tuple[Kind, ...] = tuple(QUESTIONS)
 def find_kind(name: str) -> Kind:
     """Return a kind by name; raise RoundError with the choices for an unknown name."""
     if name not in KINDS:
-        raise RoundError(f"unknown kind of round {quoted(name)}; choose from {', '.join(KINDS)}")
+        raise RoundError(f"unknown kind of round {quoted(name)}; {suggest(name, KINDS)}choose from {', '.join(KINDS)}")
     return name
 
 

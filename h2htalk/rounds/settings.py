@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
-from h2htalk.errors import ConfigError, RoundError, quoted
+from h2htalk.errors import ConfigError, RoundError, quoted, suggest_setting
 from h2htalk.rounds.questions import Kind, find_kind
 
 # Default annotators per item: the paper's 20 crowd evaluators and three specialists (section 3.2).
@@ -119,8 +119,9 @@ class RoundSpec:
             first = error.errors(include_url=False)[0]
             name = ".".join(map(str, first["loc"]))
             if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+                meant = suggest_setting(first["loc"], cls)
                 raise ConfigError(
-                    f"{where}: {name}: unknown setting; docs/tutorials/annotation.md lists them"
+                    f"{where}: {name}: unknown setting; {meant}docs/tutorials/annotation.md lists them"
                 ) from error
             raise ConfigError(f"{where}: {name}: {first['msg']}, not {quoted(first['input'])}") from error
         if 0 < spec.adaptive.confidence < 0.5:
@@ -155,9 +156,12 @@ def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path 
     """
     stored = read_settings(settings) if settings is not None else {}
     where = str(settings) if settings is not None else "the command"
+    given = {**stored, **options}
+    if given.get("where") == "argilla" and "format" in given:
+        raise ConfigError(f"{where}: format is for spreadsheets, not for argilla; leave it out")
     # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
     source = str(Path(items).resolve()) if Path(items).exists() else items
-    return RoundSpec.from_dict({**stored, **options, "kind": find_kind(kind), "items": source}, where)
+    return RoundSpec.from_dict({**given, "kind": find_kind(kind), "items": source}, where)
 
 
 def require_same_spec(opened: RoundSpec, requested: RoundSpec, path: Path) -> None:

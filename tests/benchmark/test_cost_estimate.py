@@ -57,10 +57,10 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec = hosted(tmp_path, provider, max_tokens=64)
-    told = estimate(spec)
-    expected, greatest = priced(told)
-    assert f"{ITEMS} calls, about " in told
-    assert "(prices of 2026-11-20)" in told
+    message = estimate(spec)
+    expected, greatest = priced(message)
+    assert f"{ITEMS} calls, about " in message
+    assert "(prices of 2026-11-20)" in message
     assert not (tmp_path / "run").exists()
     with ProviderServer() as server:
         for name, value in server.environment().items():
@@ -100,18 +100,18 @@ def test_reasoning_counts(tmp_path: Path) -> None:
 
 
 def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:
-    told = estimate(spec_of(tmp_path, model="openai:house-model"))
-    assert told.endswith("Price: unknown: name it in a file with --prices.")
+    message = estimate(spec_of(tmp_path, model="openai:house-model"))
+    assert message.endswith("Price: unknown: name it in a file with --prices.")
     with pytest.raises(ConfigError, match="--max-cost: the price of openai:house-model is unknown"):
         estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
     (tmp_path / "bare.toml").write_text(
         'date = "2026-11-20"\ncurrency = "USD"\n[models."openai:gpt-test"]\ninput = 1\noutput = 2\n'
     )
-    told = estimate(spec_of(tmp_path, model=MODELS["openai"], prices=str(tmp_path / "bare.toml"), batch=True))
-    assert "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in told
+    message = estimate(spec_of(tmp_path, model=MODELS["openai"], prices=str(tmp_path / "bare.toml"), batch=True))
+    assert "Price: unknown of a batch under the prices of 2026-11-20: name it in a file with --prices." in message
     own = {"model": MODELS["openai"], "prices": str(tmp_path / "bare.toml"), "batch": True}
-    told = estimate(spec_of(tmp_path, **own, max_cost=1.0))
-    assert told.endswith(" --max-cost refuses what may cost an unknown amount.")
+    message = estimate(spec_of(tmp_path, **own, max_cost=1.0))
+    assert message.endswith(" --max-cost refuses what may cost an unknown amount.")
 
 
 def test_reasoning_that_the_api_does_not_take_is_refused_before_the_run(tmp_path: Path) -> None:
@@ -145,9 +145,9 @@ def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkey
     ):
         path = tmp_path / "run" / place  # as a kill in the middle of reading the results leaves them
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
-    told = estimate(spec)
-    assert "0 calls (2 answered already)" in told
-    assert "; reserved for 5 calls still open: at most 0." in told
+    message = estimate(spec)
+    assert "0 calls (2 answered already)" in message
+    assert "; reserved for 5 calls still open: at most 0." in message
     with pytest.raises(ConfigError, match=r"waits for batch job .*: add --batch"):
         estimate(spec_of(tmp_path))
 
@@ -170,3 +170,5 @@ def test_no_embedder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 def test_a_model_without_a_price_is_answered_with_the_nearest(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"price of openai:gpt-4oo is unknown: did you mean 'openai:gpt-4o'\?"):
         estimate(spec_of(tmp_path, model="openai:gpt-4oo", max_cost=1.0))
+    message = estimate(spec_of(tmp_path, model="anthropic:claude-sonet-5"))
+    assert "Price: unknown: did you mean 'anthropic:claude-sonnet-5'? name it in a file with --prices." in message

@@ -79,7 +79,8 @@ def curated(spec: Path, finished: Path) -> Path:
         ("[review]", "[review]\nbatch = true", (), "safety", "scripted has no batches"),
         ("part = 4", "part = 5", (), "review", "another setting of part; .* --from-stage gather"),
         ("", "", ("review",), "gather", "--from-stage gather would remove it .* only review would be made"),
-        ("", "", (), "gathering", "no stage 'gathering'; choose from gather, anonymize"),
+        ("", "", (), "gathr", "no stage 'gathr'; did you mean 'gather'"),
+        ("", "", (), "publish", "no stage 'publish'; choose from gather, anonymize"),
     ],
 )
 def test_from_stage_removes_nothing_that_it_cannot_make_again(

@@ -32,7 +32,7 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
     [
         ("overlap = -1", "overlap: Input should be greater than or equal to 0"),
         ("overlap = 2.5", "overlap: "),
-        ("over_lap = 3", "over_lap: unknown setting"),
+        ("over_lap = 3", "over_lap: unknown setting; did you mean 'overlap'"),
         ("[care]\ncrisis_share = 1.5", "care.crisis_share: Input should be less than or equal to 1"),
         ("[care]\nsession_items = 0", "care.session_items: Input should be greater"),
         ("minutes = nan", "minutes"),
@@ -47,6 +47,8 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
         ("[adaptive]\naccuracy = 0.4", "adaptive.accuracy: Input should be greater than or equal to 0.51"),
         ("overlap = 2\n[adaptive]\non = true", "adaptive.minimum is 3, above the overlap of 2"),
         ("[ties]\ndawid_skene = 0.4", "ties.dawid_skene: Input should be greater than or equal to 0.5"),
+        ("[care]\nsession_item = 3", "care.session_item: unknown setting; did you mean 'session_items'"),
+        ('where = "argilla"\nformat = "csv"', "format is for spreadsheets, not for argilla"),
         ("[ties]\nmargin = 0.2", "ties.margin: unknown setting"),
         ('format = "ods"', "format: Input should be 'xlsx' or 'csv', not 'ods'"),
         ("overlap = ", "not readable as TOML"),

@@ -1,4 +1,4 @@
-"""The figures of the shipped pipelines on the treebanks' and name sets' test files, beside their floors.
+"""The figures of the shipped pipelines on the treebanks' and name sets' test files, beside their minimums.
 
 Chinese words and trees are scored on one and the same raw text: eight sentences of the test file together, with the
 spaces that the treebank says stand between its words (few: in Latin names).
@@ -45,25 +45,25 @@ TOLERANCE = 0.002
 class Figure:
     """A measured value, how many things of the gold standard it rests on, and the least that is asked for.
 
-    `n` is 0 and `floor` None where there is none.
+    `n` is 0 and `minimum` None where there is none.
     """
 
     what: str
     value: float
     n: int = 0
-    floor: float | None = None
+    minimum: float | None = None
 
     @property
     def reached(self) -> bool:
-        return self.floor is None or self.value >= self.floor
+        return self.minimum is None or self.value >= self.minimum
 
     @classmethod
-    def f1(cls, what: str, tally: Tally, floor: float | None = None) -> Figure:
-        return cls(f"{what} F1", tally.f1, tally.gold, floor)
+    def f1(cls, what: str, tally: Tally, minimum: float | None = None) -> Figure:
+        return cls(f"{what} F1", tally.f1, tally.gold, minimum)
 
 
 def check(data: Path, *, record: bool = False) -> bool:
-    """Print every figure beside its floor; whether all are reached and those of accuracy are the recorded ones.
+    """Print every figure beside its minimum; whether all are reached and those of accuracy are the recorded ones.
 
     `record` writes the figures of accuracy down instead of comparing them.
     """
@@ -106,14 +106,14 @@ def check_teacher(data: Path, path: Path) -> None:
 
 
 def show(figures: Sequence[Figure], changed: Sequence[str] = ()) -> None:
-    """A line each: what, its value, the n it rests on, the floor."""
+    """A line each: what, its value, the n it rests on, the minimum."""
     for figure in figures:
         value = f"{figure.value:,.0f}" if figure.value > 100 else f"{figure.value:.3f}"
         n = f"n {figure.n:>6,}" if figure.n else ""
-        floor = "" if figure.floor is None else f"  floor {figure.floor:g}"
+        minimum = "" if figure.minimum is None else f"  minimum {figure.minimum:g}"
         mark = "" if figure.reached else "  BELOW"
         note = "  NOT AS RECORDED" if figure.what in changed else ""
-        print(f"{figure.what:58} {value:>8}  {n:8}{floor}{mark}{note}".rstrip())
+        print(f"{figure.what:58} {value:>8}  {n:8}{minimum}{mark}{note}".rstrip())
 
 
 def recorded() -> dict[str, dict[str, float]]:
@@ -149,8 +149,8 @@ def costs(data: Path) -> list[Figure]:
         nlp = load_parser(language)
         loading = time.process_time() - start
         words = _speed(nlp, [raw_text(sentences) for sentences in texts])
-        figures.append(Figure(f"{language} parser: words a CPU second", words, floor=8000))
-        figures.append(Figure(f"{language} parser: loads a second (1 / CPU seconds)", 1 / loading, floor=1))
+        figures.append(Figure(f"{language} parser: words a CPU second", words, minimum=8000))
+        figures.append(Figure(f"{language} parser: loads a second (1 / CPU seconds)", 1 / loading, minimum=1))
     return figures
 
 

@@ -1,4 +1,4 @@
-"""The figures of the shipped classifiers and lexicons, from the package's own code, beside their floors."""
+"""The figures of the shipped classifiers and lexicons, from the package's own code, beside their limits."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ MOST_BYTES = 2_000_000
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A measured value, of how many things, and what is asked of it: at least `floor`, at most `ceiling`."""
+    """A measured value, of how many things, and what is asked of it: at least `minimum`, at most `maximum`."""
 
     what: str
     value: float
     n: int
-    floor: float | None = None
-    ceiling: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
 
     @property
     def reached(self) -> bool:
-        enough = self.floor is None or self.value >= self.floor
-        return enough and (self.ceiling is None or self.value <= self.ceiling)
+        enough = self.minimum is None or self.value >= self.minimum
+        return enough and (self.maximum is None or self.value <= self.maximum)
 
     def line(self) -> str:
-        asked = f">= {self.floor}" if self.floor is not None else f"<= {self.ceiling}" if self.ceiling else ""
+        asked = f">= {self.minimum}" if self.minimum is not None else f"<= {self.maximum}" if self.maximum else ""
         return f"{self.what:<62} {self.value:>10.4f}  n {self.n:<7} {asked:<10} {'' if self.reached else 'MISSED'}"
 
 
@@ -69,7 +69,7 @@ def chinese(data: Path) -> list[Figure]:
             "zh COLD dev: calibration error (ten bins)",
             calibration_error(scores, labels),
             len(rows),
-            ceiling=0.05,
+            maximum=0.05,
         ),
         *_innocent("zh SmileChat held out", model, smilechat, 0.02),
         *_innocent("zh EmoLLM held out", model, emollm, 0.02),
@@ -102,7 +102,7 @@ def english(data: Path) -> list[Figure]:
     risk = [row["context"] for row in rows if row["category"] in ("Risk Ignorance", "Unauthorized Expertise")]
     for name, texts in (("safe replies", safe), ("contexts of risk and of questions", risk)):
         flagged = share(score >= model.high() for score in scores_of(model, texts))
-        found.append(Figure(f"en DiaSafety val, {name}: above high", flagged, len(texts), ceiling=0.015))
+        found.append(Figure(f"en DiaSafety val, {name}: above high", flagged, len(texts), maximum=0.015))
     questions = [[text] for text in corpora.counselchat(data, held_out=True)]
     found += _innocent("en CounselChat held out", model, questions, 0.01)
     found += _innocent("en ESConv dev rows", model, corpora.esconv(data), 0.01)
@@ -129,10 +129,10 @@ def learned_and_measured(data: Path, language: str) -> Figure:
     measured = corpora.measured_keys(data, language)
     learned = corpora.training_examples(data, language)
     both = sum(corpora.key(example.text) in measured for example in learned)
-    return Figure(f"{language} texts learned from and measured on", both, len(learned), ceiling=0.5)
+    return Figure(f"{language} texts learned from and measured on", both, len(learned), maximum=0.5)
 
 
-def _innocent(name: str, model: NgramClassifier, dialogues: Sequence[Sequence[str]], ceiling: float) -> list[Figure]:
+def _innocent(name: str, model: NgramClassifier, dialogues: Sequence[Sequence[str]], maximum: float) -> list[Figure]:
     """Dialogues with any text above high, with two, and texts that are undecided."""
     texts = sorted({text for dialogue in dialogues for text in dialogue})
     scores = dict(zip(texts, scores_of(model, texts), strict=True))
@@ -143,7 +143,7 @@ def _innocent(name: str, model: NgramClassifier, dialogues: Sequence[Sequence[st
             f"{name}: dialogues with a text above high",
             share(n >= 1 for n in above),
             len(above),
-            ceiling=ceiling,
+            maximum=maximum,
         ),
         Figure(f"{name}: dialogues with two texts above high", share(n >= 2 for n in above), len(above)),
         Figure(f"{name}: texts undecided", undecided, len(texts)),
@@ -163,7 +163,7 @@ def lexicons(data: Path) -> list[Figure]:
         speed = len(texts) / (time.process_time() - started)
         alone = share(any(piece.score >= 0.8 for text in line for piece in seen[text]) for line in dialogues)
         name = f"{language} lists, dialogues with evidence that may stand alone"
-        found.append(Figure(name, alone, len(dialogues), ceiling=0.002))
+        found.append(Figure(name, alone, len(dialogues), maximum=0.002))
         found.append(Figure(f"{language} lists: texts a CPU second", speed, len(texts), 2000))
     return found
 

@@ -81,11 +81,11 @@ def draw_diversity(
         return draw_sentence("no texts, so no diversity")
     step = 15.0
     body = max(96.0, step * len(series))
-    remarks = [
+    note_lines = [
         "Distinct-n: different n-grams by n-grams, on samples of at most 20,000 tokens. Low self-BLEU: varied.",
         *replaced_note(one.name for one in series),
     ]
-    foot = 32.0 + 8 * len(remarks)
+    foot = 32.0 + 8 * len(note_lines)
     figure = new_figure(DOUBLE_COLUMN, (body + foot + 18) / POINTS)
     _distinct(panel(figure, 30, foot, 160, body), series)
     names = [shortened(one.name, 110, SMALL) for one in series]
@@ -96,7 +96,7 @@ def draw_diversity(
         values = [one.row.spread if place else one.row.self_bleu for one in series]
         _points(axes, series, values, title)
         row_labels(axes, [] if place else names, SMALL)
-    notes(figure, remarks)
+    notes(figure, note_lines)
     return figure
 
 

@@ -137,11 +137,11 @@ def draw_length_deciles(
     chosen = [s for s in chosen if s.name in kept]
     labels = [shortened(label(name), 130, SMALL) for name in names]
     left = 12 + max(width_of(one, SMALL) for one in labels)
-    remarks = [
+    note_lines = [
         "Strips: 10 to 90 %, 20 to 80 %, 30 to 70 %, 40 to 60 % of the texts; white tick: median.",
         *not_drawn(len(every) - len(names), f"smaller {group}"),
     ]
-    step, foot = 14.0, 30.0 + 8 * len(remarks)
+    step, foot = 14.0, 30.0 + 8 * len(note_lines)
     height = step * len(names) + foot + 20
     figure = new_figure(DOUBLE_COLUMN, height / POINTS)
     wide = (DOUBLE_COLUMN * POINTS - left - 12 - 14) / 2
@@ -153,7 +153,7 @@ def draw_length_deciles(
             _strip(axes, names.index(summary.name), summary)
         _decile_axes(axes, measure, side, len(names), longest, logarithmic)
         row_labels(axes, labels if place == 0 else [], SMALL)
-    notes(figure, remarks)
+    notes(figure, note_lines)
     return figure
 
 

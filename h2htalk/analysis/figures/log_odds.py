@@ -76,7 +76,7 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
     labels = [shortened(one, 130, SMALL) for one in whole]
     counts = [(label(f"{row.count_b:,}"), label(f"{row.count_a:,}")) for row in shown]
     names = [label(name_a), label(name_b)]
-    remarks = [
+    note_lines = [
         "Line: 95 % interval. Filled: clear with all items tested at once. "
         "Right: counts, left and right as the headings.",
         *replaced_note([*labels, *names]),
@@ -85,7 +85,7 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
     left = 12 + max(width_of(one, SMALL) for one in labels)
     column = 5 + max(width_of(one, SMALL) for both in counts for one in both)
     right = 10 + 2 * column
-    foot = 32.0 + 8 * len(remarks)
+    foot = 32.0 + 8 * len(note_lines)
     height = STEP * len(shown) + foot + 18
     figure = new_figure(DOUBLE_COLUMN, height / POINTS)
     wide = DOUBLE_COLUMN * POINTS - left - right
@@ -100,7 +100,7 @@ def _draw(rows: Sequence[LogOdds], name_a: str, name_b: str, nothing: str, left_
             write(axes, across, row, count, SMALL, ha="right", va="center_baseline", color=colour,
                   transform=axes.get_yaxis_transform())  # fmt: skip
     _sides(axes, names, wide, len(shown))
-    notes(figure, remarks)
+    notes(figure, note_lines)
     return figure
 
 

@@ -67,13 +67,13 @@ def draw_sunburst(groups: Sequence[VerbGroup]) -> Figure:
     write(axes, 0, 4.5, f"{total:,}", BODY + 1, ha="center", va="center_baseline")
     unit = "occurrence" if total == 1 else "occurrences"
     write(axes, 0, -5, unit, 6, ha="center", va="center_baseline", color=QUIET)
-    remarks = replaced_note(names)
+    note_lines = replaced_note(names)
     if narrow := len(drawn) + len(nouns) - len(names):
-        remarks.append(f"Too narrow for a label: {plural(narrow, 'wedge')}; see the table.")
+        note_lines.append(f"Too narrow for a label: {plural(narrow, 'wedge')}; see the table.")
     if left:
         pairs = sum(len(group.nouns) for group in left)
-        remarks.append(f"Not drawn: {plural(len(left), 'verb')} with {plural(pairs, 'pair')}; see the table.")
-    notes(figure, remarks)
+        note_lines.append(f"Not drawn: {plural(len(left), 'verb')} with {plural(pairs, 'pair')}; see the table.")
+    notes(figure, note_lines)
     return figure
 
 

@@ -41,9 +41,9 @@ def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     # One font is chosen for the whole label; a space separates the two words of a Chinese pair.
     whole = [label(f"{pair.verb} {pair.noun}") for pair in shown]
     labels = [shortened(one, LABEL_ROOM, SMALL) for one in whole]
-    remarks = replaced_note(labels)
+    note_lines = replaced_note(labels)
     left = 10 + max(width_of(one, SMALL) for one in labels)
-    foot = 20.0 + 9 * len(remarks)
+    foot = 20.0 + 9 * len(note_lines)
     height = STEP * len(shown) + foot + 4
     figure = new_figure(SINGLE_COLUMN, height / POINTS)
     width = SINGLE_COLUMN * POINTS - left - 6
@@ -61,5 +61,5 @@ def draw_pairs_bars(counts: Sequence[PairCount], pairs: int = 50) -> Figure:
     axes.spines.bottom.set_visible(False)
     axes.set_xticks([])
     axes.set_xlabel("times in all texts", labelpad=2)
-    notes(figure, remarks)
+    notes(figure, note_lines)
     return figure

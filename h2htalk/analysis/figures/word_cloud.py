@@ -31,7 +31,7 @@ WIDTH, HEIGHT = 1600, 900  # pixels: 230 an inch
 LARGEST, LARGEST_UNSPACED = 120, 170  # pixels a word is high: 150 words fill the picture
 SMALLEST = 22  # 7 points
 MARGIN = 14  # pixels between words: two that touch look like one
-FOOT = 14.0  # points for the remarks
+FOOT = 14.0  # points for the notes
 
 
 @figure_style()

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import Language
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, suggest
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,10 +111,14 @@ class Sap:
             return cls()
         if words == ["none"]:
             return cls(())
+        choices = [f"no-{name}" for name in PRINCIPLES]
+        wrong = [one for word in words if (one := word.replace("no_", "no-", 1)) not in choices]
+        if wrong:
+            meant = suggest(wrong[0], choices if len(words) > 1 else ("full", "none", *choices))
+            raise ConfigError(
+                f"unknown SAP {text!r}; {meant}choose full, none, or a comma list of {', '.join(choices)}"
+            )
         off = {word.removeprefix("no_") for word in words}
-        if not all(word.startswith("no_") for word in words) or not off <= set(PRINCIPLES):
-            choices = ", ".join(f"no-{name}" for name in PRINCIPLES)
-            raise ConfigError(f"unknown SAP {text!r}; choose full, none, or a comma list of {choices}")
         return cls(tuple(name for name in PRINCIPLES if name not in off))
 
     def __str__(self) -> str:

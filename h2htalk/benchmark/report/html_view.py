@@ -91,8 +91,8 @@ def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str
             keys += [(f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS]
         for key, label in keys:
             cell = cell_at(row, key)
-            told = f"{label} ({name})" if name and (number or key == "overall") else label
-            tiles.append({"label": told, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
+            shown = f"{label} ({name})" if name and (number or key == "overall") else label
+            tiles.append({"label": shown, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
     for part in parts.values():
         compliance = part.rows.compliance.items_mean
         label = f"Contract kept ({languages_of(part)})" if len(parts) > 1 else "Contract kept"

@@ -153,14 +153,14 @@ def _read_problems(made: Batch) -> tuple[str, bool]:
     if not isinstance(errors, list):
         return "", False
     lines, codes, messages = ([getattr(e, key, None) for e in errors] for key in ("line", "code", "message"))
-    told = [
+    described = [
         (f"line {line}: " if count_or_none(line) is not None else "")
         + (text_or_none(message) or text_or_none(code) or "no reason given")
         for line, code, message in list(zip(lines, codes, messages, strict=True))[:_PROBLEMS]
     ]
     more = [f"{len(errors) - _PROBLEMS} more"] if len(errors) > _PROBLEMS else []
     crowded = bool(errors) and all(code == "token_limit_exceeded" for code in codes)
-    return "; ".join(told + more), crowded
+    return "; ".join(described + more), crowded
 
 
 def _read_result(line: Mapping[str, Any] | None) -> Result | None:

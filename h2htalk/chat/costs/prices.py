@@ -132,10 +132,16 @@ class PriceList:
         """Return the price of exactly this model, None where it is unknown (a dated snapshot has its own price)."""
         return self.models.get(model)
 
+    def suggest(self, model: str) -> str:
+        """Suggest the model of the same engine whose name resembles this one's."""
+        engine, _, name = model.partition(":")
+        own = [one for one in self.models if one.startswith(f"{engine}:")]
+        return suggest(model, [one for one in own if suggest(name, [one.removeprefix(f"{engine}:")])])
+
     def require(self, model: str) -> Price:
         """Return the price of a model that `--max-cost` limits. Raises ConfigError where it is unknown."""
         if (price := self.find(model)) is None:
-            meant = suggest(model, self.models)
+            meant = self.suggest(model)
             raise ConfigError(f"--max-cost: the price of {model} is unknown: {meant}name it in a file with --prices")
         return price
 

@@ -73,19 +73,19 @@ class RateLimitPause:
         return left + random.uniform(0, self._spread) if left > 0 else 0.0
 
 
-def wait_for_next(found: FailedCall, tries: int, refusals: int) -> float:
+def wait_for_next(failure: FailedCall, tries: int, refusals: int) -> float:
     """Return the seconds until the next attempt of a call: as the API asks, else doubling.
 
     `tries`: its failed attempts so far; `refusals`: those that a rate limit refused.
     """
-    if found.limited:
+    if failure.limited:
         # An API that asks for no wait and refuses again is not called in a tight loop.
         least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
-        return doubling_wait(refusals) if found.wait is None else max(found.wait, least)
-    if found.wait is not None:
-        return found.wait
+        return doubling_wait(refusals) if failure.wait is None else max(failure.wait, least)
+    if failure.wait is not None:
+        return failure.wait
     # A timeout is itself a wait.
-    return 0.0 if found.reason == "timeout" else doubling_wait(tries)
+    return 0.0 if failure.reason == "timeout" else doubling_wait(tries)
 
 
 def seconds_text(seconds: float) -> str:

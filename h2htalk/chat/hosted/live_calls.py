@@ -108,13 +108,13 @@ class _Run:
         clock = asyncio.get_running_loop().time
         body = self.connection.wire.body(call)
         deadline = clock() + self.options.deadline
-        found: FailedCall = CLOSED
+        failure: FailedCall = CLOSED
         sent = 0  # attempts that went out
         tries = 0  # of them, those that count against `attempts`: refusals of the whole account only cost time
         refusals = 0
         while True:
             if not await self._wait_for_rate_limit(deadline):
-                self._deliver(call, outcomes(self._too_late(found), call, sent))
+                self._deliver(call, outcomes(self._too_late(failure), call, sent))
                 return False
             started = clock()
             reservation = await self._reserve(call)
@@ -127,22 +127,22 @@ class _Run:
             answer = await self._attempt(call, body, reservation, seconds)
             if isinstance(answer, Answer):
                 return True
-            found = answer
-            if self._stops(found):
+            failure = answer
+            if self._stops(failure):
                 return False
-            tries, refusals = (tries, refusals + 1) if found.limited else (tries + 1, refusals)
-            if not found.retry or tries >= self.options.attempts:
-                self._deliver(call, outcomes(found, call, sent))
+            tries, refusals = (tries, refusals + 1) if failure.limited else (tries + 1, refusals)
+            if not failure.retry or tries >= self.options.attempts:
+                self._deliver(call, outcomes(failure, call, sent))
                 return False
-            wait = wait_for_next(found, tries, refusals)
+            wait = wait_for_next(failure, tries, refusals)
             late = clock() + wait > deadline - self._shortest
-            if found.limited:
+            if failure.limited:
                 # A wait beyond the deadline does not stop the other calls for as long.
                 self.rate_limit.close(min(wait, doubling_wait(refusals)) if late else wait)
             if late:
-                self._deliver(call, outcomes(self._too_late(found), call, sent))
+                self._deliver(call, outcomes(self._too_late(failure), call, sent))
                 return False
-            if not found.limited:
+            if not failure.limited:
                 await asyncio.sleep(wait)
 
     @property
@@ -186,22 +186,22 @@ class _Run:
             raise
         finally:
             self.flying.discard(worker)
-        found = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
+        response = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
         self.answered = self.answered or isinstance(arrived, Arrived)
-        if isinstance(found, Answer):
+        if isinstance(response, Answer):
             self.nonsense = None
             try:
-                self._deliver(call, list(found.replies))
+                self._deliver(call, list(response.replies))
             finally:
-                self.ledger.paid(reservation, found.usage, found.request_id)
+                self.ledger.paid(reservation, response.usage, response.request_id)
         else:
-            self.ledger.failed(reservation, found)
+            self.ledger.failed(reservation, response)
         self.settled.set()
         self.settled = asyncio.Event()
-        return found
+        return response
 
-    def _deliver(self, call: Call, found: Sequence[Outcome]) -> None:
-        for index, outcome in zip(call.indexes, found, strict=True):
+    def _deliver(self, call: Call, results: Sequence[Outcome]) -> None:
+        for index, outcome in zip(call.indexes, results, strict=True):
             self.outcomes[index] = outcome
             if self.on_done is not None:
                 try:
@@ -211,13 +211,15 @@ class _Run:
                     self._cancel(set(self.workers))
                     raise
 
-    def _stops(self, found: FailedCall) -> bool:
+    def _stops(self, failure: FailedCall) -> bool:
         """Whether the run ends. Calls in flight are waited for, because their replies are paid."""
-        error = self.connection.end_of_all(found, self.answered)
-        if self.nonsense is not None and found.reason == "malformed_reply":
+        error = self.connection.end_of_all(failure, self.answered)
+        if self.nonsense is not None and failure.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                error = self.connection.not_the_api(f"the first {MOST_NONSENSE} answers are malformed: {found.message}")
+                error = self.connection.not_the_api(
+                    f"the first {MOST_NONSENSE} answers are malformed: {failure.message}"
+                )
         if error is not None and self.stopped is None:
             self.stopped = error
             self._cancel(set(self.workers) - self.flying)
@@ -228,7 +230,7 @@ class _Run:
         for worker in workers - {asyncio.current_task()}:
             worker.cancel()
 
-    def _too_late(self, found: FailedCall) -> FailedCall:
-        asked = f"it asks for a pause of {seconds_text(found.wait)}, and " if found.wait else ""
+    def _too_late(self, failure: FailedCall) -> FailedCall:
+        asked = f"it asks for a pause of {seconds_text(failure.wait)}, and " if failure.wait else ""
         late = f"{asked}no time is left of the {self.options.deadline:.6g} s that one request may take"
-        return replace(found, message=f"{found.message}; {late}")
+        return replace(failure, message=f"{failure.message}; {late}")

@@ -11,7 +11,7 @@ from pydantic import AfterValidator, Field
 
 from h2htalk.curation.setting_types import Dollars, ModelName
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import quoted
+from h2htalk.errors import quoted, suggest
 
 SIMULATED = "simulated"  # the name of the source of simulated dialogues
 _MOST_DIALOGUES = 10_000_000
@@ -37,7 +37,7 @@ def _known_format(name: str) -> str:
     from h2htalk.curation.gather.formats import READERS
 
     if name not in READERS:
-        raise ValueError(f"no format {name!r}; choose from {', '.join(READERS)}")
+        raise ValueError(f"no format {name!r}; {suggest(name, READERS)}choose from {', '.join(READERS)}")
     return name
 
 

@@ -183,7 +183,7 @@ def check_model(settings: CallSettings) -> None:
     engine, _ = parse_model(settings.model)
     if settings.schema and not engine.schemas:
         raise ConfigError(
-            f"{engine.name}: cannot enforce a response schema; choose one of {engine_names(schemas=True)}"
+            f"{engine.name}: cannot enforce a response schema; choose from {engine_names(', ', schemas=True)}"
         )
     StoredCalls(settings, Path(), "check").close()
     if engine.hosted or engine.model_is == "file":

@@ -76,9 +76,9 @@ class Thresholds:
     single: float
 
 
-def decide_safety(dialogue: Dialogue, found: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
+def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
     """The decision over all evidence of a dialogue."""
-    evidence = tuple(sorted(found, key=lambda one: (one.turn, one.category, one.start, -one.score)))
+    evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
         return Assessment(action, tuple(sorted(codes)), risk, evidence)

@@ -78,6 +78,15 @@ def test_an_unknown_choice_lists_the_choices(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [("no-secure_bas", "no-secure_base"), ("non", "none"), ("no-secure_base,no-crisis", "no-crisis_conduct")],
+)
+def test_a_misspelt_choice_is_answered_with_the_nearest(text: str, meant: str) -> None:
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}'"):
+        Sap.parse(text)
+
+
+@pytest.mark.parametrize(
     "principles",
     [("love",), ("secure_base", "secure_base"), ("crisis_conduct", "secure_base")],
 )

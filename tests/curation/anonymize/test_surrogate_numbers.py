@@ -161,7 +161,7 @@ def test_ip_addresses_are_kept_for_documentation(value: str, pattern: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("value", "compact", "other", "dressed"),
+    ("value", "compact", "other", "reformatted"),
     [
         ("138-1234", "1381234", "9990000", "999-0000"),
         ("１３８", "138", "904", "９０４"),
@@ -175,10 +175,10 @@ def test_ip_addresses_are_kept_for_documentation(value: str, pattern: str) -> No
         ("AB 12c", "ab12c", "xy34z", "XY 34z"),
     ],
 )
-def test_a_value_keeps_its_dress(value: str, compact: str, other: str, dressed: str) -> None:
+def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformatted: str) -> None:
     shape = value_shape(value, numeric=True)
     assert shape.compact == compact
-    assert shape.reformatted(other) == dressed
+    assert shape.reformatted(other) == reformatted
 
 
 def test_hong_kong_and_taiwan_numbers_passed_their_check() -> None:

@@ -84,6 +84,10 @@ def test_a_reply_of_another_model_is_not_used(tmp_path: Path, server: ProviderSe
         (CallSettings("openai:gpt-test"), "OPENAI_API_KEY"),
         (CallSettings("openai:unheard-of", 1.0), "price of openai:unheard-of is unknown"),
         (CallSettings("embedded", batch=True), "embedded has no batches"),
+        (
+            CallSettings("embedded", schema=True),
+            "cannot enforce a response schema; choose from vllm, openai, anthropic",
+        ),
     ],
 )
 def test_a_model_that_cannot_be_called_is_an_error(

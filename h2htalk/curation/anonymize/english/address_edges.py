@@ -109,7 +109,7 @@ def spelled_streets(text: str) -> Iterator[tuple[int, int]]:
             yield match.span()
 
 
-def reach(text: str, end: int, last: bool) -> int:
+def extend(text: str, end: int, last: bool) -> int:
     """Where an address ends with a unit's number, a post code before its town, and `last` with a town of the list."""
     for pattern in (*_AFTER, _SECOND):
         if match := pattern.match(text, end):

@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import cued_homes, house_before, reach, spelled_streets
+from h2htalk.curation.anonymize.english.address_edges import cued_homes, extend, house_before, spelled_streets
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
 
@@ -130,9 +130,9 @@ def find_addresses(text: str) -> list[Span]:
     spans: list[Span] = []
     for chain in _chains(text, _pieces(text, patterns)):
         if _counts(chain):
-            end = _with_tail(text, reach(text, chain[-1].end, last=False), patterns)
+            end = _with_tail(text, extend(text, chain[-1].end, last=False), patterns)
             start = house_before(text, chain[0].start, chain[0].kind)
-            spans.append(Span(start, reach(text, end, last=True), "ADDRESS", _SCORE))
+            spans.append(Span(start, extend(text, end, last=True), "ADDRESS", _SCORE))
     for match in patterns.cued.finditer(text):
         if _is_cued(text, match, patterns):
             end = _with_tail(text, match.end("place"), patterns)

@@ -22,7 +22,7 @@ from h2htalk.curation.anonymize.structured.number_cues import find_cues
 from h2htalk.curation.anonymize.structured.urls import url_spans
 from h2htalk.data.languages import find_language
 
-# Five digits in any dress, with little in between: the least that a number needs.
+# Five digits in any format, with little in between: the least that a number needs.
 _FIVE_DIGITS = re.compile(
     rf"(?:[0-9{HAN}o][\W_]{{0,4}}){{4}}[0-9{HAN}o]|(?<![a-z])(?:zero|one|two|three|four|five"
     rf"|six|seven|eight|nine|oh)[^\w]{{1,3}}"

@@ -98,7 +98,7 @@ class Surrogates:
         ) or bool(find_allowed(made, self._language))
 
     def _surrogates_of(self, raws: Iterable[tuple[str, str]]) -> None:
-        """Of a value written in several dresses one surrogate, in each of them."""
+        """Of a value written in several formats one surrogate, in each of them."""
         groups: dict[str, list[tuple[str, str]]] = {}
         for kind, raw in sorted(raws):
             groups.setdefault(normalized_value(kind, raw), []).append((kind, raw))

@@ -15,7 +15,7 @@ from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededR
 from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 _ENDINGS = ("com", "org", "net")
-# Between a name and its domain, and between a domain's parts, in every dress.
+# Between a name and its domain, and between a domain's parts, in every format.
 _AT = re.compile(r"\s*(?:[(\[{<]\s*(?:at|@|艾特)\s*[)\]}>]|@|#|\*|艾特|圈a|小老鼠|[\s_-]+at[\s_-]+)\s*", re.IGNORECASE)
 _DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\s_-])dot(?=[\s_-]))\s*", re.IGNORECASE)
 _SCHEME = re.compile(r"(?:[a-z]{2,6}\s?:\s?/\s?/\s?)?(?:www\s?(?:\.|\[dot\]|\(dot\)|点)\s?)?", re.IGNORECASE)

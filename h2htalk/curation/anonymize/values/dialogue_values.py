@@ -48,10 +48,10 @@ class KnownValues:
                 lengths.append(len(form))
         for lengths in self._lengths.values():
             lengths.sort(reverse=True)
-        dressed = [value for known in self._values.values() for value in known if value.compact]
-        numbers = {v.compact: (v.type, v.score) for v in dressed if v.type != "PERSON"}
+        reformattable = [value for known in self._values.values() for value in known if value.compact]
+        numbers = {v.compact: (v.type, v.score) for v in reformattable if v.type != "PERSON"}
         self._reformatted = ReformattedValues(
-            numbers.items(), {v.compact: (v.type, v.score) for v in dressed if v.type == "PERSON"}.items()
+            numbers.items(), {v.compact: (v.type, v.score) for v in reformattable if v.type == "PERSON"}.items()
         )
         self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
@@ -60,10 +60,10 @@ class KnownValues:
         return to_lower(name) in self._values
 
     def find(self, text: str) -> list[Span]:
-        """Where values stand in a text (plain, in its own case), as written or in another dress."""
-        dressed = [*self._reformatted.find(text), *self._ends_of_numbers(text)]
+        """Where values stand in a text (plain, in its own case), as written or in another format."""
+        reformatted = [*self._reformatted.find(text), *self._ends_of_numbers(text)]
         spans = self._as_written(text)
-        return resolve_overlaps([*spans, *dressed]) if dressed else spans
+        return resolve_overlaps([*spans, *reformatted]) if reformatted else spans
 
     def unambiguous(self) -> list[str]:
         """The values, in lower case, that are nothing else wherever they stand: no words."""

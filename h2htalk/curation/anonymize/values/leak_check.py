@@ -24,15 +24,15 @@ _MARKS = re.compile(r"(?<=[0-9])[^\w\n]{1,3}(?=[0-9])")
 
 
 class LeakCheck:
-    """Texts in one dress, asked for values."""
+    """Texts in one format, asked for values."""
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._tokens: list[list[str]] = []
         self._streams: list[tuple[str, frozenset[int], frozenset[int]]] = []
         self._numbers: list[str] = []
         for text in texts:
-            dressed = _folded(text)
-            tokens = _TOKEN.findall(dressed)
+            folded = _folded(text)
+            tokens = _TOKEN.findall(folded)
             starts, ends, at = set(), set(), 0
             for token in tokens:
                 starts.add(at)
@@ -40,7 +40,7 @@ class LeakCheck:
                 ends.add(at)
             self._tokens.append(tokens)
             self._streams.append(("".join(tokens), frozenset(starts), frozenset(ends)))
-            self._numbers.append(_MARKS.sub("", dressed.translate(_DIGITS)))
+            self._numbers.append(_MARKS.sub("", folded.translate(_DIGITS)))
         self._words = frozenset(token for tokens in self._tokens for token in tokens)
 
     def contains(self, values: Sequence[str]) -> bool:

@@ -57,7 +57,7 @@ class NamePart:
 
     @property
     def key(self) -> str:
-        """What it is known by, in any dress."""
+        """What it is known by, in any format."""
         return plain(self.text).lower().replace("’", "'")
 
 

@@ -1,4 +1,4 @@
-"""Values in another dress: a number with other marks between its digits, a full name written as one word or with dots.
+"""Values in another format: a number with other marks between its digits, a full name written as one word or with dots.
 
 Text and values are compared by their letters and digits alone; what stands between them must be a mark or two.
 """

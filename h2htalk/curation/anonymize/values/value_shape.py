@@ -1,4 +1,4 @@
-"""A value's letters and digits apart from their dress: full-width, circled, in words, with marks in between."""
+"""A value's letters and digits apart from their format: full-width, circled, in words, with marks in between."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class ValueShape:
         return "".join(char for char in self.compact if char.isdigit())
 
     def reformatted(self, compact: str) -> str:
-        """The value with other letters and digits, each in the dress of the one it stands for."""
+        """The value with other letters and digits, each in the format of the one it stands for."""
         parts = []
         at = 0
         for (start, end), char in zip(self.offsets, compact, strict=True):
