@@ -54,6 +54,6 @@ def test_adjudications_ask_for_a_label_or_a_rating() -> None:
 def test_unknown_kind() -> None:
     assert [find_kind(name) for name in KINDS] == list(KINDS)
     with pytest.raises(
-        RoundError, match="'croud'; did you mean 'crowd'. choose from crowd, expert, adjudication, safety"
+        RoundError, match=r"'croud'; did you mean 'crowd'\? choose from crowd, expert, adjudication, safety"
     ):
         find_kind("croud")
