@@ -6,11 +6,15 @@ import doctest
 import json
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import h2htalk
+from h2htalk.data.splits import BUNDLED_FOLDER
+from h2htalk.errors import ConfigError
 
 CURATION = """
 workspace = "workspace"
@@ -34,6 +38,12 @@ EXAMPLES = (
 )
 
 
+def write_curation(folder: Path) -> None:
+    turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
+    (folder / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
+    (folder / "curate.toml").write_text(CURATION)
+
+
 def test_the_package_has_the_functions_that_the_commands_call() -> None:
     functions = {name for name in h2htalk.__all__ if name.islower() and not name.startswith("_")}
     assert functions == set(EXAMPLES)
@@ -50,12 +60,10 @@ def test_importing_the_package_loads_nothing_else() -> None:
 
 def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
-    (tmp_path / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
-    (tmp_path / "curate.toml").write_text(CURATION)
+    write_curation(tmp_path)
     runner = doctest.DocTestRunner()
     for name in EXAMPLES:
-        (example,) = doctest.DocTestFinder(recurse=False).find(getattr(h2htalk, name), name, globs={"Path": Path})
+        (example,) = doctest.DocTestFinder(recurse=False).find(getattr(h2htalk, name), name, globs={})
         assert example.examples, f"{name} has no example"
         shown: list[str] = []
         assert runner.run(example, out=shown.append).failed == 0, "".join(shown)
@@ -75,3 +83,76 @@ def test_a_run_is_loaded_as_tables(tmp_path: Path) -> None:
     for row in items.to_pylist():
         assert row["lexical"] == pytest.approx(by_id[row["id"]])
         assert (len(row["answers"]), row["s"]) == (1, None)
+
+
+RUN = {"model": "baseline:constant", "split": "mini", "out": "run", "embedder": "none", "limit": 22}
+
+
+def round_of(**change: Any) -> Callable[[], object]:
+    spec = h2htalk.RoundSpec(**{"kind": "crowd", "items": "mini", **change})
+    return lambda: h2htalk.open_round(spec, "round")
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (round_of(kind="crwd"), "RoundSpec: kind: Input should be 'crowd', "),
+        (round_of(items=None), "RoundSpec: items: Input should be a valid string, not None"),
+        (round_of(overlap=-2), "RoundSpec: overlap: Input should be greater than or equal to 0, not -2"),
+        (round_of(overlap="3"), "RoundSpec: overlap: Input should be a valid integer, not '3'"),
+        (round_of(format="ods"), "RoundSpec: format: Input should be 'xlsx' or 'csv', not 'ods'"),
+        (round_of(pass_gold=7), "RoundSpec: pass_gold: Input should be less than or equal to 1, not 7"),
+        (round_of(status="accept"), "RoundSpec: status: Input should be a valid array, not 'accept'"),
+        (lambda: h2htalk.open_round("crowd", "round"), "spec: 'crowd' is not of h2htalk.RoundSpec"),
+        (lambda: h2htalk.open_round(h2htalk.RoundSpec("crowd", "mini"), " "), "out: ' ' is not a path"),
+        (lambda: h2htalk.close_round(None), "path: None is not a path"),
+        (lambda: h2htalk.close_round("round\0"), "path: 'round\\x00' is not a path"),
+        (lambda: h2htalk.EvaluateSpec(**RUN | {"limit": "22"}), "EvaluateSpec: limit: Input should be a valid integer"),
+        (lambda: h2htalk.EvaluateSpec(**RUN | {"out": 3}), "EvaluateSpec: out: Input should be a valid string"),
+        (lambda: h2htalk.EvaluateSpec(**RUN, subtasks="dialogue_base"), "subtasks: Input should be a valid list"),
+        (lambda: h2htalk.evaluate("eval.toml"), "spec: 'eval.toml' is not of h2htalk.EvaluateSpec"),
+        (lambda: h2htalk.AnalyzeSpec(limit="22"), "AnalyzeSpec: limit: Input should be a valid integer"),
+        (lambda: h2htalk.AnalyzeSpec(spacy_models="x"), "AnalyzeSpec: spacy_models: Input should be a valid list"),
+        (lambda: h2htalk.analyze("mini"), "spec: 'mini' is not of h2htalk.AnalyzeSpec"),
+        (lambda: h2htalk.load_split(None), "name: Input should be a valid string"),
+        (
+            lambda: h2htalk.load_split("mini").select(subtasks="dialogue_base"),
+            "subtasks: 'dialogue_base' is not a list",
+        ),
+        (lambda: h2htalk.load_split("mini").select(limit="22"), "limit: Input should be a valid integer"),
+        (lambda: h2htalk.load_run(None), "path: None is not a path"),
+        (lambda: h2htalk.leaderboard("runs/constant"), "runs: 'runs/constant' is not a list; put it in brackets"),
+        (lambda: h2htalk.leaderboard(Path("run")), "is not a list"),
+        (lambda: h2htalk.leaderboard([3]), "runs: 3 is not a path"),
+        (lambda: h2htalk.curate("curate.toml", "gather"), "stages: 'gather' is not a list"),
+        (lambda: h2htalk.curate(3), "spec_path: 3 is not a path"),
+        (lambda: h2htalk.curate("curate.toml", processes="2"), "processes: Input should be a valid integer"),
+    ],
+)
+def test_a_wrong_argument_is_one_line_and_writes_nothing(
+    call: Callable[[], object], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "curate.toml").write_text(CURATION)
+    with pytest.raises(ConfigError) as raised:
+        call()
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+    assert [path.name for path in tmp_path.iterdir()] == ["curate.toml"]
+
+
+def test_paths_are_text_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The examples give text; here every path is a `Path`."""
+    monkeypatch.chdir(tmp_path)
+    write_curation(tmp_path)
+    items = BUNDLED_FOLDER / "mini"
+    split = h2htalk.load_split(items)
+    spec = h2htalk.EvaluateSpec(**RUN | {"split": items, "out": tmp_path / "run"})
+    assert (spec.split, spec.out) == (str(items), str(tmp_path / "run"))
+    h2htalk.evaluate(spec)
+    assert h2htalk.leaderboard([Path("run")]).rows
+    assert h2htalk.AnalyzeSpec(split=items, compare_with=items).compare_with == str(items)
+    assert h2htalk.curate(Path("curate.toml"), ("gather",), workspace=Path("other")).path == tmp_path / "other"
+    h2htalk.open_round(h2htalk.RoundSpec("crowd", items, overlap=1, format="csv"), Path("round"))
+    status, decisions = h2htalk.close_round(Path("round"), force=True)
+    assert (status.state, {one.item for one in decisions}) == ("closed", {s.id for s in split.scenarios})

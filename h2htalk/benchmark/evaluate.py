@@ -23,6 +23,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model
 from h2htalk.chat.protocol import Chat, Message
+from h2htalk.data.arguments import require_kind
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -80,6 +81,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     Raises:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further.
     """
+    require_kind(spec, EvaluateSpec, "spec")
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge)
     engine, _, name = spec.model.partition(":")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.arguments import as_path
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.errors import DataError
@@ -77,9 +77,10 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         ['en', 'zh']
 
     Raises:
+        ConfigError: `path` is no path.
         DataError: the folder holds no run, the run was never scored, or its answers changed since.
     """
-    folder = Path(path)
+    folder = as_path(path, "path")
     summary = read_summary(folder / "summary.json")
     data = read_run_data(folder)
     ids = [s.id for s in data.split.scenarios]

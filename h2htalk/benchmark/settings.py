@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
-
 from h2htalk.chat.engines import ENGINES, engine_names
+from h2htalk.data.arguments import PathText, check_fields, typed
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -63,8 +62,8 @@ class EvaluateSpec:
     """
 
     model: str
-    split: str
-    out: str
+    split: PathText
+    out: PathText
 
     language: str | None = None
     subtasks: tuple[str, ...] = ()
@@ -79,7 +78,7 @@ class EvaluateSpec:
     max_tokens: int | None = None
     thinking: int | None = None
     seed: int = 0
-    prompts: str | None = None
+    prompts: PathText | None = None
     engine_options: Mapping[str, str] = field(default_factory=dict)
 
     baselines: bool = True
@@ -90,10 +89,11 @@ class EvaluateSpec:
     download: bool = False
     batch: bool = False
     max_cost: float | None = None
-    prices: str | None = None
+    prices: PathText | None = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
+        check_fields(self)
         _check_texts(self)
         if self.language not in (None, *LANGUAGES):
             raise ConfigError(f"--language {quoted(self.language)}: choose from {', '.join(LANGUAGES)}")
@@ -154,8 +154,8 @@ class EvaluateSpec:
                 **raw,
                 "engine_options": {str(key): _as_text(value) for key, value in raw["engine_options"].items()},
             }
-        kinds = get_type_hints(cls)
-        return cls(**{key: _typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
+        kinds = get_type_hints(cls, include_extras=True)
+        return cls(**{key: typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
 
 
 def _as_text(value: object) -> object:
@@ -163,16 +163,6 @@ def _as_text(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
-
-
-def _typed(value: object, kind: Any, where: str) -> Any:
-    """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
-    try:
-        return TypeAdapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, (where, *first["loc"])))
-        raise ConfigError(f"{place}: {first['msg']}") from error
 
 
 def _check_engine(spec: EvaluateSpec) -> None:

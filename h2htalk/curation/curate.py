@@ -21,6 +21,7 @@ from h2htalk.curation.settings import read_spec
 from h2htalk.curation.stage_folder import RecordCounts, require_no_links
 from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError
 
@@ -35,10 +36,10 @@ class StageSummary:
 
 
 def curate(
-    spec_path: Path,
+    spec_path: str | Path,
     stages: Sequence[str] = (),
     *,
-    workspace: Path | None = None,
+    workspace: str | Path | None = None,
     from_stage: str = "",
     processes: int | None = None,
 ) -> Workspace:
@@ -46,7 +47,7 @@ def curate(
 
     Examples:
         >>> import h2htalk
-        >>> workspace = h2htalk.curate(Path("curate.toml"), ["gather"])
+        >>> workspace = h2htalk.curate("curate.toml", ["gather"])
         >>> workspace.path.name
         'workspace'
 
@@ -62,7 +63,9 @@ def curate(
         DataError: a source or a file of the workspace is damaged, or another process works here.
         Incomplete: model calls failed; the same command continues.
     """
-    spec = read_spec(spec_path, workspace=workspace, processes=processes)
+    folder = as_path(workspace, "workspace") if workspace is not None else None
+    spec = read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
+    stages = as_list(stages, "stages")
     chosen = {find_stage(name).name for name in stages}
     names = [name for name in STAGES if not chosen or name in chosen]
     renewed = stages_from(from_stage) if from_stage else []

@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.arguments import PathText, as_list, typed
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, bundled_personas, read_persona
@@ -61,10 +62,10 @@ class Split:
         Raises:
             ConfigError: nothing is left.
         """
-        wanted = {find_subtask(name, "--subtask").name for name in subtasks} or set(SUBTASKS)
+        wanted = {find_subtask(name, "--subtask").name for name in as_list(subtasks, "subtasks")} or set(SUBTASKS)
         kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
         if limit is not None:
-            kept = stratified_sample(kept, limit)
+            kept = stratified_sample(kept, typed(limit, int, "limit"))
         if not kept:
             raise ConfigError(f"split {self.name}: no scenario left after --language, --subtask and --limit")
         return replace(self, scenarios=tuple(kept))
@@ -124,7 +125,7 @@ def list_splits() -> dict[str, str]:
     return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
 
 
-def load_split(name: str) -> Split:
+def load_split(name: str | Path) -> Split:
     """Load a split whole: a bundled name (`mini`), a folder, or one `.jsonl` or `.parquet` file.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
@@ -139,7 +140,7 @@ def load_split(name: str) -> Split:
         ConfigError: no such split; the message lists what there is.
         DataError: a broken record (file and line), a duplicate id, or a persona without a description.
     """
-    source = resolve_split(name)
+    source = resolve_split(typed(name, PathText, "name"))
     header = _read_header(source)
     personas = bundled_personas()
     folder = source if source.is_dir() else source.parent

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.arguments import as_path
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.adjudication import (
@@ -35,14 +36,16 @@ from h2htalk.text.escaping import csv_text
 QUALIFIED = "qualified.csv"
 
 
-def close_round(path: Path, *, force: bool = False, adjudication: Path | None = None) -> tuple[Status, list[Decision]]:
+def close_round(
+    path: str | Path, *, force: bool = False, adjudication: str | Path | None = None
+) -> tuple[Status, list[Decision]]:
     """Close a round and write its decisions, agreement and statistics.
 
     Closing a closed round again writes the same files; with `adjudication`, that round's decisions are applied to ties.
 
     Examples:
         >>> import h2htalk
-        >>> status, decisions = h2htalk.close_round(Path("rounds/crowd"), force=True)
+        >>> status, decisions = h2htalk.close_round("rounds/crowd", force=True)
         >>> status.state
         'closed'
 
@@ -52,13 +55,15 @@ def close_round(path: Path, *, force: bool = False, adjudication: Path | None = 
         adjudication: a closed round about this round's ties.
 
     Raises:
+        ConfigError: an argument is no path.
         RoundError: assignments are missing or annotations have mistakes, and `force` is not set; the adjudication is
             open or about another round; or the annotations of a closed round were changed.
         DataError: a file of the round is invalid.
     """
+    path = as_path(path, "path")
     folder = RoundFolder(path)
     folder.require()
-    other = _require_closed(adjudication, folder) if adjudication is not None else None
+    other = _require_closed(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
     with folder.locked():
         validate_round(folder)
         require_published(folder)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from h2htalk.data.arguments import as_path, require_kind
 from h2htalk.data.files import write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError
 from h2htalk.rounds.adjudication import round_reference
@@ -24,13 +25,13 @@ from h2htalk.rounds.status import Status, compute_status
 from h2htalk.rounds.texts.guidelines import guidelines
 
 
-def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
+def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     """Open a round, or complete an interrupted opening. A round that is open already does not change.
 
     Examples:
         >>> import h2htalk
         >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1, format="csv")
-        >>> status, notes = h2htalk.open_round(spec, Path("rounds/crowd"))
+        >>> status, notes = h2htalk.open_round(spec, "rounds/crowd")
         >>> (status.state, status.items)
         ('open', 154)
 
@@ -45,7 +46,9 @@ def open_round(spec: RoundSpec, out: Path) -> tuple[Status, list[str]]:
         RoundError, DataError, ConfigError: the round is closed, `out` holds another round, the items, annotators or
             settings are invalid, or the platform cannot be reached. The same call can be repeated.
     """
-    folder = RoundFolder(out)
+    require_kind(spec, RoundSpec, "spec")
+    spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
+    folder = RoundFolder(as_path(out, "out"))
     opened = _is_opened(folder, spec)
     platform = open_platform(spec.where)
     # A round whose ties were adjudicated has no ties any more; the adjudication has stored its items.
@@ -99,7 +102,7 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
 
 
 def _read_items(spec: RoundSpec) -> tuple[Item, ...]:
-    items = read_items(spec.items, spec.status)
+    items = read_items(str(spec.items), spec.status)
     for item in items:
         # Adjudicators of ties choose between labels; those who rate, or look for violations, judge a response.
         judged = spec.kind == "safety" or (spec.kind == "adjudication" and not item.labels)

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
+from h2htalk.data.arguments import PathText
 from h2htalk.errors import ConfigError, RoundError, quoted, suggest_setting
 from h2htalk.rounds.questions import Kind, find_kind
 
@@ -86,14 +87,14 @@ class RoundSpec:
     """
 
     kind: Kind
-    items: str
+    items: PathText
     where: str = "spreadsheets"
     format: Literal["xlsx", "csv"] = "xlsx"
-    annotators: str = ""
+    annotators: PathText = ""
     overlap: Annotated[int, Field(ge=0, le=1000)] = 0
     seed: int = 0
     suggest: bool = False
-    guidelines: str = ""
+    guidelines: PathText = ""
     minutes: Annotated[float, Field(ge=0, le=600)] = 1.0
     pass_gold: Annotated[float, Field(ge=0, le=1)] = 0.7
     status: tuple[str, ...] = ()

@@ -10,12 +10,12 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from h2htalk.benchmark.report.paper_table import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row
 from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.signature import differing_keys
 
 PLACES = 3
@@ -71,9 +71,10 @@ def leaderboard(runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = Fa
         ['baseline:constant']
 
     Raises:
+        ConfigError: `runs` is no list of paths.
         DataError: a folder holds no scored run.
     """
-    return rank_runs([read_summary(Path(run) / "summary.json") for run in runs], paper)
+    return rank_runs([read_summary(as_path(run, "runs") / "summary.json") for run in as_list(runs, "runs")], paper)
 
 
 def rank_runs(runs: Sequence[Summary], paper: bool = False) -> Leaderboard:
