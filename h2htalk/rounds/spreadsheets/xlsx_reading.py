@@ -50,11 +50,12 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
     check_archive(path)
     rows: list[ReturnedRow] = []
     try:
-        with warnings.catch_warnings():
+        # Opened here, because a sheet that is not read to its end keeps openpyxl's own file open.
+        with warnings.catch_warnings(), path.open("rb") as file:
             # Warnings are about parts that openpyxl does not support; none of them is needed.
             warnings.simplefilter("ignore")
             # Without `data_only`, formulas are read as formulas.
-            book = load_workbook(path, read_only=True, keep_links=False)
+            book = load_workbook(file, read_only=True, keep_links=False)
             try:
                 for sheet in book.worksheets:
                     rows += _sheet_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
