@@ -207,7 +207,9 @@ class _Clause:
 
 
 def bare_verb(text: str) -> str:
-    """Strip doubling, result and direction from a verb: 看看 -> 看, 写完 -> 写; 打开 is in the dictionary and stays."""
+    """Strip doubling, result and direction from a verb: 看看, 看一看 -> 看, 写完 -> 写; 打开 is in the dictionary."""
+    if text[1:] == "一" + text[0]:
+        return text[0]
     if text[: len(text) // 2] * 2 == text:
         return text if text in lists.DOUBLED else text[: len(text) // 2]
     for size in (2, 1):

@@ -69,8 +69,8 @@ def _joined(words: list[WordPart]) -> list[WordPart]:
         measured = text not in lists.KNOWN and text[0] in lists.FREE_VERBS and text[1:] in lists.MEASURES
         if suffix or (end and lists.is_noun(before + text)):
             joined[-1] = (before + text, "NOUN", at)
-        elif before == "一" and first == text and tag != "NUM":
-            joined.pop()  # 看一看
+        elif before == "一" and first == text and text in lists.FREE_VERBS:
+            joined[-2:] = [(first + before + text, "VERB", at)]  # 看一看
         elif result or (before and before + text in lists.SPLIT):
             joined[-1] = (before + text, "VERB", at)  # 作|为, 找|不|到
         elif measured and lists.is_noun(after):

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("spacy", reason="needs the analysis extra")
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from spacy.tokens import Doc
 from spacy.vocab import Vocab
@@ -175,6 +175,7 @@ def test_verbs_lose_doubling_and_endings_but_dictionary_words_stay_whole() -> No
     ]
     assert bare_verb("打开") == "打开"
     assert found("你/R 喝/V 不/D 喝/V 咖啡/N ？") == [("喝", "咖啡")]
+    assert found("我/R 看/V 一/M 看/V 书/N") == [("看", "书")]
 
 
 def test_pairs_stand_in_the_order_of_their_nouns() -> None:
@@ -186,6 +187,7 @@ def test_nothing_of_the_text_is_lost_or_added_when_words_are_cut_again() -> None
     assert "".join(piece.text for piece in chinese_tokens(text)) == text.text
 
 
+@example(words=[("的", "N"), ("一", "N"), ("的", "N")])
 @given(
     st.lists(
         st.tuples(st.sampled_from("的了把给被我猫书喝看一个，。好在里x1😀不想"), st.sampled_from("NVRADPMUX.")),
