@@ -6,20 +6,29 @@ import os
 from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar, get_type_hints
-
-from pydantic import BeforeValidator, GetPydanticSchema, TypeAdapter, ValidationError
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 from h2htalk.errors import ConfigError, quoted
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 T = TypeVar("T")
 
+
+class _KeptAsText:
+    """Pydantic's validator of `PathText`. Pydantic is imported where arguments are checked, not with this module."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        from pydantic_core import core_schema
+
+        return core_schema.no_info_before_validator_function(
+            lambda value: str(value) if isinstance(value, Path) else value, handler(str)
+        )
+
+
 # A field that takes a path, or the name of a split, as text or `Path`, and keeps it as text.
-PathText = Annotated[
-    str | Path,
-    GetPydanticSchema(lambda _, handler: handler(str)),
-    BeforeValidator(lambda value: str(value) if isinstance(value, Path) else value),
-]
+PathText = Annotated[str | Path, _KeptAsText()]
 
 
 def as_path(value: str | os.PathLike[str], name: str) -> Path:
@@ -45,6 +54,8 @@ def require_kind(value: object, kind: type, name: str) -> None:
 
 def typed(value: object, kind: Any, where: str) -> Any:
     """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
+    from pydantic import ValidationError
+
     try:
         return _adapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
     except ValidationError as error:
@@ -62,4 +73,6 @@ def check_fields(spec: Any) -> None:
 
 @cache
 def _adapter(kind: Any) -> TypeAdapter[Any]:
+    from pydantic import TypeAdapter
+
     return TypeAdapter(kind)
