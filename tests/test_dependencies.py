@@ -22,7 +22,6 @@ NOT_DECLARED = {
 }
 # Declared, and imported by nobody here.
 NOT_IMPORTED = {
-    "presidio-anonymizer": "its operators run on the results of our recognisers: docs/curation.md",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "mypy": "a command of make check",
     "ruff": "a command of make check",

@@ -24,7 +24,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize.find_spans import find_spans_many
+from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.parallel import ProcessPool
 from h2htalk.text.parsing.parsing import MODELS
 
@@ -98,7 +98,7 @@ def presidio(language: str) -> Callable[[Sequence[str]], int]:
 
 
 def ours(language: str) -> Callable[[Sequence[str]], int]:
-    return lambda texts: sum(map(len, find_spans_many(texts, language)))
+    return lambda texts: sum(len(find_spans(text, language)) for text in texts)
 
 
 def seconds(run: Callable[[Sequence[str]], int], texts: Sequence[str], clock: Callable[[], float]) -> float:
@@ -109,7 +109,7 @@ def seconds(run: Callable[[Sequence[str]], int], texts: Sequence[str], clock: Ca
 
 def share(texts: tuple[str, ...], language: str) -> int:
     """What a process does of its share; the first call loads the recognisers."""
-    return sum(map(len, find_spans_many(texts, language)))
+    return sum(len(find_spans(text, language)) for text in texts)
 
 
 def wall(processes: int, texts: Sequence[str], language: str, rounds: int) -> float:

@@ -1,6 +1,6 @@
 """Measure the recognisers of personal data on labelled sentences.
 
-    python tools/eval_pii.py tests/curation/golden/pii_en.jsonl [FILE ...] [--negatives FILE] [--ner none] [--show]
+    python tools/eval_pii.py tests/curation/golden/pii_en.jsonl [FILE ...] [--negatives FILE] [--show]
 
 A file holds `{"id", "form", "text", "spans": [{"start", "end", "type", "kind"}]}` a line; its language is the end of
 its name (`_en.jsonl`, `_zh.jsonl`), or --language. Types that no span of a file names are not counted against
@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.anonymize.find_spans import find_spans_many
+from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.spans import Span
 
 Gold = Mapping[str, Any]
@@ -136,7 +136,6 @@ def main() -> None:
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--language", choices=("en", "zh"))
     parser.add_argument("--negatives", type=Path, action="append", default=[])
-    parser.add_argument("--ner", default="bundled")
     parser.add_argument("--show", action="store_true", help="print each miss and each false span")
     args = parser.parse_args()
     for path in [*args.files, *args.negatives]:
@@ -144,7 +143,7 @@ def main() -> None:
         if language not in ("en", "zh"):
             sys.exit(f"{path}: name its language with --language")
         rows = read_rows(path)
-        found = find_spans_many([row["text"] for row in rows], language, ner=args.ner)
+        found = [find_spans(row["text"], language) for row in rows]
         print(f"# {path.name}: {len(rows)} sentences")
         if path in args.negatives:
             print("\n".join(negatives(rows, found)))

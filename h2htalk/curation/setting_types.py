@@ -36,9 +36,7 @@ def resolve_path(path: str, folder: Path) -> Path:
 
 
 def model_kind(engine: str) -> str:
-    """What a model's name is for an engine (`Engine.model_is`) or a named-entity recognizer."""
-    if engine in ("spacy", "gliner"):
-        return "folder"
+    """What a model's name is for an engine (`Engine.model_is`)."""
     return ENGINES[engine].model_is if engine in ENGINES else "name"
 
 

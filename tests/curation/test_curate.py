@@ -110,10 +110,7 @@ def test_from_stage_removes_nothing_behind_a_symbolic_link(curated: Path, linked
     [
         (SPEC.replace("scripted:reviewer.jsonl", "scripted:gone.jsonl"), r"gone\.jsonl: cannot be read"),
         ('workspace = "work"', r"there are no \[\[gather.sources\]\]"),
-        *(
-            (f'{SPEC}[anonymize]\nner = "{ner}"\n', r'anonymize\.ner, for en: .*anonymize\.ner = "bundled"')
-            for ner in ("spacy:no_such_model", "gliner:nobody/nothing", "lax")
-        ),
+        (f'{SPEC}[anonymize]\nrecognizers = "gone.yaml"\n', r"gone\.yaml: cannot be read"),
     ],
 )
 def test_errors_of_later_stages_come_before_the_first_stage(spec: Path, text: str, message: str) -> None:

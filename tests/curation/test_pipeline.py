@@ -61,11 +61,11 @@ def _raising() -> PartRule:
 
 def test_other_settings_are_an_error_that_names_them(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE)
-    run_stage(stage("anonymize", KEEPING, ner="none", allow=["Nora"]), workspace, processes=1)
-    with pytest.raises(ConfigError, match=r"another setting of ner; .* --from-stage anonymize"):
-        run_stage(stage("anonymize", KEEPING, ner="bundled", allow=["Nora"]), workspace, processes=1)
+    run_stage(stage("anonymize", KEEPING, operators={}, allow=["Nora"]), workspace, processes=1)
+    with pytest.raises(ConfigError, match=r"another setting of operators; .* --from-stage anonymize"):
+        run_stage(stage("anonymize", KEEPING, operators={"URL": "mask"}, allow=["Nora"]), workspace, processes=1)
     with pytest.raises(ConfigError, match="another version of its rule"):
-        run_stage(stage("anonymize", KEEPING, 2, ner="none", allow=["Nora"]), workspace, processes=1)
+        run_stage(stage("anonymize", KEEPING, 2, operators={}, allow=["Nora"]), workspace, processes=1)
 
 
 def test_a_dialogue_that_becomes_several_records_is_counted_once(tmp_path: Path) -> None:

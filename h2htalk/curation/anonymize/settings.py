@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
 
-from h2htalk.curation.setting_types import ModelName
+from h2htalk.curation.setting_types import FilePath
+
+OperatorName = Literal["surrogate", "mask", "hash", "redact", "keep"]
 
 
 @dataclass(frozen=True, slots=True)
 class AnonymizeSettings:
-    """`allow`: names to keep besides the bundled lists; `ner`: `bundled`, `none`, or another recognizer of names, such
-    as `spacy:en_core_web_sm` or `gliner:MODEL`."""
+    """How personal data are found and replaced.
+
+    Attributes:
+        allow: names that stay, beside the bundled lists.
+        recognizers: a registry file in Presidio's format with recognisers of the user's own.
+        trust_recognizers: the registry may name classes of the user's own code.
+        operators: what stands in for the values of a type: a seeded surrogate (as for types that are not named), a
+            mask, a hash, nothing, or the value itself.
+    """
 
     allow: tuple[str, ...] = ()
-    ner: ModelName = "bundled"
+    recognizers: FilePath = ""
+    trust_recognizers: bool = False
+    operators: Mapping[str, OperatorName] = field(default_factory=dict)

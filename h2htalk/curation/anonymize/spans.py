@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 # Presidio's names where it has one. PHONE_NUMBER is mobile and landline; NATIONAL_ID every number that a state gives
 # to a person; ACCOUNT_NUMBER of banks (IBAN too), insurances and services; ADDRESS leads to a door or a building.
@@ -15,7 +15,9 @@ TYPES = (
     "ACCOUNT_NUMBER",
     "QQ",
     "WECHAT",
+    "HANDLE",
     "LICENSE_PLATE",
+    "DATE_OF_BIRTH",
     "URL",
     "IP_ADDRESS",
     "ADDRESS",
@@ -29,12 +31,16 @@ _RANK = {name: len(TYPES) - place for place, name in enumerate(TYPES)}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Span:
-    """Characters `start` to `end` (exclusive) of a text are personal data of a type; `score` in [0, 1]."""
+    """Characters `start` to `end` (exclusive) of a text are personal data of a type; `score` in [0, 1].
+
+    `found_by` says which recogniser found it, where that is known.
+    """
 
     start: int
     end: int
     type: str
     score: float
+    found_by: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.end:
@@ -70,20 +76,20 @@ def _resolve_group(group: list[Span]) -> list[Span]:
     kept: list[Span] = []
     ordered = sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
     for span in ordered:
-        kept.extend(_uncovered(span, [other for other in kept if other.overlaps(span)]))
+        kept.extend(uncovered(span, [other for other in kept if other.overlaps(span)]))
     return sorted(kept)
 
 
-def _uncovered(span: Span, taken: list[Span]) -> list[Span]:
-    """The stretches of a span that no taken one covers."""
+def uncovered(span: Span, taken: Sequence[Span]) -> list[Span]:
+    """The stretches of a span that no taken one covers; the taken ones do not overlap each other."""
     stretches = []
     at = span.start
     for other in sorted(taken):
         if other.start > at:
-            stretches.append(Span(at, other.start, span.type, span.score))
+            stretches.append(replace(span, start=at, end=other.start))
         at = max(at, other.end)
     if at < span.end:
-        stretches.append(Span(at, span.end, span.type, span.score))
+        stretches.append(replace(span, start=at))
     return stretches
 
 

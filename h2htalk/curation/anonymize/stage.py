@@ -11,25 +11,26 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.ner_models import BUNDLED, INSTALL_CURATION, name_finder
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
-from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
 from h2htalk.curation.gather.settings import GatherSettings
-from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.languages import Language
-from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.errors import MissingExtraError
 
-VERSION = 2
-_LIBRARIES = ("faker", "phonenumbers", "python-stdnum")
+if TYPE_CHECKING:
+    from h2htalk.curation.anonymize.engine.operators import Replacement
+    from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
+
+VERSION = 3
+INSTALL_CURATION = 'pip install "h2htalk[curation]"'
+_LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
 REVIEW = "review"
 # Names and addresses found with less are worth a person's look.
@@ -46,85 +47,102 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     personas and people whom everybody knows.
 
     Raises:
-        ConfigError: no such recogniser of names (`ner`).
-        MissingExtraError: its package is not installed.
+        ConfigError: the registry of recognisers is wrong, or one cannot be loaded.
+        MissingExtraError: a package is not installed.
     """
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
     try:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
         raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+    from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
+    from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
+
+    registry = UserRegistry()
+    if settings.recognizers:
+        registry = read_registry(Path(settings.recognizers), trusted=settings.trust_recognizers)
     languages = {source.language for source in gathered.sources}
     if gathered.simulate.dialogues:
         languages |= set(gathered.simulate.languages)
     for language in sorted(languages):
-        _require_recognizer(settings.ner, language)
+        chat_analyzer(language, registry)  # what cannot be loaded is an error before the work begins
     companions: _COMPANIONS = tuple(
         (source.name, tuple(sorted(source.companions))) for source in gathered.sources if source.companions
     )
     allow = tuple(sorted(settings.allow))
+    operators = tuple(sorted(settings.operators.items()))
     return StageRun(
         name="anonymize",
         version=VERSION,
         settings={
             "allow": list(allow),
             "companions": {name: list(names) for name, names in companions},
-            "ner": model_identity(settings.ner),
+            "recognizers": registry.fingerprint(),
+            "operators": dict(operators),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
-        open_rule=RuleFactory(open_rule, (key, allow, companions, settings.ner)),
+        open_rule=RuleFactory(open_rule, (key, allow, companions, registry, operators)),
     )
 
 
-def _require_recognizer(ner: str, language: Language) -> None:
-    """Load the recognizer of names of a language before the work begins; raises ConfigError where it cannot be."""
-    try:
-        name_finder(ner, language)
-    except ConfigError as error:
-        message = str(error)
-        for option in ("--ner ", "--spacy-model "):
-            message = message.replace(option, "anonymize.ner ")
-        raise ConfigError(
-            f'anonymize.ner, for {language}: {message}; or write anonymize.ner = "{BUNDLED}", which is included'
-        ) from error
-
-
-def open_rule(key: bytes, allow: tuple[str, ...], companions: _COMPANIONS, ner: str) -> PartRule:
+def open_rule(
+    key: bytes,
+    allow: tuple[str, ...],
+    companions: _COMPANIONS,
+    registry: UserRegistry,
+    operators: tuple[tuple[str, str], ...],
+) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue."""
     of_source = dict(companions)
 
     def rule(dialogue: Dialogue) -> Outcomes:
         source = dialogue.provenance.get("source")
         own = of_source.get(source, ()) if isinstance(source, str) else ()
-        return [anonymize_dialogue(dialogue, key, allow=(*allow, *companion_names(own)), ner=ner)]
+        names = (*allow, *companion_names(own))
+        return [anonymize_dialogue(dialogue, key, allow=names, users=registry, operators=dict(operators))]
 
     return each_dialogue(rule)
 
 
-def anonymize_dialogue(dialogue: Dialogue, key: bytes, *, allow: Sequence[str] = (), ner: str = BUNDLED) -> Outcome:
+def anonymize_dialogue(
+    dialogue: Dialogue,
+    key: bytes,
+    *,
+    allow: Sequence[str] = (),
+    users: UserRegistry | None = None,
+    operators: Mapping[str, str] | None = None,
+) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
     Args:
         dialogue: as gathered.
         key: the workspace's secret: with the dialogue's texts it decides the surrogates.
         allow: names that stay.
-        ner: as in `find_spans`.
+        users: recognisers of the user's own.
+        operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
 
     Returns:
         Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
         little evidence; so is the tag), and for audit the places of the surrogates: `message` from 1, or `field` of the
         metadata. Rejected as `leak`, without text, where a value of four characters or more is still to be read.
     """
+    from h2htalk.curation.anonymize.engine.analyzer import NO_REGISTRY, find_in_dialogue
+    from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
     slots = list(_list_slots(dialogue))
     texts = [slot.text for slot in slots]
+    operators = operators or {}
     data = find_in_dialogue(
-        texts, dialogue.language, allow=(*allow, *companion_names(addressed_personas(texts))), ner=ner
+        texts,
+        dialogue.language,
+        allow=(*allow, *companion_names(addressed_personas(texts))),
+        users=users or NO_REGISTRY,
+        keep=[kind for kind, operator in operators.items() if operator == "keep"],
     )
-    surrogates = Surrogates(key, texts, data)
-    replaced = [surrogates.replace(text, spans) for text, spans in zip(texts, data.spans, strict=True)]
+    configs = operator_configs(Surrogates(key, texts, data), operators, key)
+    replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
     if data.leaks([*(text for text, _ in replaced), *_strings(_described(dialogue.provenance))]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, slots, replaced)
@@ -175,7 +193,7 @@ def _strings(value: object) -> Iterator[str]:
     return (slot.text for slot in _list_fields(value, ()))
 
 
-def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[str, list[Span]]]) -> Kept:
+def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[str, list[Replacement]]]) -> Kept:
     spans = [(slot, span) for slot, (_, placed) in zip(slots, replaced, strict=True) for span in placed]
     unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)
@@ -184,7 +202,9 @@ def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[s
     metadata = dict(_replaced(dialogue.metadata, (), texts))
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
     audit = [
-        slot.place() | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
+        slot.place()
+        | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
+        | {"found_by": span.found_by}
         for slot, span in spans
     ]
     record = replace(dialogue, messages=messages, metadata=metadata).to_dict()

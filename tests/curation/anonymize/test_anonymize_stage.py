@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from curation_made import all_bytes, dialogue, gathered
 
+from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.stage import anonymize_dialogue, make_stage
-from h2htalk.curation.anonymize.values import dialogue_values
 from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.pipeline import run_stage
@@ -60,7 +60,7 @@ def test_metadata_counts_and_the_audit_holds_places_without_text() -> None:
     assert outcome.audit is not None
     spans = outcome.audit["spans"]
     assert len(spans) == 6
-    assert {key for span in spans for key in span} == {"message", "field", "start", "end", "type", "score"}
+    assert {key for span in spans for key in span} == {"message", "field", "start", "end", "type", "score", "found_by"}
     said = texts(outcome)
     first = next(span for span in spans if span.get("message") == 3)
     assert said[2][first["start"] : first["end"]] == said[1][3 : said[1].index("!")].lower()
@@ -76,11 +76,7 @@ def test_nothing_to_replace_leaves_the_words_as_they_are() -> None:
 
 
 def test_names_found_with_little_evidence_are_tagged_for_review(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        dialogue_values,
-        "find_spans_many",
-        lambda texts, *a, **k: [[Span(0, 5, "PERSON", 0.5)]] + [[]] * (len(texts) - 1),
-    )
+    monkeypatch.setattr(DialogueArtifacts, "names", [Span(0, 5, "PERSON", 0.5)])
     outcome = kept(dialogue(3, "Zorbo came by.", "Oh?"))
     assert outcome.tags == ("review",)
     assert outcome.record["metadata"]["anonymized"] == {"spans": {"PERSON": 1}, "review": True}
@@ -143,10 +139,27 @@ def test_the_key_is_in_no_file_of_the_stage(tmp_path: Path) -> None:
     assert b"Emily" not in everything
 
 
-def test_an_unknown_recogniser_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
+def test_a_wrong_registry_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, [EMILY])
-    with pytest.raises(ConfigError, match="no recogniser of names 'flair'"):
-        make_stage(_spec(tmp_path, ner="flair"), workspace, KEY)
+    (tmp_path / "my.yaml").write_text("recognizers: [{name: X, supported_entity: XX, pattern: []}]")
+    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1: no such key 'pattern'"):
+        make_stage(_spec(tmp_path, recognizers=str(tmp_path / "my.yaml")), workspace, KEY)
+
+
+def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> None:
+    workspace = gathered(tmp_path, [dialogue(1, "my name is Emily Carter, staff number ST-12345", "Thanks, ST-12345")])
+    pattern = "{name: number, regex: 'ST-[0-9]{5}', score: 1}"
+    (tmp_path / "my.yaml").write_text(
+        f"recognizers: [{{name: Staff, supported_entity: STAFF_ID, patterns: [{pattern}]}}]"
+    )
+    spec = _spec(tmp_path, recognizers=str(tmp_path / "my.yaml"), operators={"PERSON": "keep", "STAFF_ID": "mask"})
+    run_stage(make_stage(spec, workspace, KEY), workspace, processes=1)
+    (record,) = workspace.stage("anonymize").records()
+    assert [m["content"] for m in record["messages"]] == [
+        "my name is Emily Carter, staff number ********",
+        "Thanks, ********",
+    ]
+    assert record["metadata"]["anonymized"] == {"spans": {"STAFF_ID": 2}}
 
 
 @pytest.mark.slow

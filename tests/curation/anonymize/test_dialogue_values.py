@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
 
 
 def marked(language: str, *texts: str, allow: tuple[str, ...] = ()) -> list[list[str]]:
@@ -103,7 +103,7 @@ def test_a_surname_survived_in_capitals_in_small_letters_and_at_a_sentence_start
 
 def test_a_full_name_survived_where_it_was_written_in_one_word() -> None:
     said = marked("en", "I'm dating Emily Kowalczyk.", "EmilyKowalczyk, @emilykowalczyk, emily.kowalczyk")
-    assert said[1] == ["EmilyKowalczyk", "emilykowalczyk", "emily.kowalczyk"]
+    assert said[1] == ["EmilyKowalczyk", "@emilykowalczyk", "emily.kowalczyk"]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.anonymize.find_spans import MARGIN, WINDOW, find_spans, find_spans_many
-from h2htalk.curation.anonymize.spans import TYPES, Span
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue, find_spans
+from h2htalk.curation.anonymize.engine.artifacts import MARGIN, WINDOW
+from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.errors import ConfigError
 
 
@@ -79,14 +80,10 @@ def test_a_figures_name_beside_a_number_is_a_persons() -> None:
     assert found("I love Katniss Everdeen. anyway my phone is 415-555-2671", "en") == [("415-555-2671", "PHONE_NUMBER")]
 
 
-def test_without_the_trained_reader_rules_still_work() -> None:
-    assert found("my name is Emily Carter", "en", ner="none") == [("Emily Carter", "PERSON")]
-
-
 @pytest.mark.parametrize("language", ["en", "zh"])
 @given(texts=st.lists(st.text(alphabet=st.characters(), max_size=60), max_size=3))
 def test_any_text_gives_spans_in_order_inside_it(language: str, texts: list[str]) -> None:
-    for text, spans in zip(texts, find_spans_many(texts, language), strict=True):
+    for text, spans in zip(texts, find_in_dialogue(texts, language).spans, strict=True):
         assert all(0 <= s.start < s.end <= len(text) and s.type in TYPES and 0.5 <= s.score <= 1 for s in spans)
         assert all(a.end <= b.start for a, b in pairwise(spans))
 
@@ -131,14 +128,6 @@ def test_time_is_proportional_to_length(language: str, unit: str) -> None:
     assert long < 4 * 2.5 * short + 0.2
 
 
-def test_an_unknown_language_or_recogniser_is_an_error_that_names_the_choices() -> None:
+def test_an_unknown_language_is_an_error_that_names_the_choices() -> None:
     with pytest.raises(ConfigError, match="choose from en, zh"):
         find_spans("hi", "fr")
-    with pytest.raises(ConfigError, match=r"spacy:MODEL, gliner:MODEL"):
-        find_spans("hi", "en", ner="flair")
-
-
-def test_spans_say_nothing_of_texts_read_with_them() -> None:
-    alone = [find_spans(text, "en") for text in ("my friend Talia called", "ok", "I am Talia")]
-    assert find_spans_many(["my friend Talia called", "ok", "I am Talia"], "en") == alone
-    assert all(isinstance(span, Span) for spans in alone for span in spans)

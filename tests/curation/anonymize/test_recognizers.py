@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.curation.anonymize.chinese import recognizer as chinese
+from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.english import recognizer as english
 from h2htalk.curation.anonymize.english.organizations import find_organizations
 from h2htalk.curation.anonymize.english.token_features import tokenize
-from h2htalk.curation.anonymize.find_spans import find_spans
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.structured import find_structured
 

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
-from h2htalk.curation.anonymize.values.dialogue_values import find_in_dialogue
+
+
+def written(surrogates: Surrogates, text: str, spans: Sequence[Span]) -> str:
+    return anonymize_text(text, spans, operator_configs(surrogates, {}, b"k" * 32))[0]
 
 
 def replaced(language: str, *texts: str) -> list[str]:
     data = find_in_dialogue(texts, language)
     made = Surrogates(b"k" * 32, texts, data)
-    return [made.replace(text, spans)[0] for text, spans in zip(texts, data.spans, strict=True)]
+    return [written(made, text, spans) for text, spans in zip(texts, data.spans, strict=True)]
 
 
 @pytest.mark.parametrize(

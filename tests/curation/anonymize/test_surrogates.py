@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates, normalized_value
 from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
-from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues, find_in_dialogue
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
 
 KEY = b"k" * 32
+
+
+def written(surrogates: Surrogates, text: str, spans: Sequence[Span]) -> str:
+    return anonymize_text(text, spans, operator_configs(surrogates, {}, KEY))[0]
 
 
 def replaced(language: str, *texts: str, key: bytes = KEY) -> list[str]:
     data = find_in_dialogue(texts, language)
     made = Surrogates(key, texts, data)
-    return [made.replace(text, spans)[0] for text, spans in zip(texts, data.spans, strict=True)]
+    return [written(made, text, spans) for text, spans in zip(texts, data.spans, strict=True)]
 
 
 def stand_in(value: str, kind: str, language: str = "zh", key: bytes = KEY, among: tuple[str, ...] = ()) -> str:
@@ -28,7 +35,7 @@ def stand_in(value: str, kind: str, language: str = "zh", key: bytes = KEY, amon
     texts = [value, *among]
     spans = tuple((Span(0, len(text), kind, 0.9),) for text in texts)
     data = DialogueData(spans, KnownValues([]), language, ())
-    return Surrogates(key, texts, data).replace(value, spans[0])[0]
+    return written(Surrogates(key, texts, data), value, spans[0])
 
 
 def test_forms_of_address_stay_and_share_the_surname() -> None:
@@ -180,12 +187,7 @@ def test_no_two_values_share_a_surrogate_none_is_a_value_and_order_does_not_matt
 def _made(text: str, spans: list[Span]) -> dict[tuple[str, str], str]:
     data = DialogueData((tuple(spans),), KnownValues([]), "zh", ())
     surrogates = Surrogates(KEY, [text], data)
-    return {
-        (s.type, text[s.start : s.end]): surrogates.replace(
-            text[s.start : s.end], [Span(0, s.end - s.start, s.type, 1)]
-        )[0]
-        for s in spans
-    }
+    return {(s.type, text[s.start : s.end]): surrogates.of(s.type, text[s.start : s.end]) for s in spans}
 
 
 def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
@@ -194,7 +196,7 @@ def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
     texts = list(names)
     spans = tuple((Span(0, len(text), "PERSON", 0.9),) for text in texts)
     made = Surrogates(KEY, texts, DialogueData(spans, KnownValues([]), "zh", ()))
-    others = {made.replace(text, own)[0] for text, own in zip(texts, spans, strict=True)}
+    others = {written(made, text, own) for text, own in zip(texts, spans, strict=True)}
     assert len(others) == len(names)
     assert not others & set(names)
 

@@ -13,12 +13,13 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from h2htalk.curation.anonymize.allow_list import find_allowed, to_lower
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
-from h2htalk.curation.anonymize.spans import TYPES, Span
+from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.anonymize.surrogates.addresses import AddressDraws, address, organization
+from h2htalk.curation.anonymize.surrogates.dates import birth_date
 from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS
 from h2htalk.curation.anonymize.surrogates.persons import person_surrogates
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom, dialogue_secret
-from h2htalk.curation.anonymize.surrogates.web import email, ip_address, name_of_email, url
+from h2htalk.curation.anonymize.surrogates.web import email, handle, ip_address, name_of_email, url
 from h2htalk.curation.anonymize.values.dialogue_values import DialogueData
 from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shape
 from h2htalk.curation.anonymize.values.value_variants import (
@@ -63,23 +64,9 @@ class Surrogates:
         self._people(people, texts)
         self._surrogates_of(others)
 
-    def replace(self, text: str, spans: Sequence[Span]) -> tuple[str, list[Span]]:
-        """The text with a surrogate in the place of each span, and where the surrogates stand in it.
-
-        `spans` are in order, do not overlap, and were all given when these were made.
-        """
-        parts: list[str] = []
-        placed: list[Span] = []
-        at = length = 0
-        for span in spans:
-            parts.append(text[at : span.start])
-            length += span.start - at
-            made = self._made[span.type, text[span.start : span.end]]
-            parts.append(made)
-            placed.append(Span(length, length + len(made), span.type, span.score))
-            length += len(made)
-            at = span.end
-        return "".join([*parts, text[at:]]), placed
+    def of(self, kind: str, value: str) -> str:
+        """The surrogate of a value as written, which was among those found."""
+        return self._made[kind, value]
 
     def _people(self, names: Iterable[str], texts: Sequence[str]) -> None:
         shown = {name: visible_value(name) for name in names}
@@ -108,7 +95,7 @@ class Surrogates:
             if value in parts:
                 continue
             # The same digits as a QQ number here and a telephone number there are one value.
-            kind = min((kind for kind, _ in written), key=TYPES.index)
+            kind = min((kind for kind, _ in written), key=_place)
             attempt = 0
             while True:
                 if attempt >= _ENOUGH_DRAWS:
@@ -132,13 +119,20 @@ class Surrogates:
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
         draw = SeededRandom(self._secret, kind, value, str(attempt))
-        if kind in NUMBERS:
+        if kind in NUMBERS or kind not in TYPES:
             shape = value_shape(raw, numeric=True)
+            if not any(map(str.isdigit, shape.compact)) and kind not in NUMBERS:
+                return f"[{kind} {attempt + 1}]"  # of a user's own type
             if not shape.compact:
                 return f"[{kind}]"
             rules = find_language(self._language).number_rules
-            made = shape.reformatted(NUMBERS[kind](draw, shape.compact, rules, attempt))
+            number = NUMBERS.get(kind, NUMBERS["ACCOUNT_NUMBER"])
+            made = shape.reformatted(number(draw, shape.compact, rules, attempt))
             return _PROVINCE.sub(lambda m: draw.choice(PROVINCES), made, count=1) if kind == "LICENSE_PLATE" else made
+        if kind == "HANDLE":
+            return handle(draw, raw)
+        if kind == "DATE_OF_BIRTH":
+            return birth_date(draw, plain(raw))
         if kind == "EMAIL_ADDRESS":
             return email(draw, normalize_text(raw).visible)
         if kind == "URL":
@@ -149,6 +143,11 @@ class Surrogates:
         return address(draws, visible_value(raw)) if kind == "ADDRESS" else organization(draws, visible_value(raw))
 
 
+def _place(kind: str) -> int:
+    """A type's place in `TYPES`; a user's own come after them."""
+    return TYPES.index(kind) if kind in TYPES else len(TYPES)
+
+
 def normalized_value(kind: str, value: str) -> str:
     """What two spellings of one value have in common: digits without marks, words in lower case without spaces."""
     if kind == "PHONE_NUMBER":
@@ -156,6 +155,8 @@ def normalized_value(kind: str, value: str) -> str:
     if kind in NUMBERS or kind == "IP_ADDRESS":
         return value_shape(value, numeric=True).compact or value
     seen = to_lower(visible_value(value))
+    if kind == "HANDLE":
+        return seen.removeprefix("u/").lstrip("@")
     return name_of_email(seen) if kind in ("EMAIL_ADDRESS", "URL") else _SPACE.sub("", seen)
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_whole_word, to_lower
-from h2htalk.curation.anonymize.find_spans import find_spans_many
-from h2htalk.curation.anonymize.ner_models import BUNDLED
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.leak_check import LeakCheck
 from h2htalk.curation.anonymize.values.reformatted_values import ReformattedValues
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
 
+# The recogniser of what was found elsewhere in the dialogue first.
+REPEATED = "RepeatedValue"
 _FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
 _LONG_NUMBER = 8  # characters: of such a number the last four are told
 _TAIL = re.compile(
@@ -181,16 +181,14 @@ class DialogueData:
         yield text[at:]
 
 
-def find_in_dialogue(
-    texts: Sequence[str], language: str, *, allow: Sequence[str] = (), ner: str = BUNDLED
+def collect_values(
+    texts: Sequence[str], spans_of_texts: Sequence[list[Span]], language: str, allow: Sequence[str] = ()
 ) -> DialogueData:
-    """Personal data in the texts of one dialogue; the spans of a text are in order and do not overlap.
+    """The values of a dialogue, and their spans in all of its texts: in order, without overlaps.
 
-    What is found in one of them is marked in all, before and after: a value as it is written; of a Chinese name its
-    given name of two characters or more, of others their given names and surnames. Arguments and errors as in
-    `find_spans`.
+    What was found in one text is marked in all, before and after: a value as it is written; of a Chinese name its given
+    name of two characters or more, of others their given names and surnames.
     """
-    spans_of_texts = find_spans_many(texts, language, allow=allow, ner=ner)
     own = {to_lower(name) for name in allow}
     values = KnownValues(value for value in variants_of(texts, spans_of_texts) if value.form not in own)
     data = DialogueData((), values, language, tuple(allow))
@@ -201,7 +199,7 @@ def find_in_dialogue(
 def _add_known(text: str, spans: list[Span], data: DialogueData) -> list[Span]:
     normalized = normalize_text(text)
     repeated = [
-        replace(span, start=offsets[0], end=offsets[1])
+        replace(span, start=offsets[0], end=offsets[1], found_by=REPEATED)
         for span in data.find_known(plain(normalized.visible))
         for offsets in [normalized.original_span(span.start, span.end)]
     ]

@@ -1,0 +1,235 @@
+"""What the recognisers of one dialogue share, as Presidio's artifacts: its messages, normalised, and what rules find.
+
+Presidio hands the artifacts of a text to every recogniser and to the enhancer. Ours hold a whole dialogue: its messages
+joined by `SEPARATOR` are the text that Presidio analyses, and all places count its characters.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from importlib import import_module
+from itertools import accumulate
+
+from h2htalk.curation.anonymize.allow_list import (
+    AllowedSpan,
+    find_allowed,
+    namesakes_beside_data,
+    private_namesakes,
+)
+from h2htalk.curation.anonymize.engine.presidio import NlpArtifacts, NlpEngine
+from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
+from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
+from h2htalk.curation.anonymize.structured.structured import find_structured
+from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, KnownValues
+from h2htalk.data.languages import LANGUAGES, find_language
+
+SEPARATOR = "\n\n"
+# A longer message is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
+WINDOW = 20_000
+# Windows share so many characters twice over: what one cuts, the other reads whole.
+MARGIN = 250
+_HAN = re.compile("[\u4e00-\u9fff]")
+_WORD = re.compile("[\u4e00-\u9fff]+|[^\\W\u4e00-\u9fff]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A stretch of the joined text as the recognisers see it.
+
+    It begins at `offset`; of what begins in it, `first` to `last` counts. `structured` and `allowed` are places of
+    `plain`, which has one character for each that is seen.
+    """
+
+    offset: int
+    first: int
+    last: int
+    normalized: NormalizedText
+    plain: str
+    allowed: tuple[AllowedSpan, ...]
+    structured: tuple[Span, ...]
+
+    def blocked(self) -> list[Span]:
+        """What names are not looked for in."""
+        return [*self.structured, *(a.span() for a in self.allowed)]
+
+    def joined(self, spans: Iterable[Span]) -> Iterator[Span]:
+        """Those of the spans of `plain` that count, in places of the joined text."""
+        for span in spans:
+            start, end = self.normalized.original_span(span.start, span.end)
+            if self.first <= start + self.offset < self.last:
+                yield replace(span, start=start + self.offset, end=end + self.offset)
+
+
+class DialogueArtifacts(NlpArtifacts):
+    """Personal data of one dialogue by kind of rule, each found once, when a recogniser asks first."""
+
+    def __init__(self, texts: Sequence[str], language: str, *, allow: Sequence[str] = ()) -> None:
+        """
+        Args:
+            texts: the dialogue's messages, as given.
+            language: `en` or `zh`.
+            allow: names that stay, beside the bundled personas and people whom everybody knows.
+        """
+        self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
+        self.text = SEPARATOR.join(self.texts)
+        # Where each message begins.
+        self.offsets = [0, *accumulate(len(text) + len(SEPARATOR) for text in self.texts)][: len(self.texts)]
+        # Set by the enhancer.
+        self.data = DialogueData((), KnownValues(()), language, self.allow)
+        # No language model reads the text: what Presidio's own classes would look for is empty.
+        self.entities: list[object] = []
+        self.scores: list[float] = []
+        self.nlp_engine = None
+
+    @cached_property
+    def windows(self) -> list[Window]:
+        """Each message; a very long one in parts."""
+        return [
+            self._window(offset + start, (offset + first, offset + last), text[start:end])
+            for offset, text in zip(self.offsets, self.texts, strict=True)
+            for start, end, first, last in _stretches(len(text))
+        ]
+
+    def _window(self, offset: int, counting: tuple[int, int], text: str) -> Window:
+        normalized = normalize_text(text)
+        plain_text = plain(normalized.visible)
+        allowed = tuple(find_allowed(plain_text, self.language, self.allow))
+        spans = find_structured(normalized.visible, self.language)
+        if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
+            spans = resolve_overlaps([*spans, *find_structured(normalized.visible, "en")])
+        stays = [a for a in allowed if a.kind != "title"]
+        # A companion's name is no account, whatever stands before it.
+        taken = tuple(s for s in spans if not any(a.start <= s.start and s.end <= a.end for a in stays))
+        return Window(offset, *counting, normalized, plain_text, allowed, taken)
+
+    @cached_property
+    def structured(self) -> list[Span]:
+        """What has a form of its own: numbers, accounts, addresses of the net."""
+        return [span for window in self.windows for span in window.joined(window.structured)]
+
+    @cached_property
+    def names(self) -> list[Span]:
+        """People, addresses and organisations."""
+        found: list[Span] = []
+        for window, names in zip(self.windows, self._names_of_windows(), strict=True):
+            persons = [
+                *namesakes_beside_data(window.plain, window.allowed, [*window.structured, *names]),
+                *private_namesakes(window.plain, self.language, self.allow),
+            ]
+            found += window.joined([*names, *persons])
+        return found
+
+    def _names_of_windows(self) -> list[list[Span]]:
+        names: list[list[Span]] = [[] for _ in self.windows]
+        blocked = [window.blocked() for window in self.windows]
+        for code in LANGUAGES:
+            recognizer = import_module(find_language(code).name_recognizer)
+            chosen = [n for n, w in enumerate(self.windows) if code == self.language or recognizer.reads(w.plain)]
+            found = recognizer.find_names([self.windows[n].plain for n in chosen], [blocked[n] for n in chosen])
+            for n, spans in zip(chosen, found, strict=True):
+                names[n] += spans
+        return names
+
+    @cached_property
+    def blocked(self) -> list[Span]:
+        """Structured data and names that stay: models find nothing there."""
+        return sorted(span for window in self.windows for span in window.joined(window.blocked()))
+
+    @cached_property
+    def allowed(self) -> list[Span]:
+        """Names that stay, whoever finds them."""
+        return [
+            span
+            for window in self.windows
+            for span in window.joined(a.span() for a in window.allowed if a.kind != "title")
+        ]
+
+    def in_messages(self, span: Span) -> Iterator[Span]:
+        """A span without what it holds between two messages."""
+        for n in range(bisect_right(self.offsets, span.start) - 1, bisect_right(self.offsets, span.end - 1)):
+            start = max(span.start, self.offsets[n])
+            end = min(span.end, self.offsets[n] + len(self.texts[n]))
+            if start < end:
+                yield replace(span, start=start, end=end)
+
+    def of_messages(self, spans: Iterable[Span]) -> list[list[Span]]:
+        """Spans of the joined text, each inside a message, as spans of each message."""
+        split: list[list[Span]] = [[] for _ in self.texts]
+        for span in spans:
+            n = bisect_right(self.offsets, span.start) - 1
+            split[n].append(replace(span, start=span.start - self.offsets[n], end=span.end - self.offsets[n]))
+        return split
+
+    def joined(self, spans_of_messages: Iterable[Iterable[Span]]) -> Iterator[Span]:
+        """Spans of each message as spans of the joined text."""
+        for offset, spans in zip(self.offsets, spans_of_messages, strict=True):
+            for span in spans:
+                yield replace(span, start=span.start + offset, end=span.end + offset)
+
+    # With these Presidio looks for the context words of a user's recogniser: a run of Han characters is one word, which
+    # may hold one.
+
+    @cached_property
+    def _words(self) -> list[re.Match[str]]:
+        return list(_WORD.finditer(self.text))
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        return [word[0] for word in self._words]
+
+    @cached_property
+    def tokens_indices(self) -> list[int]:
+        return [word.start() for word in self._words]
+
+    @cached_property
+    def lemmas(self) -> list[str]:
+        return [word[0].lower() for word in self._words]
+
+    @property
+    def keywords(self) -> list[str]:
+        return self.lemmas
+
+
+def _stretches(length: int) -> Iterator[tuple[int, int, int, int]]:
+    """What a message is read in: start and end, and from where to where what begins in it counts."""
+    if length <= WINDOW:
+        yield 0, length, 0, length
+        return
+    for start in range(0, length - 2 * MARGIN, WINDOW - 2 * MARGIN):
+        end = min(start + WINDOW, length)
+        yield start, end, start + MARGIN if start else 0, end if end == length else end - MARGIN
+
+
+class ChatNlpEngine(NlpEngine):
+    """Presidio's engine of language processing: none is needed, a text alone is a dialogue of one message."""
+
+    def load(self) -> None:
+        """Nothing is loaded."""
+
+    def is_loaded(self) -> bool:
+        return True
+
+    def process_text(self, text: str, language: str) -> NlpArtifacts:
+        return DialogueArtifacts([text], language)
+
+    def process_batch(
+        self, texts: Iterable[str], language: str, batch_size: int = 1, n_process: int = 1, **kwargs: object
+    ) -> Iterator[tuple[str, NlpArtifacts]]:
+        for text in texts:
+            yield text, self.process_text(text, language)
+
+    def is_stopword(self, word: str, language: str) -> bool:
+        return False
+
+    def is_punct(self, word: str, language: str) -> bool:
+        return False
+
+    def get_supported_entities(self) -> list[str]:
+        return []
+
+    def get_supported_languages(self) -> list[str]:
+        return list(LANGUAGES)

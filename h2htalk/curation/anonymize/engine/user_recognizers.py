@@ -1,0 +1,379 @@
+"""A user's own recognisers, from a registry file in Presidio's format, read strictly.
+
+Presidio's loader takes its default registry where the file is missing, drops keys that it does not know, and skips a
+recogniser that fails. Here each of these is an error: what a curation trusts to be found must be looked for.
+
+    recognizers:
+      - name: Staff
+        supported_entity: STAFF_ID
+        supported_languages: [{language: zh, context: [工号]}, {language: en}]
+        patterns: [{name: staff number, regex: "(?<![0-9A-Za-z])ST-[0-9]{5}(?![0-9])", score: 0.6}]
+      - name: Clinics
+        supported_entity: ORGANIZATION
+        deny_list: [Blue Heron House]
+      - name: model
+        class_name: HuggingFaceNerRecognizer
+        supported_languages: [en]
+        model_name: /models/pii
+        label_mapping: {first_name: PERSON}
+    allow_list: [Aiwei]
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import regex
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
+from h2htalk.curation.anonymize.engine.presidio import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
+from h2htalk.curation.model_calls.model_identity import model_identity
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
+
+# A pattern that needs longer than this on one dialogue is refused, by a probe or when it happens.
+_SECONDS = 5.0
+_PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
+_LARGEST = 1_000_000  # bytes of a registry
+_HAN = re.compile("[\u4e00-\u9fff]")
+_FORBID = ConfigDict(extra="forbid", strict=True)
+_Type = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{1,39}$")]
+_Score = Annotated[float, Field(ge=0, le=1)]
+_Words = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+class _LanguageKeys(BaseModel):
+    model_config = _FORBID
+    language: str
+    context: list[str] = []
+
+
+class _PatternKeys(BaseModel):
+    model_config = _FORBID
+    name: str
+    regex: str
+    score: _Score
+
+
+class _Keys(BaseModel):
+    """What every entry may hold."""
+
+    model_config = _FORBID
+    name: Annotated[str, Field(min_length=1, max_length=80)]
+    type: Literal["custom", "predefined"] | None = None
+    enabled: bool = True
+    supported_languages: list[str | _LanguageKeys] | None = None
+    context: list[str] = []
+
+    def languages(self) -> dict[str, list[str]]:
+        """Each language that it reads, with its context words."""
+        if self.supported_languages is None:
+            return dict.fromkeys(LANGUAGES, self.context)
+        keys = [_LanguageKeys(language=each) if isinstance(each, str) else each for each in self.supported_languages]
+        return {each.language: [*self.context, *each.context] for each in keys}
+
+    def build(self, language: str, registry: str) -> EntityRecognizer:
+        """The recogniser of a language; `registry` is the path of the file."""
+        raise NotImplementedError
+
+
+class _Patterns(_Keys):
+    """Regular expressions and words."""
+
+    supported_entity: _Type
+    patterns: list[_PatternKeys] = []
+    deny_list: _Words | None = None
+    deny_list_score: _Score = 1.0
+
+    def build(self, language: str, registry: str) -> EntityRecognizer:
+        patterns = [Pattern(each.name, each.regex, each.score) for each in self.patterns]
+        if self.deny_list:
+            patterns.append(Pattern("deny_list", _any_of(self.deny_list), self.deny_list_score))
+        return PatternRecognizer(
+            self.supported_entity,
+            name=self.name,
+            supported_language=language,
+            patterns=patterns,
+            context=self.languages()[language],
+        )
+
+
+class _Predefined(_Keys):
+    """One of Presidio's own recognisers of patterns, such as those of other countries' numbers."""
+
+    class_name: str
+
+    def build(self, language: str, registry: str) -> EntityRecognizer:
+        found = getattr(import_module("presidio_analyzer.predefined_recognizers"), self.class_name, None)
+        if not (isinstance(found, type) and issubclass(found, PatternRecognizer)):
+            known = ", ".join(MODEL_CLASSES)
+            raise ConfigError(
+                f"class_name: {quoted(self.class_name)} is neither one of Presidio's pattern recognizers nor one of "
+                f"{known}"
+            )
+        context = {"context": words} if (words := self.languages()[language]) else {}
+        recognizer: EntityRecognizer = found(supported_language=language, name=self.name, **context)
+        return recognizer
+
+
+class _Model(_Keys):
+    """A model that finds names."""
+
+    class_name: str
+    model_name: Annotated[str, Field(min_length=1)]
+    label_mapping: dict[str, _Type] | None = None
+    entity_mapping: dict[str, _Type] | None = None
+    threshold: _Score | None = None
+
+    def model(self, registry: str) -> str:
+        """The model's name; a path is relative to the registry's folder."""
+        is_path = self.model_name.startswith((".", "/", "~"))
+        return str(Path(registry).resolve().parent / Path(self.model_name).expanduser()) if is_path else self.model_name
+
+    def build(self, language: str, registry: str) -> EntityRecognizer:
+        labels = self.label_mapping or self.entity_mapping
+        return MODEL_CLASSES[self.class_name](self.name, language, self.model(registry), labels, self.threshold)
+
+
+class _Class(_Keys):
+    """A class of the user's own: `module:Name`, made with `params`."""
+
+    path: Annotated[str, Field(alias="class", pattern=r"^[\w.]+:\w+$")]
+    params: dict[str, Any] = {}
+
+    def build(self, language: str, registry: str) -> EntityRecognizer:
+        module, _, name = self.path.partition(":")
+        found = getattr(import_module(module), name)
+        recognizer = found(**self.params, supported_language=language)
+        if not isinstance(recognizer, EntityRecognizer):
+            raise ConfigError(f"class: {self.path} is no Presidio EntityRecognizer")
+        return recognizer
+
+
+class _Registry(BaseModel):
+    model_config = _FORBID
+    recognizers: list[dict[str, Any]] = []
+    allow_list: list[Annotated[str, Field(min_length=1)]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class UserRegistry:
+    """A registry file as read: `content` is its text, `path` is for messages and for modules beside it."""
+
+    path: str = ""
+    content: str = ""
+    trusted: bool = False
+    allow_list: tuple[str, ...] = ()
+
+    def fingerprint(self) -> list[str]:
+        """What the results depend on: the file, and the models that it names.
+
+        Raises:
+            ConfigError: a model's folder cannot be read.
+        """
+        if not self.content:
+            return []
+        models = [
+            model_identity(f"hf:{entry.model(self.path)}")
+            for _, entry in _entries(self.path, _parse(self.path, self.content), trusted=self.trusted)
+            if isinstance(entry, _Model) and entry.enabled
+        ]
+        return [f"sha256 {hashlib.sha256(self.content.encode()).hexdigest()[:16]}", *models]
+
+
+def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
+    """Read and check a registry file.
+
+    Args:
+        path: a YAML file in Presidio's format; the module's docstring shows one.
+        trusted: recognisers may be classes of the user's own code.
+
+    Raises:
+        ConfigError: the file is missing, or an entry is not what its kind allows; names file, entry and key.
+    """
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ConfigError(f"{path}: larger than {_LARGEST:,} bytes; not a registry of recognizers")
+        content = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path}: not UTF-8") from error
+    registry = _parse(str(path), content)
+    _entries(str(path), registry, trusted=trusted)
+    return UserRegistry(str(path), content, trusted, tuple(registry.allow_list))
+
+
+def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecognizer]:
+    """The recognisers of a registry that read a language, each of which stops the run where it fails.
+
+    Raises:
+        ConfigError: one cannot be loaded, or a pattern needs too long.
+        MissingExtraError: the package of a model is not installed.
+    """
+    if not registry.content:
+        return []
+    made = []
+    for where, entry in _entries(registry.path, _parse(registry.path, registry.content), trusted=registry.trusted):
+        if entry.enabled and language in entry.languages():
+            made.append(_made(where, entry, registry, language))
+    return made
+
+
+class _StrictLoader(yaml.SafeLoader):
+    """YAML without what hides something: keys that stand twice, and references that grow."""
+
+    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
+        if self.check_event(yaml.AliasEvent):
+            raise yaml.YAMLError(f"line {self.peek_event().start_mark.line + 1}: no references (*name) here")
+        return super().compose_node(parent, index)
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        for key in keys:
+            if keys.count(key) > 1:
+                raise yaml.YAMLError(f"line {node.start_mark.line + 1}: {quoted(key)} stands twice")
+        mapping: dict[Any, Any] = super().construct_mapping(node, deep=True)
+        return mapping
+
+
+def _parse(where: str, content: str) -> _Registry:
+    try:
+        raw = yaml.load(content, _StrictLoader)  # a SafeLoader
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{where}: not YAML of this kind: {' '.join(str(error).split())}") from error
+    return _checked(_Registry, raw if raw is not None else {}, where)
+
+
+def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[str, _Keys]]:
+    """Each entry with its place for messages, by its kind."""
+    entries: list[tuple[str, _Keys]] = []
+    for number, raw in enumerate(registry.recognizers, start=1):
+        place = f"{where}: recognizers, entry {number}"
+        kind = _kind(raw)
+        if kind is _Class and not trusted:
+            raise ConfigError(
+                f"{place}: `class` runs code of your own; allow it with anonymize.trust_recognizers = true"
+            )
+        entry = _checked(kind, raw, place)
+        unknown = [code for code in entry.languages() if code not in LANGUAGES]
+        if unknown:
+            raise ConfigError(f"{place}: language {quoted(unknown[0])} is none of {', '.join(LANGUAGES)}")
+        if isinstance(entry, _Patterns) and not (entry.patterns or entry.deny_list):
+            raise ConfigError(f"{place}: neither patterns nor a deny_list")
+        entries.append((place, entry))
+    return entries
+
+
+def _kind(raw: dict[str, Any]) -> type[_Keys]:
+    if "class" in raw:
+        return _Class
+    if raw.get("class_name") in MODEL_CLASSES:
+        return _Model
+    return _Predefined if "class_name" in raw or raw.get("type") == "predefined" else _Patterns
+
+
+_Record = TypeVar("_Record", bound=BaseModel)
+
+
+def _checked(kind: type[_Record], raw: object, where: str) -> _Record:
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    key = ".".join(map(str, first["loc"]))
+    if first["type"] == "extra_forbidden":
+        names = [field.alias or name for name, field in kind.model_fields.items()]
+        raise ConfigError(f"{where}: no such key {quoted(key)}{suggest(key, names)}; known: {', '.join(names)}")
+    raise ConfigError(f"{where}: {key}: {first['msg']}" if key else f"{where}: {first['msg']}")
+
+
+def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> EntityRecognizer:
+    folder = str(Path(registry.path).resolve().parent)
+    sys.path.insert(0, folder)  # a class may be in a module beside the registry
+    try:
+        recognizer = entry.build(language, registry.path)
+    except MissingExtraError:
+        raise
+    except H2HTalkError as error:
+        raise ConfigError(f"{where} ({entry.name}): {error}") from error
+    except Exception as error:  # a class of the user's own may raise anything
+        raise ConfigError(f"{where} ({entry.name}) cannot be made: {_reason(error)}") from error
+    finally:
+        sys.path.remove(folder)
+    if isinstance(recognizer, PatternRecognizer):
+        _bound_patterns(where, recognizer)
+    _stop_where_it_fails(recognizer)
+    return recognizer
+
+
+def _any_of(words: Sequence[str]) -> str:
+    """A regular expression for words: Latin ones stand alone, Chinese ones anywhere."""
+    return "|".join(
+        re.escape(word) if _HAN.search(word) else rf"(?<!\w){re.escape(word)}(?!\w)"
+        for word in sorted(words, key=len, reverse=True)
+    )
+
+
+class _BoundedRegex:
+    """A compiled pattern that is an error where it needs too long; Presidio would go on without it."""
+
+    def __init__(self, compiled: Any, where: str) -> None:
+        self._compiled, self._where = compiled, where
+
+    def finditer(self, text: str, timeout: float = _SECONDS) -> Iterator[Any]:
+        try:
+            yield from self._compiled.finditer(text, timeout=min(timeout, _SECONDS))
+        except TimeoutError as error:
+            raise ConfigError(
+                f"{self._where} takes too long on {len(text):,} characters; repeat nothing that holds a repetition"
+            ) from error
+
+
+def _bound_patterns(where: str, recognizer: PatternRecognizer) -> None:
+    """Refuse patterns that backtrack without end, and stop the run where one does in spite of that."""
+    for pattern in recognizer.patterns:
+        place = f"{where} ({recognizer.name}): pattern {quoted(pattern.name)}"
+        flags = recognizer.global_regex_flags
+        bounded = _BoundedRegex(regex.compile(pattern.regex, flags), place)
+        for probe in _PROBES:
+            # With its own characters behind: a text that lacks one of them is not searched at all.
+            for _ in bounded.finditer(probe + pattern.regex, 1.0):
+                pass
+        pattern.compiled_regex, pattern.compiled_with_flags = bounded, flags
+
+
+def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
+    """Make any error of a recogniser an error of the run, and leave out types that it does not announce."""
+    analyze = recognizer.analyze
+
+    def checked(text: str, entities: list[str], nlp_artifacts: Any = None) -> list[RecognizerResult]:
+        try:
+            results = analyze(text, entities, nlp_artifacts) or []
+        except H2HTalkError:
+            raise
+        except Exception as error:  # whatever a model or a user's class raises
+            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {_reason(error)}") from error
+        for result in results:
+            if not 0 <= result.start < result.end <= len(text):
+                raise ConfigError(
+                    f"recognizer {quoted(recognizer.name)}: {result.start} to {result.end} is no place of a text of "
+                    f"{len(text)} characters"
+                )
+        return [result for result in results if result.entity_type in recognizer.supported_entities]
+
+    recognizer.analyze = checked
+
+
+def _reason(error: Exception) -> str:
+    """An error without the words of a text, which its message may hold."""
+    return type(error).__name__

@@ -1,0 +1,274 @@
+"""A user's own recognisers: a registry read strictly, real spaCy and transformers models, GLiNER's calls."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("spacy", reason="the curation extra is not installed")
+
+from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer, find_in_dialogue
+from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
+from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.text.parsing.parsing import MODELS
+
+STAFF = """
+recognizers:
+  - name: Staff
+    supported_entity: STAFF_ID
+    supported_languages: [{language: zh, context: [工号]}, {language: en, context: [staff]}]
+    patterns: [{name: staff number, regex: "(?<![0-9A-Za-z])ST-[0-9]{5}(?![0-9])", score: 0.3}]
+"""
+CLINICS = """
+recognizers:
+  - {name: Clinics, supported_entity: CLINIC, deny_list: [Blue Heron House, 蓝鹭之家]}
+allow_list: [Talia]
+"""
+
+
+def registry(folder: Path, content: str, *, trusted: bool = False) -> UserRegistry:
+    path = folder / "my.yaml"
+    path.write_text(content, encoding="utf-8")
+    return read_registry(path, trusted=trusted)
+
+
+def found(texts: list[str], language: str, users: UserRegistry) -> list[list[tuple[str, str, str]]]:
+    spans = find_in_dialogue(texts, language, users=users).spans
+    return [
+        [(text[s.start : s.end], s.type, s.found_by) for s in each] for text, each in zip(texts, spans, strict=True)
+    ]
+
+
+def test_a_pattern_with_a_context_word_is_found_and_found_again(tmp_path: Path) -> None:
+    users = registry(tmp_path, STAFF)
+    far = "一，二，三，四，五，六"
+    assert found(["我的工号是ST-12345。", f"{far} ST-12345？", f"{far} ST-99999"], "zh", users) == [
+        [("ST-12345", "STAFF_ID", "Staff, pattern staff number, context word 工号")],
+        [("ST-12345", "STAFF_ID", "RepeatedValue")],
+        [],
+    ]
+    assert found(["my staff number: ST-12345"], "en", users)[0][0][:2] == ("ST-12345", "STAFF_ID")
+
+
+def test_words_are_found_in_chinese_too_and_allowed_names_stay(tmp_path: Path) -> None:
+    users = registry(tmp_path, CLINICS)
+    assert found(["我在蓝鹭之家见过他"], "zh", users) == [[("蓝鹭之家", "CLINIC", "Clinics, pattern deny_list")]]
+    assert found(["at blue heron house, not Blue Heron Houses", "my friend Talia"], "en", users) == [
+        [("blue heron house", "CLINIC", "Clinics, pattern deny_list")],
+        [],
+    ]
+
+
+def test_a_users_type_stays_whole_inside_ours(tmp_path: Path) -> None:
+    users = registry(tmp_path, STAFF.replace("0.3", "0.6"))
+    spans = found(["I live at 12 Oak Street, staff ST-12345"], "en", users)[0]
+    assert [(text, kind) for text, kind, _ in spans] == [("12 Oak Street", "ADDRESS"), ("ST-12345", "STAFF_ID")]
+
+
+def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
+    users = registry(
+        tmp_path, "recognizers: [{name: X, supported_entity: XX, patterns: [{name: p, regex: 'ab.+cd', score: 1.0}]}]"
+    )
+    assert [[text for text, _, _ in each] for each in found(["xx ab", "", "cd yy"], "en", users)] == [
+        ["ab"],
+        [],
+        ["cd"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        ("recognizers: [Staff]", r"recognizers\.0"),
+        ("recogniser: []", r"no such key 'recogniser'.*did you mean 'recognizers'"),
+        ("- a", "valid dictionary"),
+        ("recognizers: [{name: A, supported_entity: AB, pattern: []}]", r"entry 1: no such key 'pattern'"),
+        ("recognizers: [{name: A, supported_entity: AB}]", "neither patterns nor a deny_list"),
+        ("recognizers: [{name: A, supported_entity: ab, deny_list: [x]}]", "supported_entity"),
+        ("recognizers: [{name: A, supported_entity: AB, deny_list: ['']}]", "deny_list"),
+        ("recognizers: [{name: A, supported_entity: AB, deny_list: [x], supported_languages: [fr]}]", "'fr'"),
+        ("recognizers: [{name: A, supported_entity: AB, deny_list: [x], deny_list_score: 7}]", "deny_list_score"),
+        ("recognizers: [{name: A, name: B, supported_entity: AB}]", "stands twice"),
+        ("a: &a [x]\nb: *a", "no references"),
+        ("recognizers: [", "not YAML"),
+        ("recognizers: [{name: A, class: 'os:system'}]", "trust_recognizers"),
+        ("recognizers: [{name: A, class_name: GLiNERRecognizer}]", "model_name"),
+    ],
+)
+def test_a_wrong_registry_is_an_error_that_names_the_place(tmp_path: Path, content: str, told: str) -> None:
+    with pytest.raises(ConfigError, match=told) as raised:
+        registry(tmp_path, content)
+    assert "my.yaml" in str(raised.value)
+
+
+def test_a_missing_registry_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="cannot be read"):
+        read_registry(tmp_path / "none.yaml")
+
+
+@pytest.mark.parametrize("pattern", [r"(a+)+$", r"(\w*)*!x", r"([0-9]+-?)+x", r"(我|我我)+x"])
+def test_a_pattern_that_backtracks_is_refused(tmp_path: Path, pattern: str) -> None:
+    users = registry(
+        tmp_path,
+        f"recognizers: [{{name: X, supported_entity: XX, patterns: [{{name: p, regex: '{pattern}', score: 1}}]}}]",
+    )
+    start = time.monotonic()
+    with pytest.raises(ConfigError, match="pattern 'p' takes too long"):
+        chat_analyzer("zh", users)
+    assert time.monotonic() - start < 60
+
+
+def test_a_wrong_pattern_or_class_is_an_error(tmp_path: Path) -> None:
+    for entry in (
+        "supported_entity: XX, patterns: [{name: p, regex: '(', score: 1}]",
+        "class_name: NoSuchRecognizer",
+        "class_name: AzureAILanguageRecognizer",
+    ):
+        with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1 \(X\)"):
+            chat_analyzer("en", registry(tmp_path, f"recognizers: [{{name: X, {entry}}}]"))
+
+
+def test_presidios_own_recognizers_are_named_by_their_class(tmp_path: Path) -> None:
+    users = registry(tmp_path, "recognizers: [{name: Poland, class_name: PlPeselRecognizer, context: [pesel]}]")
+    assert found(["pesel 44051401359"], "en", users)[0][0][1:] == (
+        "PL_PESEL",
+        "Poland, pattern PESEL, context word pesel",
+    )
+
+
+WARD = """
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+
+class WardRecognizer(EntityRecognizer):
+    def __init__(self, word, supported_language):
+        self.word = word
+        super().__init__(["WARD"], name="Ward", supported_language=supported_language)
+    def load(self): pass
+    def analyze(self, text, entities, nlp_artifacts=None):
+        if self.word == "fail":
+            raise RuntimeError(text)
+        at = text.find(self.word)
+        return [RecognizerResult("WARD", at, at + len(self.word), 0.9), RecognizerResult("OTHER", 0, 1, 0.9)]
+"""
+
+
+def test_a_class_beside_the_registry_runs_where_it_is_trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "ward_of_test.py").write_text(WARD)
+    monkeypatch.delitem(sys.modules, "ward_of_test", raising=False)
+    content = "recognizers: [{{name: W, class: 'ward_of_test:WardRecognizer', params: {{word: {}}}}}]"
+    users = registry(tmp_path, content.format("maple"), trusted=True)
+    assert found(["on ward maple"], "en", users) == [[("maple", "WARD", "Ward")]]
+    users = registry(tmp_path, content.format("fail"), trusted=True)
+    with pytest.raises(ConfigError, match="recognizer 'Ward' failed: RuntimeError") as raised:
+        found(["my secret"], "en", users)
+    assert "secret" not in str(raised.value)
+
+
+def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:
+    users = registry(
+        tmp_path,
+        f"""recognizers:
+  - {{name: model, class_name: SpacyRecognizer, supported_languages: [en], model_name: {MODELS / "en_names"}}}""",
+    )
+    text = "Yesterday Jonathan Whitmore went to Berlin with Sarah Connelly."
+    assert {words for words, _, _ in found([text], "en", users)[0]} >= {"Jonathan Whitmore", "Sarah Connelly"}
+    assert users.fingerprint()[1].startswith("hf:en_names, sha256 ")
+
+
+def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    users = registry(tmp_path, "recognizers: [{name: m, class_name: SpacyRecognizer, model_name: no_such_model}]")
+    with pytest.raises(ConfigError, match="python -m spacy download"):
+        chat_analyzer("en", users)
+
+
+def test_a_token_classifier_of_transformers_is_read(tmp_path: Path) -> None:
+    """One with random weights: what it labels is chance, but it labels, and its places are those of the text."""
+    torch = pytest.importorskip("torch", reason="transformers models need torch")
+    transformers = pytest.importorskip("transformers", reason="transformers models need it")
+    folder = tmp_path / "model"
+    words = ["[UNK]", "[PAD]", "tom", "met", "ann", "in", "paris"]
+    tokenizers = pytest.importorskip("tokenizers")
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel({w: n for n, w in enumerate(words)}, "[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    transformers.PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", model_max_length=512
+    ).save_pretrained(folder)
+    torch.manual_seed(1)
+    config = transformers.BertConfig(
+        vocab_size=len(words),
+        hidden_size=16,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        intermediate_size=16,
+        id2label={0: "B-first_name", 1: "B-other"},
+        label2id={"B-first_name": 0, "B-other": 1},
+    )
+    transformers.BertForTokenClassification(config).save_pretrained(folder)
+    content = """recognizers:
+  - name: tiny
+    class_name: HuggingFaceNerRecognizer
+    supported_languages: [en]
+    model_name: ./model
+    label_mapping: {first_name: PERSON}
+    threshold: 0.0
+"""
+    analyzer = chat_analyzer("en", registry(tmp_path, content))
+    (recognizer,) = [r for r in analyzer.registry.recognizers if r.name == "tiny"]
+    text = "tom met ann in paris"
+    results = recognizer.analyze(text, ["PERSON"])
+    assert results
+    assert {r.entity_type for r in results} == {"PERSON"}
+    assert all(0 <= r.start < r.end <= len(text) for r in results)
+
+
+class _Gliner:
+    """Takes GLiNER's calls and finds one name."""
+
+    @classmethod
+    def from_pretrained(cls, name: str) -> _Gliner:
+        if name == "missing":
+            raise OSError("No such file or directory: 'missing'")
+        return cls()
+
+    def inference(self, texts: list[str], labels: list[str], threshold: float) -> list[list[dict[str, Any]]]:
+        assert labels == ["person"]
+        assert all(len(text) <= 400 for text in texts)
+        if any("fail" in text for text in texts):
+            raise RuntimeError("CUDA out of memory")
+        return [
+            [{"start": at, "end": at + 6, "text": "Zorblo", "label": "person", "score": 0.93}]
+            if (at := text.find("Zorblo")) >= 0
+            else []
+            for text in texts
+        ]
+
+
+def test_gliner_is_asked_for_the_mapped_labels_and_its_errors_stop_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module: Any = ModuleType("gliner")
+    module.GLiNER = _Gliner
+    monkeypatch.setitem(sys.modules, "gliner", module)
+    content = """recognizers:
+  - {name: gliner, class_name: GLiNERRecognizer, model_name: some/model, entity_mapping: {person: PERSON}}"""
+    users = registry(tmp_path, content)
+    text = "well. " * 400 + "so zorblo and Zorblo met, mail a.b@gmail.com"
+    assert ("Zorblo", "PERSON", "gliner") in found([text], "en", users)[0]
+    with pytest.raises(ConfigError, match="recognizer 'gliner' failed: RuntimeError"):
+        found(["fail"], "en", users)
+    with pytest.raises(ConfigError, match="cannot be loaded"):
+        chat_analyzer("en", registry(tmp_path, content.replace("some/model", "missing")))
+
+
+def test_a_package_that_is_not_installed_is_an_error_that_says_what_to_type(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gliner", None)
+    users = registry(tmp_path, "recognizers: [{name: g, class_name: GLiNERRecognizer, model_name: a/b}]")
+    with pytest.raises(MissingExtraError, match="pip install gliner"):
+        chat_analyzer("zh", users)
