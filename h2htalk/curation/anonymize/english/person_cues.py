@@ -94,7 +94,12 @@ def _after_kin(tokens: Tokens, index: int, word: str, kind: int, capital: bool) 
 def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool) -> float:
     """After "I'm", "this is", "it's": a name, if it is written as one and is no people, faith or star sign."""
     lists = words()
-    if word in hint("not_after_i_am") or word in lists.hints["places"]:
+    if word in hint("not_after_i_am"):
+        return 0.0
+    of_oneself = tokens.word(index - 1) in ("im", "i'm", "am") and len(word) > 2
+    if of_oneself and kind and _is_surname(tokens, index + 1):
+        return LISTED
+    if word in lists.hints["places"]:
         return 0.0
     ends = tokens.after(index).lstrip(" ")[:1] in ("", ",", ".", "!", "\n", ":", "(", "-", "?", ";")
     follow = tokens.word(index + 1) in (
@@ -112,10 +117,18 @@ def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool)
     )
     if capital and (kind >= RARE or (kind == WORD_NAME and (ends or follow))):
         return CUED
-    if kind == COMMON or (kind == RARE and len(word) > 4 and (ends or follow)):
+    if kind == COMMON or (kind and of_oneself and not is_word(word)):
+        return LISTED
+    if kind == RARE and len(word) > 4 and (ends or follow):
         return LISTED
     told = tokens.word(index - 1) == "im" and not is_word(word) and not word.endswith(("ish", "ese", "ian", "ic"))
     return LIKELY if capital and told and ends else 0.0
+
+
+def _is_surname(tokens: Tokens, index: int) -> bool:
+    """Whether a word that belongs to the one before it is a surname and no word."""
+    inside = index < len(tokens) and tokens.spaced[index] and not tokens.opens[index]
+    return inside and tokens.words[index] in words().surnames and not is_word(tokens.words[index])
 
 
 def is_addressed(tokens: Tokens, index: int) -> bool:

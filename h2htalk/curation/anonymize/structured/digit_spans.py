@@ -97,6 +97,12 @@ def _edges(window: Window, text: str, kind: str) -> tuple[int, int]:
     return start, end
 
 
+# my work cell is 800 ...
+_SOMEBODYS = re.compile(
+    r"(?<![a-z])(?:my|her|his|their|our)(?: [a-z#.]{1,12}){0,3}[\s:]{0,3}$|[我他她]的?[^，。\s]{0,6}$"
+)
+
+
 def identify(window: Window, normalized: NormalizedText, language: str) -> tuple[str | None, float]:
     """The type of a window and how sure, or None. The empty type is a public line: taken, and then left in."""
     digits = window.digits
@@ -107,6 +113,9 @@ def identify(window: Window, normalized: NormalizedText, language: str) -> tuple
         return ("", 1.0) if window.whole else (None, 0.0)
     if phones.is_hotline(digits) and not (len(digits) <= 5 and claimed):
         return ("", 1.0) if window.whole or len(digits) >= 8 else (None, 0.0)
+    before = normalized.text[max(0, window.start - 24) : window.start]
+    if window.whole and phones.is_toll_free(digits, language) and not _SOMEBODYS.search(before):
+        return "", 1.0
     if _MONEY.search(normalized.text, max(0, window.start - 2), window.start):
         return None, 0.0
     if window.near.nearest not in ("phone", "landline", "card", "id", "account", "qq") and _thousands(window):

@@ -36,6 +36,18 @@ def _hotlines() -> frozenset[str]:
     return frozenset(tomllib.loads(raw)["hotlines"])
 
 
+# Toll-free numbers of North America, Britain, Australia and China are offices' and help lines', nobody's own.
+_TOLL_FREE = {
+    "en": re.compile("1?8(?:00|33|44|55|66|77|88)[2-9][0-9]{6}|0?800[0-9]{6,7}|1[38]00[0-9]{6}"),
+    "zh": re.compile("[48]00[0-9]{7}"),
+}
+
+
+def is_toll_free(digits: str, language: str) -> bool:
+    """Whether calls to a number cost nothing, as to help lines and offices."""
+    return _TOLL_FREE[language].fullmatch(digits) is not None
+
+
 def is_hotline(digits: str) -> bool:
     """A public line for help or service: content, not personal data."""
     return digits in _hotlines()

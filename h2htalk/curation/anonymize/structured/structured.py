@@ -12,9 +12,11 @@ from dataclasses import replace
 from h2htalk.curation.anonymize.normalization import HAN, NormalizedText, normalize_text
 from h2htalk.curation.anonymize.spans import Span, TakenCharacters, resolve_overlaps
 from h2htalk.curation.anonymize.structured.alphanumeric_ids import alphanumeric_id_spans
+from h2htalk.curation.anonymize.structured.birth_dates import birth_date_spans
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 from h2htalk.curation.anonymize.structured.digit_spans import digit_spans
 from h2htalk.curation.anonymize.structured.emails import email_spans
+from h2htalk.curation.anonymize.structured.handles import handle_spans, mention_spans
 from h2htalk.curation.anonymize.structured.ip_addresses import ip_spans
 from h2htalk.curation.anonymize.structured.licence_plates import plate_spans
 from h2htalk.curation.anonymize.structured.messenger_ids import wechat_spans
@@ -95,11 +97,14 @@ def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
     some = any(char.isdigit() for char in normalized.digits)
     messenger = language == "zh" and _LATIN_WORD.search(plain) is not None
     plate = language == "en" and _PLATE_WORD.search(plain) is not None
+    mentions = list(mention_spans(plain)) if "@" in plain else []
+    others = [*handle_spans(plain, language), *birth_date_spans(plain, language)]
     if not (digits or web or some or messenger or plate or ":" in plain):
-        return []
+        return resolve_overlaps([*mentions, *others])
     cues = find_cues(plain, language)
     taken = TakenCharacters(len(plain))
-    spans: list[Span] = []
+    # Before e-mail addresses: "follow @name" is none with spaces in it.
+    spans: list[Span] = taken.keep(mentions)
     if web:
         spans += taken.keep(email_spans(normalized, cues))
         spans += url_spans(normalized, cues, taken)
@@ -111,4 +116,4 @@ def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
         spans += wechat_spans(normalized, cues, taken)
     if digits:
         spans += digit_spans(normalized, cues, language, sorted((span.start, span.end) for span in spans))
-    return resolve_overlaps(span for span in spans if span.score >= 0.5)
+    return resolve_overlaps([*(span for span in spans if span.score >= 0.5), *taken.keep(others)])

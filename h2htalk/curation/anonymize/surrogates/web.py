@@ -21,6 +21,8 @@ _DOT = re.compile(r"\s*(?:[(\[{<]\s*(?:dot|\.|点)\s*[)\]}>]|[.。·]|点|(?<=[\
 _SCHEME = re.compile(r"(?:[a-z]{2,6}\s?:\s?/\s?/\s?)?(?:www\s?(?:\.|\[dot\]|\(dot\)|点)\s?)?", re.IGNORECASE)
 _HOST_END = re.compile(r"[/?#:]")
 _ENOUGH = 40
+_HAN_FIRST = ("安静", "慢慢", "路过", "晴天", "午后", "傍晚", "海边", "山里", "窗边", "楼下")
+_HAN_SECOND = ("橘子", "云", "茶杯", "小石头", "面包", "风", "纸船", "葡萄", "台灯", "枫叶")
 _RANGES = ("192.0.2", "198.51.100", "203.0.113")
 
 
@@ -50,6 +52,15 @@ def url(draw: SeededRandom, value: str) -> str:
     path = _scrambled(draw, value[end:])
     front = "" if any(c.isalnum() for c in path) else _name(draw) + dot
     return value[:start] + _like(value, f"{front}example{dot}{draw.choice(_ENDINGS)}") + path
+
+
+def handle(draw: SeededRandom, value: str) -> str:
+    """The name of an account of as many letters and digits; Chinese ones of common words and digits."""
+    if not any("\u4e00" <= c <= "\u9fff" for c in value):
+        start = 2 if value.lower().startswith("u/") else 0
+        return value[:start] + _scrambled(draw, value[start:])
+    mark = value[0] if value[0] == "@" else ""
+    return f"{mark}{draw.choice(_HAN_FIRST)}的{draw.choice(_HAN_SECOND)}{draw.digits(3)}"
 
 
 def name_of_email(value: str) -> str:

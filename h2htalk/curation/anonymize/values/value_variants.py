@@ -93,6 +93,8 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
         home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
         return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
     values = [KnownValue(to_lower(written), kind, score)]
+    if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
+        values.append(KnownValue(to_lower(written.lstrip("@")), kind, score))
     if kind == "ADDRESS":
         values += [
             KnownValue(form, kind, score)
