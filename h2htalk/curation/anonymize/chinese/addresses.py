@@ -35,6 +35,13 @@ _SEATED = re.compile(
 )
 
 
+# One mouthful after another.
+_REPEATED = re.compile(r"(\w{2})\1")
+_LEADS_HOME = re.compile(
+    "[0-9０-９一二三四五六七八九十百号栋幢楼室路街巷弄里苑园村庄屯寨组队院府邸湾居阁轩庭城座层门排]"
+)
+
+
 def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each address, from left to right.
 
@@ -77,6 +84,9 @@ def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, fl
         score = max(score, 0.75)
     if score < 0.5 and chain[-1].kind == "street" and leads_on(text, end):
         score = 0.6
+    told = text[chain[0].start : end]
+    if _REPEATED.search(told) or not _LEADS_HOME.search(told):
+        return
     if score >= 0.5 and not _SEATED.search(text, max(0, chain[0].start - 8), end):
         yield chain[0].start, end, score
 

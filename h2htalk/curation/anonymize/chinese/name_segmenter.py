@@ -31,7 +31,7 @@ _SELDOM = frozenset(
     "收发抽拿放坐站躺睡起开关出进入為讓給還會時麼後應該無與從實現種樣顿首位瓶感营"
 )
 # Surnames that are small words before all else: a name starts with them only where something says so.
-_WEAK = frozenset("东那向应时明成当师解管全伏单能和计原初别连由")
+_WEAK = frozenset("谈封祝冷东那向应时明成当师解管全伏单能和计原初别连由")
 _WEAK_TITLED = _WEAK | frozenset("从")
 # 丽姐, 强哥: one character of a given name and one of these.
 _FAMILIES = frozenset("姐哥叔姨")

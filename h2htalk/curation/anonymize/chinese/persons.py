@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache
+from math import log
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
 from h2htalk.curation.anonymize.chinese.latin_names import latin_names
 from h2htalk.curation.anonymize.chinese.name_segmenter import (
     KIN,
     STRONG,
     Segment,
     given,
+    is_letter,
     listed_characters,
     ordinary,
+    right_cue,
     surnames,
 )
 from h2htalk.curation.anonymize.chinese.words import sections, table
@@ -29,15 +32,18 @@ _SCORES = {
     "surname": 0.6,
 }
 _LONGEST_PUBLIC = 10
+_NAMES = frozenset({"nr", "nrfg", "nrt"})
+_RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
+_EVERYDAY = 60  # occurrences in the dictionary's corpus
 _HAN = "\u4e00-\u9fff"
 # A name in two parts: 买买提·阿不都. The dot joins what the segmenter parts.
 _DOTTED = re.compile(f"[{_HAN}]{{1,7}}(?:[·•・‧][{_HAN}]{{1,7}}){{1,3}}")
 _DOT = re.compile("[·•・‧]")
 _WORK = re.compile(
-    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
+    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|书《|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
 )
 _FAMOUS = re.compile(
-    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听|听着|循环|翻唱|重温|读|偶像是|男神|女神|爱豆|追|粉|单曲循环|主人公|主角|角色|女主|男主|人物)$"
+    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听|听着|循环|翻唱|重温|读|偶像是|男神|女神|爱豆|追|粉|单曲循环|主人公|主角|角色|女主|男主|人物)$"
 )
 
 
@@ -65,7 +71,7 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
             continue
         if any(start < segment.end and segment.start < end for start, end, _ in called):
             continue
-        if segment.cue < STRONG and _known(text, segment):
+        if _known(text, segment) or _is_word(text, segment):
             continue
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
@@ -74,13 +80,64 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     yield from latin_names(text)
 
 
+# Behind these a word is a name, whatever else it means.
+_NAMING = re.compile('(?:[我他她]叫|[我他她]是叫|名叫|名字[是叫]|姓名[:：]?|叫我|大名|小名|网名|昵称|乳名)[:："“「 ]?$')
+_SPEAKING = re.compile(
+    f"^[{_HAN}]{{0,2}}(?:说|讲|曾|主讲|提出|认为|写|的[“《{_HAN}]{{0,10}}(?:课|书|讲座|理论|文章|声音|观点))"
+)
+_TEACHING = re.compile("主讲|的[“《]")
+_OWN = re.compile("[我咱]|班|学校|孩子|儿子|女儿")
+_LONG_TITLES = ("妈妈", "爸爸", "奶奶", "爷爷")
+
+
+def _is_word(text: str, segment: Segment) -> bool:
+    """Whether the characters are rather words: in the dictionary, or a rare surname before what no name is made of."""
+    start, end = segment.start, segment.end
+    if segment.shape == "surname" or _NAMING.search(text, max(start - 5, 0), start):
+        return False
+    word, shape = text[start:end], segment.shape
+    if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
+        # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
+        family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
+        if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
+            return False
+        if shape == "foreign" and right_cue(text, end) > 1:
+            return False
+        return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAMES))
+    if shape in ("nick", "doubled", "given") and usual(text[start : end + 1], 5) and is_letter(text, end):
+        return True  # 小可|爱
+    if shape == "given+title" and len(word) == 4 and usual(word[:2], 5) and usual(word[2:], 5):
+        return True  # 学长学姐
+    if text[max(start - 3, 0) : start].rstrip('“"「').endswith("叫做") or (start and text[start - 1].isdigit()):
+        return True
+    if word.endswith("老师") and _TEACHING.match(text, end):
+        return True
+    own = _OWN.search(text, max(start - 10, 0), start) is not None
+    if shape == "full+title" and word.endswith("老师") and not own and _SPEAKING.match(text[end : end + 20]):
+        return True  # who teaches in public
+    if shape == "title" and (word.endswith(_LONG_TITLES) or word[0] == "于") and is_letter(text, start - 1):
+        return word[0] in "向于对从"
+    if segment.cue >= KIN:
+        return False
+    if shape == "foreign":
+        return right_cue(text, end) < 1
+    if shape != "full":
+        return False
+    rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
+    if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
+        return True
+    return rare and len(word) == 2 and right_cue(text, end) < 0.6
+
+
 def _known(text: str, segment: Segment) -> bool:
     """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
-    if _listed(text, segment.start, segment.end):
+    if segment.cue < STRONG and _listed(text, segment.start, segment.end):
         return True
+    before = text[max(0, segment.start - 8) : segment.start]
+    if before.endswith("叫"):
+        return _FAMOUS.search(before[:-1]) is not None
     if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
         return False
-    before = text[max(0, segment.start - 6) : segment.start]
     return _WORK.match(text, segment.end) is not None or _FAMOUS.search(before) is not None
 
 
@@ -114,6 +171,8 @@ def _two_parts(text: str, start: int, end: int, segments: Sequence[Segment]) -> 
         if segment.start > last_dot + 3 and (word in _SMALL or (len(word) > 1 and not segment.shape)):
             after = segment.start
             break
+    if re.match("说?(?:曾经?)?说?[:：]|说过|的《|写的", text[after : after + 4]):
+        return
     if first < dot and not _listed(text, first, after) and not _FAMOUS.search(text[max(0, first - 6) : first]):
         yield first, after, 0.7
 
