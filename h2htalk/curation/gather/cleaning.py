@@ -90,8 +90,11 @@ def _readable(text: str, removed: Counter[str], **where: int) -> str:
 
 # --- A last message that stops in the middle of a sentence ---------------------------------------------------------
 
-# No message ends with these.
-_EXPECTING = frozenset(",，、:：;；(（[【《“「『&＆")
+# No message ends with these, unless they belong to an emoticon.
+_EXPECTING = frozenset(":：;；(（[【《“「『&＆")
+_EMOTICON = re.compile(r"(?:[:：;；=8xX]['^~-]?[(（\[]|[(（]['^~-]?[:：;；])\Z")
+# Many people end a line of chat with a comma.
+_COMMAS = frozenset(",，、")
 _SHORT_LINE = 12  # characters
 _SENTENCE_END = re.compile(r"[.!?…][\"')\]]*\s|[。！？…]")
 _CLOSING = frozenset(".!?…。！？．~～)）]】》\"'”’」』*")
@@ -100,14 +103,15 @@ _CLOSING = frozenset(".!?…。！？．~～)）]】》\"'”’」』*")
 def breaks_off(messages: Sequence[Turn], language: Language) -> bool:
     """Whether the last message stops in the middle of a sentence.
 
-    It does where it ends with a mark or a word that ends no sentence (`,` `（` `and the`). Where its speaker closes
-    sentences with a mark, it also does where it ends with a word that seldom ends one (`I want to`) or, in Chinese,
-    with any character.
+    It does where it ends with a mark or a word that ends no sentence (`（` `and the`). Where its speaker closes
+    sentences with a mark, it also does where it ends with a comma, a word that seldom ends one (`I want to`) or, in
+    Chinese, with any character.
     """
     text = messages[-1].content.rstrip()
     if text[-1] in _EXPECTING:
-        # `:(` and `;(` are emoticons.
-        return not (text[-1] in "([" and text[-2:-1] in (":", ";", "="))
+        return _EMOTICON.search(text, max(len(text) - 3, 0)) is None
+    if text[-1] in _COMMAS:
+        return _punctuates(messages)
     patterns, end = language_patterns("gather/endings", language), text[-24:]
     if patterns["never"].search(end):
         return True

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +45,17 @@ def read_objects(read_record: ReadRecord, path: Path, on_read: OnRead) -> Iterat
             yield RawItem(row, line, _attempt(read_record, value, line))
         return
     for number, raw in raw_lines(path, on_read):
-        if raw.strip():
+        if raw is None or raw.strip():
             yield RawItem(number, number, _read_line(raw, number, read_record))
 
 
-def _read_line(raw: bytes, number: int, read_record: ReadRecord) -> RawDialogue | RefusedItem:
+def read_values(read_record: ReadRecord, values: Iterable[Any]) -> Iterator[RawItem]:
+    """The items of values that were read elsewhere, numbered from 1."""
+    for row, value in enumerate(values, 1):
+        yield RawItem(row, row, _attempt(read_record, value, row))
+
+
+def _read_line(raw: bytes | None, number: int, read_record: ReadRecord) -> RawDialogue | RefusedItem:
     try:
         text = text_of(raw, number).strip(_SPACE)
         value, end = _DECODER.raw_decode(text)

@@ -1,12 +1,20 @@
-"""Read raw files as lines or characters: UTF-8 with or without a byte order mark, in bounded memory."""
+"""Read raw files as lines or characters: UTF-8 with or without a byte order mark, in bounded memory.
+
+Files that end in `.gz` or `.zst` are decompressed as they are read.
+"""
 
 from __future__ import annotations
 
 import codecs
+import gzip
+import io
 import re
+import zlib
 from collections.abc import Generator, Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any
+
+import pyarrow as pa
 
 from h2htalk.curation.gather.raw_items import OnRead, RefusedItem
 from h2htalk.data.files import MAX_LINE
@@ -16,22 +24,41 @@ _CHUNK = 1 << 16
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
-def open_raw(path: Path) -> BinaryIO:
+# What a file that is cut off or no archive raises while it is decompressed.
+_BROKEN = (OSError, EOFError, zlib.error)
+
+
+def open_raw(path: Path) -> io.BufferedReader:
     """Open a file after its byte order mark.
 
     Raises:
         DataError: it cannot be read, or is UTF-16 or UTF-32; says how to convert it.
     """
     try:
-        file = path.open("rb")
-        head = file.read(1024)
-        file.seek(3 if head.startswith(codecs.BOM_UTF8) else 0)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+        file = _open(path)
+        head = file.peek(1024)[:1024]
+        file.read(3 if head.startswith(codecs.BOM_UTF8) else 0)
+    except _BROKEN as error:
+        raise _unreadable(path, error) from error
     if wide := _wide(head):
         file.close()
         raise DataError(f"{path}: is {wide}; convert it to UTF-8: iconv -f {wide} -t UTF-8 OLD > NEW")
     return file
+
+
+def _open(path: Path) -> io.BufferedReader:
+    if path.suffix == ".gz":
+        opened: Any = gzip.GzipFile(path)
+    elif path.suffix == ".zst":
+        opened = pa.CompressedInputStream(pa.OSFile(str(path)), "zstd")
+    else:
+        return path.open("rb")
+    return io.BufferedReader(opened)
+
+
+def _unreadable(path: Path, error: Exception) -> DataError:
+    reason = error.strerror if isinstance(error, OSError) else None
+    return DataError(f"{path}: cannot be read: {reason or error}")
 
 
 def _wide(head: bytes) -> str | None:
@@ -46,20 +73,22 @@ def _wide(head: bytes) -> str | None:
     return None
 
 
-def raw_lines(path: Path, on_read: OnRead) -> Iterator[tuple[int, bytes]]:
-    """`(number, line)` of a file, numbered from 1, with line ends.
+def raw_lines(path: Path, on_read: OnRead) -> Iterator[tuple[int, bytes | None]]:
+    """`(number, line)` of a file, numbered from 1, with line ends; None for a line longer than 64 MiB.
 
     Raises:
-        DataError: the file cannot be read, or a line is longer than 64 MiB.
+        DataError: the file cannot be read.
     """
     with open_raw(path) as file:
         number = 0
         while line := _read(file, path, MAX_LINE, by_line=True):
             number += 1
-            if len(line) == MAX_LINE:
-                raise DataError(f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; split it or remove it")
             on_read(len(line))
-            yield number, line
+            whole = len(line) < MAX_LINE
+            while len(line) == MAX_LINE and not line.endswith(b"\n"):
+                line = _read(file, path, MAX_LINE, by_line=True)
+                on_read(len(line))
+            yield number, line if whole else None
 
 
 def raw_text(path: Path, on_read: OnRead) -> Generator[str, int | None, None]:
@@ -77,15 +106,21 @@ def raw_text(path: Path, on_read: OnRead) -> Generator[str, int | None, None]:
             yield rest
 
 
-def _read(file: BinaryIO, path: Path, size: int, by_line: bool = False) -> bytes:
+def _read(file: io.BufferedReader, path: Path, size: int, by_line: bool = False) -> bytes:
     try:
         return file.readline(size) if by_line else file.read(size)
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except _BROKEN as error:
+        raise _unreadable(path, error) from error
 
 
-def text_of(line: bytes, number: int) -> str:
-    """The text of a line, without its line end; raises RefusedItem (`encoding`) where it is not UTF-8."""
+def text_of(line: bytes | None, number: int) -> str:
+    """The text of a line, without its line end.
+
+    Raises:
+        RefusedItem: `encoding` where it is not UTF-8, `too_long` where it is longer than 64 MiB.
+    """
+    if line is None:
+        raise RefusedItem("too_long", line=number)
     try:
         return line.rstrip(b"\r\n").decode()
     except UnicodeDecodeError as error:

@@ -51,11 +51,15 @@ class RawDialogue:
 
 @dataclass(frozen=True, slots=True)
 class RawItem:
-    """One item of a file: `row` numbers it from 1 in the way of the format, `line` is where it begins."""
+    """One item of a source: `row` numbers it from 1 in the way of the format, `line` is where it begins in `file`.
+
+    `file` is empty where the source has only one.
+    """
 
     row: int
     line: int
     content: RawDialogue | RefusedItem
+    file: str = ""
 
 
 def read_name(value: object) -> str | None:

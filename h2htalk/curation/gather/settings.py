@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
 from h2htalk.curation.setting_types import Dollars, ModelName
+from h2htalk.data.dialogue import Role
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import quoted, suggest
 
@@ -47,21 +49,27 @@ def _known_language(code: str) -> str:
     return code
 
 
+def _lower_case(roles: Mapping[str, Role]) -> dict[str, Role]:
+    return {name.strip().lower(): role for name, role in roles.items()}
+
+
 _LanguageCode = Annotated[str, AfterValidator(_known_language)]
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A file of raw conversations.
+    """Raw conversations: a file, the files of a folder or of a glob pattern, or a data set.
 
     Attributes:
         name: the start of the ids of its dialogues.
-        path: of the file, as in the TOML file.
+        path: as in the TOML file; files may be compressed (`.gz`, `.zst`) or Parquet; a folder that `datasets` saved
+            and `hub:OWNER/NAME@COMMIT` are data sets, with `#SPLIT` behind them where they have several.
         format: a key of `formats.READERS`.
         language: of all its dialogues.
         licence: an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`).
         limit: read this many dialogues at most.
         companions: names of the companion or its maker, which anonymize keeps.
+        roles: `user` or `companion` for names of roles that the file uses beside the usual ones.
     """
 
     name: Annotated[str, AfterValidator(_source_name)]
@@ -71,6 +79,7 @@ class Source:
     licence: str
     limit: Annotated[int, Field(ge=1)] | None = None
     companions: tuple[str, ...] = ()
+    roles: Annotated[Mapping[str, Role], AfterValidator(_lower_case)] = field(default_factory=dict)
 
 
 def _unique_sources(sources: tuple[Source, ...]) -> tuple[Source, ...]:

@@ -12,7 +12,8 @@ _USERS = """user human client seeker usr person patient visitor customer help_se
 用户 来访者 求助者 咨询者 患者"""
 _COMPANIONS = """companion assistant counselor counsellor supporter gpt bot chatbot model ai system_ai therapist
 listener helper chatgpt bing bard 助手 伴侣 咨询师 支持者 心理咨询师 倾听者"""
-ROLE_NAMES: Mapping[str, Role] = {
+RoleNames = Mapping[str, Role]
+ROLE_NAMES: RoleNames = {
     **dict.fromkeys(_USERS.split(), "user"),
     **dict.fromkeys(_COMPANIONS.split(), "companion"),
 }
@@ -24,7 +25,7 @@ _TEXT_PARTS = frozenset({"text", "input_text", "output_text"})
 Turns = tuple[tuple[Role, str], ...]
 
 
-def read_turns(messages: object) -> tuple[Turns, str | None]:
+def read_turns(messages: object, roles: RoleNames = ROLE_NAMES) -> tuple[Turns, str | None]:
     """The turns of a list of messages, and the instructions (system, developer) before them.
 
     A message is an object with `role` (`from`, `speaker`) and `content` (`value`, `text`); content may be a list of
@@ -41,7 +42,7 @@ def read_turns(messages: object) -> tuple[Turns, str | None]:
     for number, message in enumerate(messages, 1):
         if not isinstance(message, Mapping):
             raise RefusedItem("broken", message=number)
-        role = _role(message, number)
+        role = _role(message, number, roles)
         if role is not None:
             turns.append((role, _content(message, number)))
         elif turns:
@@ -63,19 +64,21 @@ def read_text(record: object, key: str, number: int) -> str:
     return text
 
 
-def _role(message: Mapping[str, Any], number: int) -> Role | None:
+def _role(message: Mapping[str, Any], number: int, roles: RoleNames) -> Role | None:
     """The role of a message; None for instructions."""
     name = next((message[key] for key in _ROLE_KEYS if key in message), None)
     if not isinstance(name, str):
         raise RefusedItem("role", message=number)
     name = name.strip().lower()
+    if name in roles and name not in ROLE_NAMES:
+        return roles[name]
     if name in _TOOLS or message.get("tool_calls") or message.get("function_call"):
         raise RefusedItem("tool", message=number)
     if name in _INSTRUCTIONS:
         return None
-    if name not in ROLE_NAMES:
+    if name not in roles:
         raise RefusedItem("role", message=number)
-    return ROLE_NAMES[name]
+    return roles[name]
 
 
 def _content(message: Mapping[str, Any], number: int) -> str:

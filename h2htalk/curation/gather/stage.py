@@ -15,10 +15,10 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather.cleaning import clean
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
+from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, Source
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
-from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, named_items, plan_source
+from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, is_pattern, named_items, plan_source
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import Kept, Outcomes, Rejected
 from h2htalk.curation.pipeline import Incomplete, StageRun, raise_incomplete
@@ -39,7 +39,7 @@ T = TypeVar("T")
 _ADVICE = {
     "broken": "is its format really {format!r}? docs/curation.md shows each format",
     "encoding": "save it as UTF-8: iconv -f GB18030 -t UTF-8 OLD > NEW",
-    "role": "rename its roles to user and companion",
+    "role": "say with `roles` which of its roles are user and companion",
     "licence": "give the source the licence of its records",
     "language": "the language of each record must be the source's",
 }
@@ -224,7 +224,7 @@ def _kept(named: NamedItem, raw: RawDialogue, source: Source, release: str, inde
 def _raw_index(named: NamedItem, source: Source) -> dict[str, Any]:
     """The place in the raw file, of a rejected item too: `erase` must find a person by it."""
     item, raw = named.item, named.item.content
-    index: dict[str, Any] = {"file": source.path, "row": item.row, "line": item.line}
+    index: dict[str, Any] = {"file": _file_of(item, source), "row": item.row, "line": item.line}
     if isinstance(raw, RawDialogue):
         index |= {"id": raw.raw_id, "person": raw.person, "known_as": named.person}
         if MOCK in raw.tags:
@@ -232,14 +232,22 @@ def _raw_index(named: NamedItem, source: Source) -> dict[str, Any]:
     return {key: value for key, value in index.items() if value is not None}
 
 
+def _file_of(item: RawItem, source: Source) -> str:
+    """The path as in the settings; of one of several files, its name behind the folder."""
+    folder, _, name = source.path.rpartition("/")
+    if is_pattern(name):
+        return f"{folder}/{item.file}" if folder else item.file
+    return f"{source.path}/{item.file}" if item.file else source.path
+
+
 def _no_dialogue(plan: SourcePlan, counts: RecordCounts) -> str:
     """Why a source gave no dialogue, and what to do."""
     source = plan.source
     if not counts.read:
-        return f"{plan.path}: source {source.name!r} holds no item"
+        return f"{plan.place}: source {source.name!r} holds no item"
     advice = _ADVICE.get(next(iter(counts.reasons), ""), "see the rejected records of the stage")
     return (
-        f"{plan.path}: source {source.name!r} gives no dialogue: all {counts.read:,} items were rejected "
+        f"{plan.place}: source {source.name!r} gives no dialogue: all {counts.read:,} items were rejected "
         f"({_format_reasons(counts)}); {advice.format(format=source.format)}"
     )
 

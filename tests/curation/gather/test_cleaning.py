@@ -77,6 +77,9 @@ def test_zero_width_characters_stay_for_anonymize() -> None:
 WHOLE = [
     ("en", "Thank you, bye"),
     ("en", "ok thanks so much :("),
+    ("en", "bye for now :-("),
+    ("en", "talk soon (:"),
+    ("zh", "那好吧：（"),
     ("en", "Take care! Yours, Dr. A"),
     ("en", "I hope this helps.\n\nRobin, LPC"),
     ("en", "See https://example.com/page"),
@@ -121,6 +124,7 @@ def test_a_speaker_who_never_closes_sentences() -> None:
         Turn("companion", "oh no"),
     ]
     assert not breaks_off([*free, Turn("user", "x."), Turn("companion", "that is what I was afraid of")], "en")
+    assert not breaks_off([*free, Turn("user", "x."), Turn("companion", "i know,")], "en")
     talk = [
         Turn("user", "在吗"),
         Turn("companion", "在的呀怎么了"),

@@ -14,18 +14,56 @@ from h2htalk.curation.gather.formats import (
     question_answers,
     xtuner,
 )
-from h2htalk.curation.gather.json_items import read_objects
-from h2htalk.curation.gather.raw_items import OnRead, RawItem
+from h2htalk.curation.gather.json_items import ReadRecord, read_objects, read_values
+from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem
+from h2htalk.curation.gather.speaker_roles import ROLE_NAMES, RoleNames
+from h2htalk.curation.gather.tables import Row
 
 Reader = Callable[[Path, OnRead], Iterator[RawItem]]
+# One object an item; those of the first table name the role of each message.
+_WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {
+    "messages": messages.read_messages,
+    "openai_messages": messages.read_openai,
+    "sharegpt": messages.read_sharegpt,
+}
+_RECORDS: Mapping[str, ReadRecord] = {
+    **{name: partial(read, roles=ROLE_NAMES) for name, read in _WITH_ROLES.items()},
+    "xtuner": xtuner.read_record,
+    "dialogues": dialogues.read_record,
+}
 # Called as `reader(path, on_read)`; raises DataError for a file whose items cannot be counted.
 READERS: Mapping[str, Reader] = {
-    "messages": partial(read_objects, messages.read_messages),
-    "openai_messages": partial(read_objects, messages.read_openai),
-    "sharegpt": partial(read_objects, messages.read_sharegpt),
-    "xtuner": partial(read_objects, xtuner.read_record),
-    "dialogues": partial(read_objects, dialogues.read_record),
+    **{name: partial(read_objects, read) for name, read in _RECORDS.items()},
     "question_answers": question_answers.read,
     "memory_bank": memory_bank.read,
     "contexts": contexts.read,
 }
+
+
+def names_roles(form: str) -> bool:
+    """Whether the messages of a format name their roles."""
+    return form in _WITH_ROLES
+
+
+def reads_tables(form: str) -> bool:
+    """Whether a format's items may be rows of a table."""
+    return form in _RECORDS or form == "question_answers"
+
+
+def open_reader(form: str, roles: RoleNames) -> Reader:
+    """The reader of a format, with names of roles beside the usual ones."""
+    if roles and form in _WITH_ROLES:
+        return partial(read_objects, partial(_WITH_ROLES[form], roles={**ROLE_NAMES, **roles}))
+    return READERS[form]
+
+
+def read_rows(form: str, rows: Iterator[Row], roles: RoleNames, where: str) -> Iterator[RawItem]:
+    """The items of a table's rows, in a format that `reads_tables`.
+
+    Raises:
+        ConfigError: the columns are not those of the format; `where` names the table.
+    """
+    if form == "question_answers":
+        return question_answers.read_rows(rows, where)
+    read = partial(_WITH_ROLES[form], roles={**ROLE_NAMES, **roles}) if form in _WITH_ROLES else _RECORDS[form]
+    return read_values(read, rows)

@@ -29,7 +29,7 @@ def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
     """Read every line of a file, as the end of a conversation or refused; raises DataError for an unreadable file."""
     conversation = _Conversation()
     for number, raw in raw_lines(path, on_read):
-        if not raw.strip():
+        if raw is not None and not raw.strip():
             continue
         try:
             turns = read_line(text_of(raw, number))

@@ -10,6 +10,7 @@ from pathlib import Path
 from h2htalk.curation.gather.html_text import plain_text
 from h2htalk.curation.gather.raw_files import raw_lines, require_unicode
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem
+from h2htalk.curation.gather.tables import Row
 from h2htalk.data.files import MAX_LINE
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.escaping import longest_field
@@ -39,7 +40,7 @@ def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
         DataError: the file cannot be read, or a quotation mark is never closed; names file and line.
     """
     # The parser passes on bytes that are not UTF-8 as lone surrogates; such a row is refused below.
-    lines = (line.decode(errors="surrogateescape") for _, line in raw_lines(path, on_read))
+    lines = (_decoded(line, path, number) for number, line in raw_lines(path, on_read))
     rows = csv.reader(lines, strict=True)
     columns: _Columns | None = None
     row = 0
@@ -53,13 +54,28 @@ def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
         if fields is None:
             return
         if columns is None:
-            columns = _columns(fields, path)
+            columns = _columns(fields, str(path))
         elif fields:
             row += 1
             yield RawItem(row, line, _read_row(fields, columns, line))
 
 
-def _columns(header: Sequence[str], path: Path) -> _Columns:
+def read_rows(rows: Iterator[Row], where: str) -> Iterator[RawItem]:
+    """The items of a table's rows, numbered from 1; raises ConfigError as `read`."""
+    columns: _Columns | None = None
+    for number, row in enumerate(rows, 1):
+        columns = columns or _columns(list(row), where)
+        fields = ["" if value is None else str(value) for value in row.values()]
+        yield RawItem(number, number, _read_row(fields, columns, number))
+
+
+def _decoded(line: bytes | None, path: Path, number: int) -> str:
+    if line is None:
+        raise DataError(f"{path}:{number}: line longer than {MAX_LINE >> 20} MiB; a quotation mark may be open")
+    return line.decode(errors="surrogateescape")
+
+
+def _columns(header: Sequence[str], where: str) -> _Columns:
     names = [name.strip().lower().replace(" ", "") for name in header]
 
     def find(choices: Sequence[str]) -> int | None:
@@ -68,7 +84,7 @@ def _columns(header: Sequence[str], path: Path) -> _Columns:
     title, text, answer = find(_TITLES), find(_TEXTS), find(_ANSWERS)
     if answer is None or (title is None and text is None):
         raise ConfigError(
-            f"{path}: the header must name a question ({', '.join(_TEXTS + _TITLES)}) and an answer "
+            f"{where}: the header must name a question ({', '.join(_TEXTS + _TITLES)}) and an answer "
             f"({', '.join(_ANSWERS)})"
         )
     return _Columns(title, text, answer, find(_IDS), len(names))
