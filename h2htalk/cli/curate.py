@@ -104,7 +104,8 @@ def curate_purge(
 
     if not yes:
         raise ConfigError(
-            f"{workspace}: purge removes the raw inputs, the private index and the key for good; add --yes"
+            f"{workspace}: purge removes the raw inputs, the private index and the key for good, and no further stage "
+            "can be made; add --yes"
         )
     for path in purge(Workspace(workspace)):
         say(f"removed  {path}")

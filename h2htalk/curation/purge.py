@@ -6,26 +6,30 @@ from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, remove_for_good
-from h2htalk.curation.stage_table import FIRST_STAGE, LAST_STAGE, STAGES
+from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError
 
 
 def purge(workspace: Workspace) -> list[Path]:
-    """Remove the raw inputs, the private index and the key; returns the removed paths. Reviewed records stay.
+    """Remove the raw inputs, the private index and the key; returns the removed paths. Anonymized records stay.
+
+    No further stage can be made afterwards.
 
     Raises:
-        ConfigError: the last stage is not finished, and without the key it could not be finished.
+        ConfigError: a stage has begun and is not finished, or none after `gather` is finished.
         DataError: there is no workspace, something cannot be removed, or a symbolic link leads out of the workspace.
     """
     workspace.require_begun()
     with workspace.locked():
         finish_erasure(workspace)
-        if not (workspace.stage(LAST_STAGE).path / "summary.json").exists():
+        begun = [name for name in STAGES if (workspace.stage(name).path / "stage.json").exists()]
+        unfinished = [name for name in begun if not (workspace.stage(name).path / "summary.json").exists()]
+        if unfinished or begun == [FIRST_STAGE]:
             raise ConfigError(
-                f"{workspace.path}: {LAST_STAGE} is not finished, and without the key it cannot be; finish it first: "
-                "h2htalk curate run"
+                f"{workspace.path}: {(unfinished or stages_from(FIRST_STAGE)[1:])[0]} is not finished, and without the "
+                "key it cannot be; finish it first: h2htalk curate run"
             )
         workspace.require_no_links()
         # Written first: after a kill nothing is added to the workspace any more.

@@ -83,7 +83,7 @@ STAGES: Mapping[str, Stage] = {
         ),
     )
 }
-FIRST_STAGE, *_, LAST_STAGE = STAGES
+FIRST_STAGE = next(iter(STAGES))
 
 
 def find_stage(name: str) -> Stage:

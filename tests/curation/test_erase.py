@@ -245,9 +245,9 @@ def test_it_is_completed_by_a_run_with_wrong_settings(halfway: Path) -> None:
     assert not any(WORDS.encode() in data for data in all_files(halfway / "work").values())
 
 
-def test_it_is_completed_by_purge_which_requires_the_last_stage(halfway: Path) -> None:
+def test_it_is_completed_by_purge_which_requires_finished_stages(halfway: Path) -> None:
     place = Workspace(halfway / "work")
-    with pytest.raises(ConfigError, match="review is not finished"):
+    with pytest.raises(ConfigError, match="anonymize is not finished"):
         purge(place)
     assert not any(WORDS.encode() in data for data in all_files(place.path).values())
     assert place.key_path.exists()
