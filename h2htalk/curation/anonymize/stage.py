@@ -141,6 +141,8 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
     )
+    if not any(data.spans):
+        return _kept(dialogue, slots, [(text, []) for text in texts])
     configs = operator_configs(Surrogates(key, texts, data), operators, key)
     replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
     if data.leaks([*(text for text, _ in replaced), *_strings(_described(dialogue.provenance))]):

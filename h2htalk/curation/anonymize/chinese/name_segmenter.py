@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.words import sections, table, words
-from h2htalk.text.chinese_surnames import looks_foreign
+from h2htalk.text.chinese_surnames import TRANSLITERATION, looks_foreign
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
 _FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
@@ -267,7 +267,18 @@ def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
         yield from _closed(text, start, start + 2, _GIVEN + one + two + left, left, "given")
 
 
+@cache
+def _listed_starts() -> frozenset[str]:
+    lists = _lists()
+    return frozenset(name[:2] for key in ("transliterated", "zi", "japanese") for name in lists[key])
+
+
+_FOREIGN_LETTERS = TRANSLITERATION | frozenset("·・")
+
+
 def _listed(text: str, start: int, left: float | None) -> Iterator[NameCandidate]:
+    if text[start : start + 2] not in _listed_starts() and not _FOREIGN_LETTERS.issuperset(text[start : start + 3]):
+        return
     lists = _lists()
     for length in range(5, 1, -1):
         word = text[start : start + length]

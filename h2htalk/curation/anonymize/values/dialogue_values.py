@@ -55,6 +55,10 @@ class KnownValues:
         )
         self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
+    def __bool__(self) -> bool:
+        """Whether there is any value."""
+        return bool(self._values)
+
     def contains(self, name: str) -> bool:
         """Whether a name, in any case, is one of the values."""
         return to_lower(name) in self._values
@@ -166,6 +170,8 @@ class DialogueData:
 
     def leaks(self, texts: Iterable[str]) -> bool:
         """Whether a value of four characters or more is to be read in a text, outside names that stay."""
+        if not self.values:
+            return False
         plain_texts = [visible_value(text) for text in texts]
         if any(s.end - s.start >= LEAKING for text in plain_texts for s in self.find_known(text)):
             return True
@@ -191,7 +197,9 @@ def collect_values(
     """
     own = {to_lower(name) for name in allow}
     values = KnownValues(value for value in variants_of(texts, spans_of_texts) if value.form not in own)
-    data = DialogueData((), values, language, tuple(allow))
+    data = DialogueData(tuple(map(tuple, spans_of_texts)), values, language, tuple(allow))
+    if not values:
+        return data
     spans = tuple(tuple(_add_known(text, own, data)) for text, own in zip(texts, spans_of_texts, strict=True))
     return replace(data, spans=spans)
 
