@@ -42,7 +42,7 @@ def known_figures() -> list[str]:
     return [name for name in sections("public_figures")[""] if len(name) > 2]
 
 
-def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True) -> list[list[Span]]:
+def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
     """Find people, addresses and organisations in Chinese texts: jieba's dictionary with priors for names, and rules.
 
     A person's span is the whole form of address (小王, 张老师), an address goes from its first word to its last.
@@ -51,7 +51,6 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_mod
     Args:
         texts: n texts of any length; time is proportional to it.
         taken: for each of them spans found before; nothing is found inside them.
-        use_model: no trained model is used here.
 
     Returns:
         n lists of PERSON, ADDRESS and ORGANIZATION spans that do not overlap. Scores 0.5 to 0.95: a ranking, no

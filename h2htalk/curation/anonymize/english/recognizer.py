@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from h2htalk.curation.anonymize.english.addresses import find_addresses
 from h2htalk.curation.anonymize.english.false_positives import block_false_positives
 from h2htalk.curation.anonymize.english.organizations import find_organizations
-from h2htalk.curation.anonymize.english.person_cues import MODEL_ALONE
 from h2htalk.curation.anonymize.english.persons import find_persons, open_words
 from h2htalk.curation.anonymize.english.token_features import Tokens, tokenize
 from h2htalk.curation.anonymize.english.word_lists import words
@@ -40,13 +39,12 @@ def known_figures() -> list[str]:
     return [" ".join(name) for names in words().known.values() for name in names if len(name) > 1]
 
 
-def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_model: bool = True) -> list[list[Span]]:
+def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:
     """Find people, addresses and organisations in English texts.
 
     Args:
         texts: n texts, normalised one character to one character, of any length; time is proportional to it.
         taken: for each of them spans found before, which are left alone.
-        use_model: keep what the trained model alone finds.
 
     Returns:
         n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other or `taken`. Each list is as
@@ -65,7 +63,7 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]], *, use_mod
         persons = find_persons(result.tokens, confirmed) if confirmed else result.persons
         # None overlap: each search leaves alone what the one before it found.
         spans = sorted([*result.places, *persons])
-        spans_of_texts.append([span for span in spans if use_model or span.score > MODEL_ALONE])
+        spans_of_texts.append(spans)
     return spans_of_texts
 
 
