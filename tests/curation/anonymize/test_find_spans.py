@@ -64,6 +64,12 @@ def test_figures_titles_and_help_lines_stay(language: str, text: str) -> None:
     assert found(text, language) == []
 
 
+def test_sites_of_help_lines_stay_and_others_do_not() -> None:
+    text = "try https://www.thetrevorproject.org/get-help or samaritans.org, my own page is https://www.tomsnook.org/me"
+    assert found(text, "en") == [("https://www.tomsnook.org/me", "URL")]
+    assert found("可以看看www.crisis.org.cn，我的主页是www.lanlan88.cn", "zh") == [("www.lanlan88.cn", "URL")]
+
+
 def test_names_that_are_allowed_stay_and_others_do_not() -> None:
     text = "Biscuit says hi. my name is Biscuit Miller, and my friend Talia knows"
     assert ("Talia", "PERSON") in found(text, "en")

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import HAN, NormalizedText, normalize_text
 from h2htalk.curation.anonymize.spans import Span, TakenCharacters, resolve_overlaps
+from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.alphanumeric_ids import alphanumeric_id_spans
 from h2htalk.curation.anonymize.structured.birth_dates import birth_date_spans
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
@@ -90,6 +91,13 @@ def _with_deobfuscated(normalized: NormalizedText, spans: list[Span], language: 
     return sorted(kept)
 
 
+def _is_of_help(url: str) -> bool:
+    """Whether a web address is that of a help line or an organisation that helps."""
+    host = re.split("[/?#]", url.partition("://")[2] or url)[0].removeprefix("www.")
+    labels = host.split(".")
+    return any(".".join(labels[at:]) in domains.words("help") for at in range(len(labels)))
+
+
 def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
     plain = normalized.text
     digits = _FIVE_DIGITS.search(plain) is not None
@@ -107,7 +115,7 @@ def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
     spans: list[Span] = taken.keep(mentions)
     if web:
         spans += taken.keep(email_spans(normalized, cues))
-        spans += url_spans(normalized, cues, taken)
+        spans += [span for span in url_spans(normalized, cues, taken) if not _is_of_help(plain[span.start : span.end])]
     if some or digits or plate or ":" in plain:
         spans += taken.keep(ip_spans(normalized, cues, taken))
         spans += taken.keep(plate_spans(normalized, cues, language))
