@@ -102,7 +102,7 @@ def _figure(summaries: Sequence[StageSummary]) -> Figure:
     axes.invert_yaxis()
     axes.set_xlim(0, widest * 1.18)
     axes.set_title("What each stage kept", loc="left")
-    axes.legend(loc="lower right", frameon=False)
+    axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, frameon=False)  # above the bars, beside the title
     if notes:
         axes.set_xlabel(notes, loc="left", fontsize=8)
     axes.spines[["top", "right"]].set_visible(False)
