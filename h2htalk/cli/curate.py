@@ -71,21 +71,17 @@ def curate_explain(
 def curate_erase(
     workspace: WorkspaceArgument,
     source_id: Annotated[str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Also erase near copies of other people.")] = False,
 ) -> None:
     """Erase a person or a dialogue from every stage."""
     from h2htalk.curation.erase import erase
-    from h2htalk.curation.erasure_scope import SharedTextError
     from h2htalk.curation.workspace import Workspace
 
-    try:
-        erased = erase(Workspace(workspace), source_id, include_others=yes)
-    except SharedTextError as error:
-        say("\n".join(f"{name}  {'other' if name in error.others else 'asked for'}" for name in error.ids))
-        raise
+    erased = erase(Workspace(workspace), source_id)
     say(f"erased {counted(len(erased.ids), 'id')}: {', '.join(erased.ids[:5])}")
     if erased.copies:
-        say(f"near copies among them: {', '.join(erased.copies[:5])}")
+        say(f"copies among them: {', '.join(erased.copies[:5])}")
+    if erased.others:
+        say(f"similar dialogues of other or unknown people stay: {', '.join(erased.others)}; erase each by its id")
     if erased.removed_parts:
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")

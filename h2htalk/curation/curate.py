@@ -130,7 +130,10 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
         folder = workspace.stage(name)
         if (folder.path / "stage.json").exists():
             notes = tuple(str(note["message"]) for note in folder.notes().values())
-            found.append(StageSummary(name, folder.total(), notes))
+            counts = folder.total()
+            if counts.earlier:
+                notes += (f"earlier states of conversations that another item continues: {counts.earlier:,}",)
+            found.append(StageSummary(name, counts, notes))
     if not found:
         raise ConfigError(f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml")
     return found

@@ -262,10 +262,11 @@ def finish(folder: StageFolder) -> RecordCounts:
     """Write the summary of a stage whose parts are all there.
 
     Raises:
-        DataError: kept and rejected do not add up to what was read.
+        DataError: kept, rejected and earlier states do not add up to what was read.
     """
     total = folder.total()
-    if total.kept + total.rejected != total.read:
-        raise DataError(f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected")
+    if total.kept + total.rejected + total.earlier != total.read:
+        parts = f"{total.kept} kept, {total.rejected} rejected and {total.earlier} earlier states"
+        raise DataError(f"{folder.path}: {total.read} read, but {parts}")
     write_json(folder.path / "summary.json", {**total.to_dict(), **folder.notes()})
     return total
