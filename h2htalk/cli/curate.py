@@ -28,8 +28,16 @@ def curate_run(
     workspace: Annotated[Path | None, typer.Option(help="Replaces the workspace in the file.")] = None,
     from_stage: Annotated[str, typer.Option(help="Make this stage and those after it again.")] = "",
     processes: Annotated[int | None, typer.Option(help="Worker processes; default: all cores.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what each stage would read, call and cost; write and call nothing.")
+    ] = False,
 ) -> None:
     """Run the stages that are not finished."""
+    if dry_run:
+        from h2htalk.curation.dry_run import estimate_run
+
+        say(estimate_run(spec, tuple(stage or ()), workspace=workspace, from_stage=from_stage))
+        return
     try:
         from h2htalk.curation.curate import curate, summaries
 

@@ -84,7 +84,7 @@ def erase(workspace: Workspace, source_id: str) -> Erased:
             lines = _tombstone_lines(workspace, new, asked, index, key)
             write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
         removed = _apply(workspace)
-        return Erased(*(tuple(sorted(names)) for names in (ids, copies, others, raw)), removed_parts=removed)
+        return Erased(tuple(sorted(ids)), tuple(sorted(copies)), tuple(sorted(others)), tuple(sorted(raw)), removed)
 
 
 def finish_erasure(workspace: Workspace) -> None:

@@ -9,12 +9,13 @@ candidate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.protocol import Request
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.compose.drafts import (
     Draft,
@@ -25,7 +26,16 @@ from h2htalk.curation.compose.drafts import (
     random_bytes,
     scenario_of,
 )
-from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
+from h2htalk.curation.compose.extraction import (
+    BASE,
+    EXTRACTABLE,
+    MOST_DRAFTS,
+    Extracted,
+    answered,
+    chat_draft,
+    extract,
+    history,
+)
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
 from h2htalk.curation.compose.reply_schemas import format_failure, read_proposals
 from h2htalk.curation.compose.settings import ComposeSettings
@@ -46,6 +56,8 @@ from h2htalk.text.contracts.memory_blocks import is_null_memory
 
 VERSION = 3  # 2: replies of other dialogues become references; 3: models are named without a path
 NULL_CLASS = "null_class"
+# Proposals for a dialogue that the prompt allows.
+PROPOSED = 4
 # Before the reason in a tag, where a candidate has other references than the refused one.
 REFUSED = "reference:"
 
@@ -91,6 +103,42 @@ def open_rule(
     composer = Composer(settings.model, subtasks, settings.references, seed, Prompts.load(prompts), key)
     stored = StoredCalls(calls[0], Path(folder), "compose")
     return _Rule(subtasks, personas, seed, settings.references, composer, stored)
+
+
+def expected_requests(spec: CurateSpec, dialogues: Sequence[Dialogue]) -> Iterator[Request]:
+    """The calls for these dialogues, for an estimate: as many proposals as the prompt allows, each with references."""
+    settings = spec.section(ComposeSettings)
+    subtasks, personas, prompts = _subtasks(settings), _personas(settings), Prompts.load(spec.prompts)
+    composer = Composer(settings.model, subtasks, settings.references, spec.seed, prompts, b"")
+    rule = _Rule(subtasks, personas, spec.seed, settings.references)
+    for dialogue in dialogues:
+        if not isinstance(work := rule.start(dialogue.to_dict()), Rejected):
+            yield composer.proposals(dialogue, work.persona, work.extracted.drafts)
+            for draft in expected_drafts(dialogue)[-PROPOSED:]:
+                scenario = scenario_of(draft, dialogue, work.persona, dialogue.id)
+                for sample in range(settings.references):
+                    yield composer.reference(scenario, work.persona, draft.original, sample)
+
+
+def expected_drafts(dialogue: Dialogue) -> list[Draft]:
+    """As many drafts as a dialogue gives at most, with a model; all answer its last answered message."""
+    draft = next((chat_draft(dialogue, BASE, at) for at in reversed(answered(dialogue)) if history(dialogue, at)), None)
+    return [draft] * (MOST_DRAFTS + 1 + PROPOSED) if draft else []
+
+
+def expected_candidates(spec: CurateSpec, dialogues: Sequence[Dialogue]) -> Iterator[Candidate]:
+    """The candidates of these dialogues, for an estimate: real ones without a model, else as many as there may be."""
+    settings = spec.section(ComposeSettings)
+    rule = _Rule(_subtasks(settings), _personas(settings), spec.seed, settings.references)
+    for dialogue in dialogues:
+        if not settings.model:
+            found = rule([dialogue.to_dict()], "")[0]
+            yield from (Candidate.from_dict(one.record) for one in found if isinstance(one, Kept))
+        elif not isinstance(work := rule.start(dialogue.to_dict()), Rejected):
+            for draft in expected_drafts(dialogue):
+                text = draft.original or "-"
+                scenario = scenario_of(draft, dialogue, work.persona, dialogue.id, text)
+                yield Candidate(scenario, (Reference(text),) * (1 + settings.references))
 
 
 def _subtasks(settings: ComposeSettings) -> tuple[str, ...]:
@@ -143,7 +191,7 @@ class _Rule:
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         """The candidates of every dialogue of a part, in order."""
-        started = [self._start(record) for record in records]
+        started = [self.start(record) for record in records]
         works = [work for work in started if isinstance(work, _Work)]
         proposals: Replies = {}
         if self.composer is not None and self.calls is not None:
@@ -160,7 +208,8 @@ class _Rule:
         if self.calls is not None:
             self.calls.close()
 
-    def _start(self, record: Record) -> _Work | Rejected:
+    def start(self, record: Record) -> _Work | Rejected:
+        """The persona of a dialogue, and what is extracted from it."""
         dialogue = read_dialogue(record)
         if isinstance(dialogue, Rejected):
             return dialogue
