@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -100,17 +101,22 @@ def curate_erase(
 
 def curate_purge(
     workspace: WorkspaceArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Required: it cannot be undone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; required in scripts.")] = False,
 ) -> None:
     """Remove the raw inputs, the private index and the key of the surrogates."""
-    from h2htalk.curation.purge import purge
+    from h2htalk.curation.purge import purge, unfinished_stages
     from h2htalk.curation.workspace import Workspace
 
     if not yes:
-        raise ConfigError(
-            f"{workspace}: purge removes the raw inputs, the private index and the key for good, and no further stage "
-            "can be made; add --yes"
+        unfinished = unfinished_stages(Workspace(workspace))
+        lost = "".join(f", the unfinished {folder.path.name} stage" for folder in unfinished)
+        what = (
+            f"{workspace}: purge removes the raw inputs, the private index{lost} and the key for good, and no further "
+            "stage can be made"
         )
+        if not sys.stdin.isatty():
+            raise ConfigError(f"{what}; add --yes")
+        typer.confirm(f"{what}. Purge?", abort=True)
     for path in purge(Workspace(workspace)):
         say(f"removed  {path}")
 

@@ -404,6 +404,27 @@ def test_purge_keeps_reviewed_and_removes_raw_records(parted: Path, tmp_path: Pa
         assert after[one].written == after[other].read
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_purge_after_the_last_finished_stage(whole: Path, tmp_path: Path, begun: bool) -> None:
+    """Later stages never ran, or have begun; without a terminal `--yes` confirms."""
+    shutil.copytree(whole, tmp_path / "whole")
+    place = Workspace(tmp_path / "whole" / "work")
+    place.stage("review").remove()
+    (place.stage("compose").path / "summary.json").unlink()
+    if not begun:
+        place.stage("compose").remove()
+    command = ["curate", "purge", str(place.path)]
+    refused = h2htalk(*command)
+    assert refused.returncode == 2
+    assert ("the unfinished compose stage" in refused.stderr) == begun
+    assert "add --yes" in refused.stderr
+    assert place.key_path.exists()
+    assert h2htalk(*command, "--yes").returncode == 0
+    assert not place.key_path.exists()
+    assert [item.stage for item in summaries(place)] == ["gather", "anonymize", "safety", "dedup"]
+    assert list(place.stage("dedup").records())
+
+
 def test_a_file_that_purge_cannot_remove_is_an_error(
     whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
