@@ -92,7 +92,7 @@ def estimate_run(
                     costs.append(dollars)
         given = _after(name, spec, given) if name not in finished else None
     known_costs = [dollars for dollars in costs if dollars is not None]
-    if costs:
+    if any(dollars is None or dollars for dollars in costs):
         unknown = "" if len(known_costs) == len(costs) else ", and what has no known price"
         lines.append(f"together about {dollars_text(add(*known_costs))} US dollars{unknown}")
     return "\n".join([*lines, "nothing was written and no model was called"])
