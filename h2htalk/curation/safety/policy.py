@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from h2htalk.curation.safety.crisis import MINOR, POSSIBLE
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
 
@@ -30,7 +31,9 @@ NAMED = "group.named"
 PERSONAL = 0.5
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
-_GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
+# Codes that a person looks at even in a crisis.
+REVIEWED = ("sexual.minors", "prompt_leak", "crisis.encouragement", "grooming")
+_GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +92,8 @@ def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds
         return decision("remove", hard | crisis, _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
     if crisis:
-        doubtful = {
-            code for code in weighed.doubtful | weighed.plain if code.startswith(("sexual.minors", "prompt_leak"))
-        }
-        doubtful |= {one.category for one in evidence if one.category == "crisis.encouragement"}
-        codes = crisis | doubtful | weighed.tags
+        codes = crisis | weighed.plain | weighed.doubtful | weighed.tags
+        doubtful = any(code.startswith(REVIEWED) for code in codes)
         return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
     if weighed.plain:
         return decision("remove", weighed.plain)
@@ -114,7 +114,7 @@ class _Weighed:
 def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresholds) -> _Weighed:
     plain: set[str] = set()
     doubtful: set[str] = set()
-    tags = {one.category for one in evidence if one.category.startswith("disclosure.")}
+    tags = {one.category for one in evidence if one.category.startswith("disclosure.") or one.category == MINOR}
     single = len(dialogue.messages) == 1
     _weigh_offence(dialogue, evidence, thresholds, plain, doubtful)
     for one in evidence:
@@ -126,7 +126,9 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresho
         elif (one.category == "sexual.minors" and one.score >= SECOND) or one.category == "crisis.encouragement":
             doubtful.add(one.category)
     sexual = {one.turn for one in evidence if one.category == "sexual.explicit" and one.score > SECOND}
-    if sexual:
+    if sexual and MINOR in tags:
+        doubtful |= {"sexual.explicit", "sexual.minors"}
+    elif sexual:
         (plain if len(sexual) > 1 and not tags else doubtful).add("sexual.explicit")
     sure = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
     hinted = {one.turn for one in evidence if one.category == "political.sensitive" and one.score >= SECOND}
@@ -161,7 +163,7 @@ def _weigh_offence(
         for turn, category in listed.items()
         if category == "offensive.abuse"
     )
-    possible = any(one.category == "crisis.possible" for one in evidence)
+    possible = any(one.category == POSSIBLE for one in evidence)
     # Somebody who reports insults in several turns is a victim; one message is not enough to tell.
     reported = len(dialogue.messages) > 1 and any(one.category == REPORTED for one in evidence)
     # Swearing at the listener, oneself or somebody near is no contempt for a group: a person decides.
@@ -181,8 +183,9 @@ def _weigh_offence(
 
 
 def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
-    """The codes of the seeker's crisis."""
-    return {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
+    """The codes of the seeker's crisis; that the seeker is a child is a tag, not a crisis."""
+    found = {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
+    return found - {MINOR}
 
 
 def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
