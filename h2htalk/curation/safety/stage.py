@@ -26,8 +26,9 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
 from h2htalk.curation.safety.insults import (
     INSULTS,
+    MASKED,
     OFFENSIVE,
-    find_named_group,
+    find_contempt,
     find_report,
     offence,
     without_insults,
@@ -61,15 +62,16 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     turns = [replace(turn, content=_shortened(turn.content)) for turn in dialogue.messages]
     messages = sum(turn.role == "user" for turn in turns)
     evidence: list[Evidence] = []
-    offending = []
+    offending = {}
     for at, turn in enumerate(turns):
         text, seeker = turn.content, turn.role == "user"
         listed = find_listed(text, language)
         score = offence(without_everyday(text, language), language)
         found = [*listed, political.find_political(text, language, terms, seeker)]
         if score >= low:
-            offending.append(at)
             found.append(Evidence("classifier", "offensive", score))
+        if score >= low or any(one.category.startswith("offensive.") for one in listed):
+            offending[at] = listed
         if seeker:
             signal = crisis.find_crisis(text, language, messages)
             if signal is None and (rest := without_insults(text, language, listed, score >= low)):
@@ -84,9 +86,13 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     return decide_safety(dialogue, evidence, Thresholds(low, high, single))
 
 
-def _find_targets(turns: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
+def _find_targets(
+    turns: Sequence[Turn], offending: Mapping[int, Sequence[Evidence]], language: Language
+) -> list[Evidence]:
     """Whom the insults of these turns are for: a group, or the seeker, who reports them in any turn."""
-    groups = [(at, find_named_group(turns[at].content, language)) for at in offending]
+    groups = [
+        (at, one) for at, listed in offending.items() for one in find_contempt(turns[at].content, language, listed)
+    ]
     reports = [(at, find_report(turn.content, language)) for at, turn in enumerate(turns) if turn.role == "user"]
     return [one.of_turn(at) for at, one in (*groups, *reports) if one is not None]
 
