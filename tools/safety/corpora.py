@@ -28,24 +28,114 @@ DOMAIN = frozenset({"smilechat", "emollm", "memorybank", "counselchat"})
 # Groups that our own patterns speak of, so that no model learns a group's name for an insult: every pattern, hostile or
 # not, is read with some of them.
 GROUPS = {
-    "en": (
-        "immigrants, foreigners, Muslims, Jews, gay people, Black people, women, refugees, Mexicans, "
-        "Chinese people, Indians, Arabs, Asians, Christians, disabled people, trans people, homeless people, "
-        "Poles, Russians, Africans, white people, Roma people, blacks, gays, lesbians, bisexuals, Catholics, "
-        "Hindus, deaf people, autistic people, old people, fat people, migrants, Nigerians, Turks, Koreans, "
-        "poor people, cleaners"
-    ).split(", "),
-    "zh": (
-        "外地人 河南人 东北人 黑人 农村人 女人 残疾人 同性恋 穆斯林 维吾尔族人 犹太人 印度人 日本人 韩国人 "
-        "台湾人 香港人 老年人 农民工 外卖员 聋人 盲人 抑郁症患者 自闭症患者 跨性别者 胖子 女司机 回族人 "
-        "广东人 上海人 四川人 俄罗斯人 越南人 非洲人 难民 移民 藏族人 基督徒 双性恋 侏儒症患者 快递员 男人 "
-        "山东人 新疆人 乡下人 老外"
-    ).split(),
+    "en": [
+        "immigrants",
+        "foreigners",
+        "Muslims",
+        "Jews",
+        "gay people",
+        "Black people",
+        "women",
+        "refugees",
+        "Mexicans",
+        "Chinese people",
+        "Indians",
+        "Arabs",
+        "Asians",
+        "Christians",
+        "disabled people",
+        "trans people",
+        "homeless people",
+        "Poles",
+        "Russians",
+        "Africans",
+        "white people",
+        "Roma people",
+        "blacks",
+        "gays",
+        "lesbians",
+        "bisexuals",
+        "Catholics",
+        "Hindus",
+        "deaf people",
+        "autistic people",
+        "old people",
+        "fat people",
+        "migrants",
+        "Nigerians",
+        "Turks",
+        "Koreans",
+        "poor people",
+        "cleaners",
+    ],
+    "zh": [
+        "外地人",
+        "河南人",
+        "东北人",
+        "黑人",
+        "农村人",
+        "女人",
+        "残疾人",
+        "同性恋",
+        "穆斯林",
+        "维吾尔族人",
+        "犹太人",
+        "印度人",
+        "日本人",
+        "韩国人",
+        "台湾人",
+        "香港人",
+        "老年人",
+        "农民工",
+        "外卖员",
+        "聋人",
+        "盲人",
+        "抑郁症患者",
+        "自闭症患者",
+        "跨性别者",
+        "胖子",
+        "女司机",
+        "回族人",
+        "广东人",
+        "上海人",
+        "四川人",
+        "俄罗斯人",
+        "越南人",
+        "非洲人",
+        "难民",
+        "移民",
+        "藏族人",
+        "基督徒",
+        "双性恋",
+        "侏儒症患者",
+        "快递员",
+        "男人",
+        "山东人",
+        "新疆人",
+        "乡下人",
+        "老外",
+    ],
 }
-ONE = (
-    "immigrant, foreigner, Muslim, Jew, lesbian, refugee, Mexican, Arab, Asian, Pole, Black woman, "
-    "gay man, trans woman, Catholic, Turk, Nigerian, wheelchair user, Pakistani"
-).split(", ")
+ONE = [
+    "immigrant",
+    "foreigner",
+    "Muslim",
+    "Jew",
+    "lesbian",
+    "refugee",
+    "Mexican",
+    "Arab",
+    "Asian",
+    "Pole",
+    "Black woman",
+    "gay man",
+    "trans woman",
+    "Catholic",
+    "Turk",
+    "Nigerian",
+    "wheelchair user",
+    "Pakistani",
+]
 EACH_PATTERN = 6
 
 

@@ -71,8 +71,10 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
     naming = [one for *_, one in sentences if patterns["named"].search(patterns["besides"].sub(" ", one))]
     # A single sentence is known to be offensive, as its message is.
     offends = len(sentences) == 1 or any(offence(one, language) >= NAMING * low for one in naming)
-    found = [Evidence("group", "group.named", 1.0)] if naming and offends else []
     slurs = [one for one in listed if one.category == "offensive.slur"]
+    # Who speaks of himself may insult himself.
+    others = (slurs or patterns["others"].search(fold(text))) and not patterns["first"].search(fold(text))
+    found = [Evidence("group", "group.named", 1.0)] if (naming and offends) or others else []
     for (start, end, one), (*_, after) in zip(sentences, [*sentences[1:], (0, 0, "")], strict=True):
         about = any(start <= slur.start < end for slur in slurs) or any(
             patterns[name].search(patterns["besides"].sub(" ", one)) for name in ("named", "others")
@@ -82,8 +84,7 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
         if about and patterns["attacks"].search(both) and (len(sentences) < _FEW or offence(both, language) >= low):
             found.append(Evidence("attack", "offensive.attack", 0.6, start, end))
             break
-    if "mask" in language_data(INSULTS, language):
-        found.append(Evidence("masked", "offensive", _score(mask_groups(text, language), language, MASKED)))
+    found.append(Evidence("masked", "offensive", _score(mask_groups(text, language), language, MASKED)))
     own = any(patterns["self"].search(fold(text[max(0, slur.start - _BEFORE) : slur.start])) for slur in slurs)
     if own or patterns["mentions"].search(fold(text)):
         found.append(Evidence("mention", "mention", 1.0))

@@ -26,10 +26,10 @@ HARD = ("sexual.minors", "crisis.method_instructions")
 REPORTED = "reported.insult"
 # A message names a group of people (`insults.find_contempt`).
 NAMED = "group.named"
+# Of the classifier beside an attack on a group.
+BESIDE = 0.35
 # From this score on a person decides a single message; below it are mostly ordinary days.
 DOUBT = 0.5
-# Of the classifier that reads no names of groups.
-MASKED = 0.4
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
@@ -70,12 +70,14 @@ class Assessment:
 class Thresholds:
     """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
 
-    `single` replaces `high` for a dialogue of one message.
+    `single` replaces `high` for a dialogue of one message; from `masked` on the classifier that reads no names of groups
+    agrees.
     """
 
     low: float
     high: float
     single: float
+    masked: float
 
 
 def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
@@ -163,7 +165,7 @@ def _weigh_offence(
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
-            if not (spared or mentioned):
+            if not (mentioned or (spared and not kinds & {"slur", "attack"})):
                 proved.append((code, {"slur", "attack"} < kinds or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))
@@ -189,10 +191,10 @@ def _kinds(here: Mapping[tuple[str, str], float], thresholds: Thresholds, single
         kinds.add("abuse")
     score = here.get(("classifier", "offensive"), 0.0)
     sure = score >= (thresholds.single if single else thresholds.high)
-    low = thresholds.low if kinds & {"slur", "abuse"} else DOUBT
+    low = thresholds.low if kinds & {"slur", "abuse"} else BESIDE
     if sure or (single and kinds and score >= low):
         kinds.add("classifier")
-    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= MASKED:
+    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds.masked:
         kinds.add("masked")
     return kinds
 

@@ -82,8 +82,8 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     if offending:
         evidence += _find_targets(turns, offending, language)
     evidence += find_unusable_content(dialogue)
-    single = language_data(INSULTS, language).get("single", high)
-    return decide_safety(dialogue, evidence, Thresholds(low, high, single))
+    settled = language_data(INSULTS, language)
+    return decide_safety(dialogue, evidence, Thresholds(low, high, settled["single"], settled["masked"]))
 
 
 def _find_targets(
@@ -119,7 +119,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "models": {
             language: [
                 load_classifier(folder, language).manifest["texts_sha256"][:12]
-                for folder in (OFFENSIVE, crisis.DATA, political.DATA)
+                for folder in (OFFENSIVE, MASKED, crisis.DATA, political.DATA)
             ]
             for language in LANGUAGES
         },
