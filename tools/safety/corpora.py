@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,115 +28,7 @@ WEAK_WEIGHT = 0.5
 DOMAIN = frozenset({"smilechat", "emollm", "memorybank", "counselchat"})
 # Groups that our own patterns speak of, so that no model learns a group's name for an insult: every pattern, hostile or
 # not, is read with some of them.
-GROUPS = {
-    "en": [
-        "immigrants",
-        "foreigners",
-        "Muslims",
-        "Jews",
-        "gay people",
-        "Black people",
-        "women",
-        "refugees",
-        "Mexicans",
-        "Chinese people",
-        "Indians",
-        "Arabs",
-        "Asians",
-        "Christians",
-        "disabled people",
-        "trans people",
-        "homeless people",
-        "Poles",
-        "Russians",
-        "Africans",
-        "white people",
-        "Roma people",
-        "blacks",
-        "gays",
-        "lesbians",
-        "bisexuals",
-        "Catholics",
-        "Hindus",
-        "deaf people",
-        "autistic people",
-        "old people",
-        "fat people",
-        "migrants",
-        "Nigerians",
-        "Turks",
-        "Koreans",
-        "poor people",
-        "cleaners",
-    ],
-    "zh": [
-        "外地人",
-        "河南人",
-        "东北人",
-        "黑人",
-        "农村人",
-        "女人",
-        "残疾人",
-        "同性恋",
-        "穆斯林",
-        "维吾尔族人",
-        "犹太人",
-        "印度人",
-        "日本人",
-        "韩国人",
-        "台湾人",
-        "香港人",
-        "老年人",
-        "农民工",
-        "外卖员",
-        "聋人",
-        "盲人",
-        "抑郁症患者",
-        "自闭症患者",
-        "跨性别者",
-        "胖子",
-        "女司机",
-        "回族人",
-        "广东人",
-        "上海人",
-        "四川人",
-        "俄罗斯人",
-        "越南人",
-        "非洲人",
-        "难民",
-        "移民",
-        "藏族人",
-        "基督徒",
-        "双性恋",
-        "侏儒症患者",
-        "快递员",
-        "男人",
-        "山东人",
-        "新疆人",
-        "乡下人",
-        "老外",
-    ],
-}
-ONE = [
-    "immigrant",
-    "foreigner",
-    "Muslim",
-    "Jew",
-    "lesbian",
-    "refugee",
-    "Mexican",
-    "Arab",
-    "Asian",
-    "Pole",
-    "Black woman",
-    "gay man",
-    "trans woman",
-    "Catholic",
-    "Turk",
-    "Nigerian",
-    "wheelchair user",
-    "Pakistani",
-]
+GROUPS = tomllib.loads((OWN / "groups.toml").read_text(encoding="utf-8"))
 EACH_PATTERN = 6
 
 
@@ -248,9 +141,9 @@ def expanded(text: str, place: int, language: str) -> list[str]:
     if "{group}" not in text and "{one}" not in text:
         return [text]
     turns = [place * EACH_PATTERN + turn for turn in range(EACH_PATTERN)]
-    groups = GROUPS[language]
+    groups, ones = GROUPS[language], GROUPS["one"]
     return [
-        _sentence(text.replace("{group}", groups[turn % len(groups)]).replace("{one}", ONE[turn % len(ONE)]))
+        _sentence(text.replace("{group}", groups[turn % len(groups)]).replace("{one}", ones[turn % len(ones)]))
         for turn in turns
     ]
 

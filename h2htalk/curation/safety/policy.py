@@ -70,8 +70,8 @@ class Assessment:
 class Thresholds:
     """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
 
-    `single` replaces `high` for a dialogue of one message; from `masked` on the classifier that reads no names of groups
-    agrees.
+    `single` replaces `high` for a dialogue of one message; from `masked` on the classifier that reads no names of
+    groups agrees.
     """
 
     low: float
