@@ -73,7 +73,7 @@ def find_contempt(text: str, language: Language, listed: Sequence[Evidence]) -> 
     offends = len(sentences) == 1 or any(offence(one, language) >= NAMING * low for one in naming)
     slurs = [one for one in listed if one.category == "offensive.slur"]
     # Who speaks of himself may insult himself.
-    others = (slurs or patterns["others"].search(fold(text))) and not patterns["first"].search(fold(text))
+    others = patterns["others"].search(fold(text)) and not patterns["first"].search(fold(text))
     found = [Evidence("group", "group.named", 1.0)] if (naming and offends) or others else []
     for (start, end, one), (*_, after) in zip(sentences, [*sentences[1:], (0, 0, "")], strict=True):
         about = any(start <= slur.start < end for slur in slurs) or any(

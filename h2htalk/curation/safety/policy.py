@@ -165,7 +165,7 @@ def _weigh_offence(
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
-            if not (mentioned or (spared and not kinds & {"slur", "attack"})):
+            if not (spared or mentioned):
                 proved.append((code, {"slur", "attack"} < kinds or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))
