@@ -26,8 +26,9 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
 from h2htalk.curation.safety.insults import (
     INSULTS,
+    MASKED,
     OFFENSIVE,
-    find_named_group,
+    find_contempt,
     find_report,
     offence,
     without_insults,
@@ -60,15 +61,16 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     low, high = classifier.low(), classifier.high()
     turns = [replace(turn, content=_shortened(turn.content)) for turn in dialogue.messages]
     evidence: list[Evidence] = []
-    offending = []
+    offending = {}
     for at, turn in enumerate(turns):
         text, seeker = turn.content, turn.role == "user"
         listed = find_listed(text, language)
         score = offence(without_everyday(text, language), language)
         found = [*listed, political.find_political(text, language, terms, seeker)]
         if score >= low:
-            offending.append(at)
             found.append(Evidence("classifier", "offensive", score))
+        if score >= low or any(one.category.startswith("offensive.") for one in listed):
+            offending[at] = listed
         if seeker:
             found += _find_crisis(text, language, listed, score >= low)
         evidence += [one.of_turn(at) for one in found if one is not None]
@@ -77,8 +79,8 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
         evidence += _find_targets(turns, offending, language)
     evidence += crisis.find_in_context(turns, language)
     evidence += find_unusable_content(dialogue)
-    single = language_data(INSULTS, language).get("single", high)
-    return decide_safety(dialogue, evidence, Thresholds(low, high, single))
+    settled = language_data(INSULTS, language)
+    return decide_safety(dialogue, evidence, Thresholds(low, high, settled["single"], settled["masked"]))
 
 
 def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> list[Evidence]:
@@ -93,9 +95,13 @@ def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offe
     return [*found, possible] if possible else found
 
 
-def _find_targets(turns: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
+def _find_targets(
+    turns: Sequence[Turn], offending: Mapping[int, Sequence[Evidence]], language: Language
+) -> list[Evidence]:
     """Whom the insults of these turns are for: a group, or the seeker, who reports them in any turn."""
-    groups = [(at, find_named_group(turns[at].content, language)) for at in offending]
+    groups = [
+        (at, one) for at, listed in offending.items() for one in find_contempt(turns[at].content, language, listed)
+    ]
     reports = [(at, find_report(turn.content, language)) for at, turn in enumerate(turns) if turn.role == "user"]
     return [one.of_turn(at) for at, one in (*groups, *reports) if one is not None]
 
@@ -122,7 +128,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "models": {
             language: [
                 load_classifier(folder, language).manifest["texts_sha256"][:12]
-                for folder in (OFFENSIVE, crisis.DATA, political.DATA)
+                for folder in (OFFENSIVE, MASKED, crisis.DATA, political.DATA)
             ]
             for language in LANGUAGES
         },
