@@ -7,7 +7,7 @@ too, so only the smallest are listed.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 _SHOWN = 20  # dialogues in the terminal
+_COMBINED = 50  # values of a dialogue, the first ones stated: bounds the time of a very long one
 # The stages whose records are dialogues; later ones keep candidates made of them.
 _WITH_DIALOGUES = [stage for stage, after in pairwise(STAGES) if STAGES[after].reads == "dialogues"]
 _Combination = tuple[Value, ...]
@@ -54,35 +55,31 @@ class Profile:
 
 @dataclass(frozen=True, slots=True)
 class IdentifierReport:
-    """How many dialogues of a stage were read, and those that state something, the most identifying first."""
+    """The dialogues of a stage with a rare combination, the most identifying first.
+
+    `stated`: how many dialogues state a number of kinds, from 0.
+    """
 
     stage: str
-    read: int
+    stated: Mapping[int, int]
     profiles: list[Profile]
-
-    @property
-    def identifying(self) -> list[Profile]:
-        """The dialogues with a rare combination."""
-        return [profile for profile in self.profiles if profile.rare]
 
     def counts(self) -> dict[str, int]:
         """The counts of dialogues, by their names in the table."""
-        kinds = [profile.kinds for profile in self.profiles]
         return {
-            "read": self.read,
-            **{f"state {counted(number, 'kind')}": kinds.count(number) for number in (1, 2, 3)},
-            "state 4 or 5 kinds": sum(number > 3 for number in kinds),
-            "hold a rare combination": len(self.identifying),
-            "hold a rare combination of 3 or more kinds": sum(profile.kinds > 2 for profile in self.identifying),
+            "were read": sum(self.stated.values()),
+            **{f"state {counted(kinds, 'kind')}": self.stated.get(kinds, 0) for kinds in (1, 2, 3)},
+            "state 4 or 5 kinds": self.stated.get(4, 0) + self.stated.get(5, 0),
+            "hold a rare combination": len(self.profiles),
+            "hold a rare combination of 3 or more kinds": sum(profile.kinds > 2 for profile in self.profiles),
         }
 
     def write_csv(self, path: Path) -> None:
-        """Write a line for each dialogue with a rare combination. Raises DataError."""
-        rows = (
-            [p.id, p.kinds, *p.cells(), "; ".join(" + ".join(value for _, value in rare) for rare in p.rare)]
-            for p in self.identifying
-        )
-        write_text(path, csv_text(["dialogue", "kinds", *KINDS, "smallest_rare_combinations"], rows))
+        """Write a line for each of the dialogues. Raises DataError."""
+        headings = ["dialogue", "kinds", *KINDS, "smallest_rare_combinations"]
+        rare = ("; ".join(" + ".join(value for _, value in rare) for rare in p.rare) for p in self.profiles)
+        rows = ([p.id, p.kinds, *p.cells(), text] for p, text in zip(self.profiles, rare, strict=True))
+        write_text(path, csv_text(headings, rows))
 
 
 def report_identifiers(workspace: Workspace, stage: str = "", shared_by: int = 1) -> IdentifierReport:
@@ -106,17 +103,16 @@ def report_identifiers(workspace: Workspace, stage: str = "", shared_by: int = 1
     finished = [name for name in names if (workspace.stage(name).path / "summary.json").exists()]
     if not finished:
         raise DataError(f"{workspace.path}: {stage or 'no stage'} is not finished; run: h2htalk curate run SPEC.toml")
-    read, stated = 0, []
+    stated: list[tuple[Dialogue, dict[Value, list[int]]]] = []
     speakers: dict[Value, set[str]] = defaultdict(set)
     for dialogue, surrogates in _dialogues(workspace, finished[-1]):
-        read += 1
-        if values := find_statements(dialogue, surrogates):
-            stated.append((dialogue.id, values))
-            for value in values:
-                speakers[value].add(str(dialogue.provenance.get("person") or dialogue.id))
-    profiles = [Profile(name, values, _rare(values, speakers, shared_by)) for name, values in stated]
-    profiles.sort(key=lambda profile: (not profile.rare, -profile.kinds, -len(profile.rare), profile.id))
-    return IdentifierReport(finished[-1], read, profiles)
+        stated.append((dialogue, find_statements(dialogue, surrogates)))
+        for value in stated[-1][1]:
+            speakers[value].add(str(dialogue.provenance.get("person") or dialogue.id))
+    profiles = [Profile(dialogue.id, values, _rare(values, speakers, shared_by)) for dialogue, values in stated]
+    profiles.sort(key=lambda profile: (-profile.kinds, -len(profile.rare), profile.id))
+    kinds = Counter(profile.kinds for profile in profiles)
+    return IdentifierReport(finished[-1], kinds, [profile for profile in profiles if profile.rare])
 
 
 def _dialogues(workspace: Workspace, stage: str) -> Iterator[tuple[Dialogue, Mapping[int, Spans]]]:
@@ -136,11 +132,12 @@ def _dialogues(workspace: Workspace, stage: str) -> Iterator[tuple[Dialogue, Map
 def _rare(values: Mapping[Value, object], speakers: Mapping[Value, set[str]], shared_by: int) -> list[_Combination]:
     """The smallest rare combinations. Only what is not rare yet is extended, by a value of a later kind."""
     rare: list[_Combination] = []
-    common: list[tuple[_Combination, set[str]]] = [((value,), speakers[value]) for value in values]
+    first = sorted(list(values)[:_COMBINED], key=lambda value: KINDS.index(value[0]))
+    common: list[tuple[_Combination, set[str]]] = [((value,), speakers[value]) for value in first]
     while common:
         longer = []
         for combination, people in common:
-            for value in values:
+            for value in first:
                 if KINDS.index(value[0]) > KINDS.index(combination[-1][0]):
                     extended, both = (*combination, value), people & speakers[value]
                     if len(both) > shared_by:
@@ -162,6 +159,6 @@ def identifier_tables(report: IdentifierReport) -> tuple[Table, Table]:
     for name, number in report.counts().items():
         counts.add_row(name, f"{number:,}")
     dialogues = Table("dialogue", *KINDS, title="The most identifying: values (messages)", title_justify="left")
-    for profile in report.identifying[:_SHOWN]:
+    for profile in report.profiles[:_SHOWN]:
         dialogues.add_row(*(Text(printable(shorten(cell))) for cell in (profile.id, *profile.cells())))
     return counts, dialogues

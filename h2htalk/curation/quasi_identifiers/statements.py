@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from h2htalk.curation.language_data import language_data
@@ -14,18 +13,9 @@ from h2htalk.data.languages import Language
 KINDS = ("age", "place", "job", "school", "date")
 Value = tuple[str, str]  # kind and normal form: ("age", "34")
 Spans = Sequence[tuple[int, int]]
+_WORDS = "quasi_identifiers/words"
 _CONTEXT = 40  # characters before a statement that may rule it out
 _DIGITS = {sign: number for number, sign in enumerate("一二三四五六七八九", 1)} | {"两": 2, "": 0}
-
-
-@dataclass(frozen=True, slots=True)
-class _Rules:
-    """Patterns of each kind, what rules a match out before it, words that are no part of a job, names of months."""
-
-    patterns: Mapping[str, Sequence[re.Pattern[str]]]
-    before: Mapping[str, re.Pattern[str]]
-    ignored: Sequence[str]
-    months: Sequence[str]
 
 
 def find_statements(dialogue: Dialogue, surrogates: Mapping[int, Spans]) -> dict[Value, list[int]]:
@@ -35,33 +25,33 @@ def find_statements(dialogue: Dialogue, surrogates: Mapping[int, Spans]) -> dict
         dialogue: of any stage.
         surrogates: characters of each message that the anonymiser put there; what overlaps them is left out.
     """
-    rules = _rules(dialogue.language)
-    found: dict[Value, dict[int, None]] = {}
+    found: dict[Value, list[int]] = {}
     for number, turn in enumerate(dialogue.messages, 1):
         if turn.role == "user":
-            for value in _values(rules, turn.content, surrogates.get(number, ())):
-                found.setdefault(value, {})[number] = None
-    return {value: list(numbers) for value, numbers in found.items()}
+            for value in dict.fromkeys(_values(turn.content, dialogue.language, surrogates.get(number, ()))):
+                found.setdefault(value, []).append(number)
+    return found
 
 
-def _values(rules: _Rules, text: str, surrogates: Spans) -> Iterator[Value]:
+def _values(text: str, language: Language, surrogates: Spans) -> Iterator[Value]:
     for kind in KINDS:
-        taken = list(surrogates)
-        for match in (match for pattern in rules.patterns[kind] for match in pattern.finditer(text)):
-            start, end = match.span("month" if kind == "date" else "value")
-            ruled_out = kind in rules.before and rules.before[kind].search(
-                text, max(0, match.start() - _CONTEXT), match.start()
-            )
-            if not ruled_out and not any(start < last and first < end for first, last in taken):
-                taken.append((start, end))
-                yield kind, _date(match, rules) if kind == "date" else _normalized(match["value"], kind, rules)
+        taken = {at for first, last in surrogates for at in range(first, last)}
+        (before,) = _patterns(language, "before", kind)
+        for match in (match for pattern in _patterns(language, "patterns", kind) for match in pattern.finditer(text)):
+            places = range(*match.span("month" if kind == "date" else "value"))
+            if before.search(text, max(0, match.start() - _CONTEXT), match.start()):
+                continue
+            if taken.isdisjoint(places):
+                taken.update(places)
+                yield kind, _date(match, language) if kind == "date" else _normalized(kind, match["value"], language)
 
 
-def _normalized(value: str, kind: str, rules: _Rules) -> str:
+def _normalized(kind: str, value: str, language: Language) -> str:
     """A value in lower case: an age in digits, a job without words that say nothing."""
     if kind == "age":
         return str(_number(value) or value)
-    return " ".join(word for word in value.casefold().split() if kind != "job" or word not in rules.ignored)
+    ignored = language_data(_WORDS, language)["ignored"].split() if kind == "job" else ()
+    return " ".join(word for word in value.casefold().split() if word not in ignored)
 
 
 def _number(text: str) -> int:
@@ -72,29 +62,28 @@ def _number(text: str) -> int:
     return int(text) if text.isdecimal() else 0
 
 
-def _date(match: re.Match[str], rules: _Rules) -> str:
+def _date(match: re.Match[str], language: Language) -> str:
     """`2019-05-03`, `2019-05` or `05-03`."""
     parts = match.groupdict()
     month, day = parts["month"].casefold(), parts.get("day")
-    number = next((at for at, name in enumerate(rules.months, 1) if month.startswith(name)), _number(month))
+    names = enumerate(language_data(_WORDS, language)["months"].split(), 1)
+    number = next((at for at, name in names if month.startswith(name)), _number(month))
     return "-".join(filter(None, (parts.get("year"), f"{number:02}", day and f"{_number(day):02}")))
 
 
 @cache
-def _rules(language: Language) -> _Rules:
-    data = language_data("quasi_identifiers/words", language)
+def _patterns(language: Language, table: str, kind: str) -> list[re.Pattern[str]]:
+    """The patterns of a kind, with the words of the language for the names between % signs."""
+    data = language_data(_WORDS, language)
     words = {name: text.replace("\n", "") for name, text in data["words"].items()}
     places = {*words["places"].split("|"), *_PLACES[language]()}
     words["places"] = "|".join(sorted(places, key=lambda name: (-len(name), name)))
-
-    def compiled(text: str) -> re.Pattern[str]:
+    compiled = []
+    for text in data[table][kind]:
         while used := re.search("%([a-z]+)%", text):
             text = text.replace(used[0], f"(?:{words[used[1]]})")
-        return re.compile(text, re.IGNORECASE)
-
-    patterns = {kind: [compiled(text) for text in data["patterns"][kind]] for kind in KINDS}
-    before = {kind: compiled(text) for kind, text in data["before"].items()}
-    return _Rules(patterns, before, data["ignored"].split(), data["months"].split())
+        compiled.append(re.compile(text, re.IGNORECASE))
+    return compiled
 
 
 def _english_places() -> frozenset[str]:
