@@ -23,15 +23,6 @@ _SPELLED = re.compile(
     rf"(?<![\w-])(?i:{_UNITS})(?:[ -](?i:and |{_UNITS})){{0,5}} (?:[A-Z][\w'’-]{{1,20}} "
     rf"){{1,3}}(?i:{_STREETS}|st|rd|ave|ln|dr)\b"
 )
-_CUED_HOME = re.compile(
-    r"(?i:\b(?:li(?:ve|ves|ved|ving) (?:at|in|on)|stay(?:s|ed|ing)? at|address(?: is|'s|:)|moved (?:to"
-    r"|into|out of)|house (?:at|is)|home (?:at|is)|flat at|apartment at"
-    r"|lady|operator|dispatcher|driver|uber to|cab to|taxi to|send (?:it |them |help )?to"
-    r"|deliver(?:ed)? to|come to|back at|back to|parked (?:at|outside)|outside|i'm at|im at|am at|meet "
-    r"(?:me )?at))"
-    r" (?P<home>(?P<number>[1-9][0-9]{0,4}[a-z]?) (?P<name>[A-Za-z][a-z'’]{2,18})(?: "
-    r"(?P<second>[a-z]{4,18}|[A-Z][a-z]{2,18}))?)(?![\w'’-])"
-)
 _MORE = re.compile(
     r"(?<![\w$£€#])(?:"
     r"[0-9]{1,4}[A-Za-z]? The [A-Z][a-z]{3,18}(?=[,.\n]|$)"
@@ -48,19 +39,6 @@ _AFTER = (
 )
 _TOWN = re.compile(r",? (?P<town>[A-Za-z][a-z'’]{2,18})(?![\w'’])")
 _SECOND = re.compile(r" (?:trailer |mobile home |holiday )?(?:park|estate|village|court|apartments|campground)\b")
-_NO_STREET_WORDS = (
-    "am pm of the and other others in on at to for with by from or but minutes minute hours hour days "
-    "day weeks week months month years year yrs people kids guys girls boys friends miles"
-    " dollars bucks pounds percent times different more less floors blocks houses rooms beds cats dogs "
-    "roommates siblings states cities countries homes places foster different percent o'clock oclock degrees"
-    " stories storey story bedroom square acre acres hundred thousand million grand feet foot stars "
-    "star star's per sharp tonight tomorrow today already now when while because until until since before after"
-    " strangers cars men women students patients adults teenagers babies children brothers sisters "
-    "apartments separate big small very really then that this my your his her their our a an every each"
-)
-_NO_STREET = frozenset(_NO_STREET_WORDS.split())
-
-
 def house_before(text: str, start: int, kind: str) -> int:
     """Where the house and the village named before an address begin: The Old Forge, Nether Compton, DT9 4QE.
 
@@ -116,15 +94,3 @@ def extend(text: str, end: int, last: bool) -> int:
             end = match.end()
     town = _TOWN.match(text, end) if last else None
     return town.end() if town and town["town"].lower() in words().hints["places"] else end
-
-
-def cued_homes(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of a number and a name that somebody lives at, without a kind of street: 17 sycamore."""
-    for match in _CUED_HOME.finditer(text):
-        name, second = match["name"].lower(), (match["second"] or "").lower()
-        if name in _NO_STREET or name.endswith(("ing", "ly")):
-            continue
-        if name in words().hints["kin"] or words().given.get(name) == COMMON:
-            continue
-        keep = second and second not in _NO_STREET and not is_word(second)
-        yield match.start("home"), match.end("home") if keep or not second else match.end("name")

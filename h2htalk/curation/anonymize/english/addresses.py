@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import cued_homes, extend, house_before, spelled_streets
-from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
+from h2htalk.curation.anonymize.english.address_edges import extend, house_before, spelled_streets
+from h2htalk.curation.anonymize.english.word_lists import hint
 from h2htalk.curation.anonymize.spans import Span
 
 _FILE = Path(__file__).parent / "words" / "address_words.toml"
-_SCORE, _GUESSED = 0.85, 0.6
+_SCORE = 0.85
 _NUMBER = r"(?:\d{1,3}/\d{1,3},?[ ]{1,2})?\d{1,6}(?:[ ]1/2|[-/–]\d{1,5})?[A-Za-z]?"
 _WORD = r"[^\W\d_][\w'’.-]{0,24}"
 _ORDINAL = r"\d{1,3}(?:st|nd|rd|th|ST|ND|RD|TH)"
@@ -56,7 +56,6 @@ class _Patterns:
     code: re.Pattern[str]
     box: re.Pattern[str]
     tails: tuple[re.Pattern[str], ...]
-    cued: re.Pattern[str]
     lists: dict[str, frozenset[str]]
 
 
@@ -112,9 +111,7 @@ def _patterns() -> _Patterns:
             re.compile(rf",?\s{{1,2}}{_ZIP}"),
             re.compile(rf",?\s{{1,2}}(?:(?P<town>{_CITY}),?[ ])?{_POSTCODE}(?![\w-])"),
             re.compile(rf",[ ]?(?:\d{{1,5}}[ ])?(?P<city>{_CITY})(?:[ ]\d{{1,6}}(?!\w))?"),
-            re.compile(r",[ ]?(?P<small>[a-z]{3,15})(?![\w'’])"),
         ),
-        cued=re.compile(rf"(?:\b(?i:at|to|on|of|is|number|from|in)|:)[ ](?P<place>{_NUMBER}[ ](?P<name>{_CITY}))"),
         lists=lists,
     )
 
@@ -133,23 +130,7 @@ def find_addresses(text: str) -> list[Span]:
             end = _with_tail(text, extend(text, chain[-1].end, last=False), patterns)
             start = house_before(text, chain[0].start, chain[0].kind)
             spans.append(Span(start, extend(text, end, last=True), "ADDRESS", _SCORE))
-    for match in patterns.cued.finditer(text):
-        if _is_cued(text, match, patterns):
-            end = _with_tail(text, match.end("place"), patterns)
-            spans.append(Span(match.start("place"), end, "ADDRESS", _GUESSED))
-    spans += [Span(start, end, "ADDRESS", _GUESSED) for start, end in cued_homes(text)]
-    return _joined(spans)
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Overlapping ones as one."""
-    joined: list[Span] = []
-    for span in sorted(spans):
-        if joined and span.start < joined[-1].end:
-            last = joined.pop()
-            span = Span(last.start, max(last.end, span.end), "ADDRESS", max(last.score, span.score))
-        joined.append(span)
-    return joined
+    return spans
 
 
 def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
@@ -162,7 +143,7 @@ def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
     pieces += units
     pieces += [_building(m) for m in patterns.building.finditer(text)]
     pieces += [_Piece(*m.span(), "code") for m in patterns.code.finditer(text)]
-    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text) if _is_box(m[0])]
+    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text)]
     for unit in units:
         between = text[unit.end : unit.end + 2]
         after = unit.end + (2 if between == ", " else int(between[:1] in (" ", ",")))
@@ -183,10 +164,6 @@ def _building(match: re.Match[str]) -> _Piece:
         end if not match["door"] else match.end("kind"),
         "lane" if kind in hint("lanes") else "building",
     )
-
-
-def _is_box(found: str) -> bool:
-    return found[0] != "b"
 
 
 def _is_street(text: str, match: re.Match[str], lists: dict[str, frozenset[str]]) -> bool:
@@ -248,37 +225,9 @@ def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
     for _ in range(4):
         for tail in patterns.tails:
             match = tail.match(text, end)
-            if match and _is_town(text, match):
+            if match:
                 end = match.end()
                 break
         else:
             break
     return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
-
-
-def _is_town(text: str, match: re.Match[str]) -> bool:
-    """A capitalised word after a comma is a town, unless it begins the next clause or is somebody's name."""
-    groups = match.groupdict()
-    lists = words()
-    if small := groups.get("small"):
-        return small in lists.hints["places"]
-    if not (city := groups.get("city")):
-        return True
-    first, *rest = city.lower().split()
-    if first in lists.words and not rest and first not in lists.surnames:
-        return False
-    if first in ("i", "i'm", "im") or (first in lists.never):
-        return False
-    if first in ("gardens", "estate", "heights", "village"):
-        return True
-    return not (lists.given.get(first) == COMMON and not rest) or first in lists.hints["places"]
-
-
-def _is_cued(text: str, match: re.Match[str], patterns: _Patterns) -> bool:
-    lists = words()
-    first = match["name"].split()[0].lower().rstrip(".,")
-    if first in lists.never or (is_word(first) and first not in lists.surnames) or first in lists.hints["kin"]:
-        return False
-    before = text[max(0, match.start() - 40) : match.start()].lower()
-    said = set(re.findall(r"[a-z']+", before))
-    return bool(said & patterns.lists["cues"])

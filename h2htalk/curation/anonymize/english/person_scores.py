@@ -7,9 +7,7 @@ from h2htalk.curation.anonymize.english.person_cues import (
     LISTED,
     acts_as_person,
     cue_score,
-    is_addressed,
-    opens_with_person,
-    starts_personal_action,
+    is_greeted,
 )
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
@@ -76,12 +74,12 @@ def _with_capital(tokens: Tokens, index: int, word: str, shape: int, kind: int) 
             or acts_as_person(tokens, index)
             or full
             or tokens.possessive[index]
-            or is_addressed(tokens, index)
+            or is_greeted(tokens, index)
         )
         return LISTED if shown and len(word) > 2 and not tokens.foreign(index) else 0.0
     if is_word(word) or word in hints["places"] or tokens.foreign(index) or before in hint("articles"):
         return 0.0
-    if before == "dear" and is_addressed(tokens, index):
+    if before == "dear" and is_greeted(tokens, index):
         return LIKELY
     verb = tokens.word(index + 1) if index + 1 < len(tokens) and tokens.same_clause(index + 1) else ""
     if full:
@@ -94,15 +92,10 @@ def _word_name(tokens: Tokens, index: int, word: str, before: str) -> float:
     dated = tokens.after(index).lstrip()[:1].isdigit()
     if word in hint("months") and (before in hint("month_before") or dated):
         return 0.0
-    if _begins_full_name(tokens, index) or is_addressed(tokens, index):
+    if _begins_full_name(tokens, index) or is_greeted(tokens, index):
         return LISTED
     if tokens.opens[index]:
-        return (
-            LISTED
-            if starts_personal_action(tokens, index)
-            or (acts_as_person(tokens, index) and opens_with_person(tokens, index))
-            else 0.0
-        )
+        return LISTED if acts_as_person(tokens, index) else 0.0
     if before in hint("articles"):
         return 0.0
     shown = acts_as_person(tokens, index) or before in words().hints["person_before"]
@@ -137,7 +130,7 @@ def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
     if kind < RARE or tokens.foreign(index):
         return 0.0
     before = tokens.word(index - 1)
-    if before in lists.hints["place_fronts"] and before not in ("new", "north", "south", "east", "west"):
+    if before in hint("before_a_type"):
         return 0.0
     if _pair(tokens, index):
         return LIKELY

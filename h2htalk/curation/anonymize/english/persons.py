@@ -66,8 +66,6 @@ def _starts(tokens: Tokens) -> dict[int, float]:
     for index in range(len(tokens)):
         if not tokens.blocked[index] and (score := name_score(tokens, index)):
             starts[index] = score
-    for index in _initialled(tokens):
-        starts.setdefault(index, LIKELY)
     # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
     told = {tokens.words[index] for index in starts if len(tokens.words[index]) > 2} - hint("months")
     for index, word in enumerate(tokens.words):
@@ -125,7 +123,7 @@ def _spans(tokens: Tokens, starts: dict[int, float]) -> Iterator[Span]:
             end += step
         first = tokens.starts[index]
         before = index - 1
-        if before >= 0 and tokens.spaced[index] and (_titled(tokens, before) or _fronted(tokens, before)):
+        if before >= 0 and tokens.spaced[index] and _titled(tokens, before):
             first = tokens.starts[before]
         last = tokens.ends[end - 1]
         if tokens.shapes[end - 1] == INITIAL and tokens.text[last : last + 1] == ".":
@@ -135,8 +133,6 @@ def _spans(tokens: Tokens, starts: dict[int, float]) -> Iterator[Span]:
 
 
 _VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
-_FRONTS_WORDS = "big lil nan gran nonna nonno oma opa mamaw papaw tia tio elder deacon coach granny"
-_FRONTS = frozenset(_FRONTS_WORDS.split())
 
 
 def _titled(tokens: Tokens, index: int) -> bool:
@@ -144,33 +140,6 @@ def _titled(tokens: Tokens, index: int) -> bool:
     word = tokens.words[index]
     written = tokens.shapes[index] != LOWER or word in hint("plain_titles")
     return word in words().hints["titles"] and written and not tokens.blocked[index]
-
-
-def _fronted(tokens: Tokens, index: int) -> bool:
-    """Whether a word is said with a name as part of it: Big Rui, nan jean."""
-    word = tokens.words[index]
-    return (
-        word in _FRONTS
-        and not tokens.blocked[index]
-        and (tokens.shapes[index] == CAPITAL or word not in ("big", "elder", "coach"))
-    )
-
-
-def _initialled(tokens: Tokens) -> Iterator[int]:
-    """Places of initials before a surname: Q. Ramaswamy."""
-    for index in range(len(tokens) - 1):
-        after = index + 1
-        if (
-            tokens.shapes[index] == INITIAL
-            and tokens.words[index] != "i"
-            and not (tokens.blocked[index] or tokens.blocked[after])
-            and tokens.shapes[after] == CAPITAL
-            and tokens.text[tokens.ends[index] : tokens.starts[after]] in (". ", ".")
-            and not is_word(tokens.words[after])
-            and tokens.words[after] not in hint("stop")
-            and not (index and tokens.text[tokens.ends[index - 1] : tokens.starts[index]] == ".")
-        ):
-            yield index
 
 
 def _goes_on(tokens: Tokens, index: int) -> int:
