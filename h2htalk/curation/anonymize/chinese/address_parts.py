@@ -20,7 +20,7 @@ _ROOM = re.compile(
 )
 CROSSING_END = re.compile(r"的?(?:交叉口|交汇处|交叉处|路口|交界处|交叉路口|十字路口|拐角处|拐角)")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
-_SKIPPED_TAGS = frozenset({"r", "p", "c", "d", "u", "uj", "ul", "y", "e", "o"})
+_SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
 _NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
 # After a name that has ended.
 _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
@@ -194,22 +194,9 @@ def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int
     while at > free and hit.start - at < _LONGEST_NAME:
         segment = ends.get(at)
         if segment is None or not _may_name(text, segment, at == hit.start):
-            inner = joined_by_and(text, at, ends)
-            if inner > max(free, 0):
-                at = inner
             break
         at = segment.start
     return max(at, free)
-
-
-def joined_by_and(text: str, at: int, ends: dict[int, Segment]) -> int:
-    """Where a name of two characters starts that ends with 和 at `at` (天和, 泰和); -1 for none."""
-    last, first = ends.get(at), ends.get(at - 1)
-    if last is None or first is None or text[last.start : at] != "和" or first.end - first.start != 1:
-        return -1
-    letter = text[first.start]
-    named = "\u4e00" <= letter <= "\u9fff" and letter not in _stops() and tags().get(letter) not in _SKIPPED_TAGS
-    return first.start if named else -1
 
 
 def _may_name(text: str, segment: Segment, last: bool) -> bool:

@@ -5,15 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import (
-    at_gate,
-    cued_homes,
-    gated,
-    leads_on,
-    numbered_homes,
-    only_gate,
-    townships,
-)
+from h2htalk.curation.anonymize.chinese.address_edges import cued_homes
 from h2htalk.curation.anonymize.chinese.address_parts import (
     CROSSING_END,
     AddressPart,
@@ -21,7 +13,6 @@ from h2htalk.curation.anonymize.chinese.address_parts import (
     divisions,
     weak,
 )
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
 
@@ -55,16 +46,12 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
             chain = []
         chain.append(part)
     yield from _address(text, chain)
-    yield from numbered_homes(text, segments)
-    yield from townships(text)
     yield from cued_homes(text)
 
 
 def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
     gap = text[before.end : after.start]
     if before.kind == after.kind == "street" and gap in ("与", "和", "跟", "、", "/"):
-        return True
-    if after.kind in ("door", "room") and only_gate(gap):
         return True
     if gap and after.kind in ("door", "room") and before.kind != "division":
         return gap in ((" ", "-", ",", "，", "—") if after.kind == "door" else (" ", "-", ",", "，"))
@@ -82,8 +69,6 @@ def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, fl
     if crossing and chain[-1].kind == "street":
         end = crossing.end()
         score = max(score, 0.75)
-    if score < 0.5 and chain[-1].kind == "street" and leads_on(text, end):
-        score = 0.6
     told = text[chain[0].start : end]
     if _REPEATED.search(told) or not _LEADS_HOME.search(told):
         return
@@ -123,53 +108,10 @@ def _weight(text: str, chain: list[AddressPart]) -> float:
     return 0.0
 
 
-def _led_on(text: str, part: AddressPart, name: str) -> float:
-    """Score a place and a gate or position (小区东门, 村东头第三家), as specific as a number, save at a park."""
-    if not gated(text, part.end) or len(name) < 3:
-        return 0.0
-    return 0.0 if at_gate(text, part.end) and (name.endswith(tuple(weak())) or part.kind == "area") else 0.65
-
-
 def _alone(text: str, part: AddressPart) -> float:
     """An estate or a village without a number is an address where somebody lives."""
-    before = text[max(0, part.start - 4) : part.start]
-    name = text[part.start : part.end]
-    home = any(before.endswith(word) for word in words("places", "stop", "home"))
-    if led := _led_on(text, part, name):
-        return led
-    if name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2:
-        return 0.6 if home else 0.0
-    if len(name) < 4 or name.endswith(tuple(weak())) or part.kind == "area":
-        return 0.0
-    return 0.65 if home else 0.55 if name.endswith(_DWELLINGS) and not usual(name[:2], 50) else 0.0
-
-
-# A name before these says where somebody lives, even without a number.
-_DWELLINGS = (
-    "小区",
-    "嘉园",
-    "佳园",
-    "雅园",
-    "豪园",
-    "丽园",
-    "北里",
-    "南里",
-    "东里",
-    "西里",
-    "名苑",
-    "教师楼",
-    "职工楼",
-    "家属楼",
-    "花园",
-    "家园",
-    "花苑",
-    "名苑",
-    "新村",
-    "山庄",
-    "豪庭",
-    "雅苑",
-    "华庭",
-    "佳苑",
-    "嘉苑",
-    "公寓",
-)
+    before, name = text[max(0, part.start - 4) : part.start], text[part.start : part.end]
+    home = before.endswith(tuple(words("places", "stop", "home")))
+    village = name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2
+    estate = part.kind == "estate" and len(name) > 3 and not name.endswith(tuple(weak()))
+    return 0.6 if home and (village or estate) else 0.0

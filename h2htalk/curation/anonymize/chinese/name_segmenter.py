@@ -258,7 +258,7 @@ def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
     if word in lists["given"] and (word not in lists["not_doubled"] or left >= KIN):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
-        likely = first in lists["doubled"] or surnames().get(first, -99.0) > log(0.004)
+        likely = left >= STRONG or first in lists["doubled"] or surnames().get(first, -99.0) > log(0.004)
         if likely and (left >= KIN or text[start : start + 2] not in lists["not_doubled"]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
         return
