@@ -21,7 +21,9 @@ _NUMBER = (
 # No amount, year, time or number of something else.
 _NO_AMOUNT = r"(?![0-9A-Za-z.:：%]|[年月日天点分秒元块个人岁次米斤平万千百条张件公路站折度])"
 _DOOR = re.compile(rf"[ ,，、\-—/之]{{0,2}}{_NUMBER} ?(?:{_DOORS})(?![铃卡费])")
-_BARE = re.compile(rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?(?:[0-9]{{2,5}}|[0-9](?=[-—–]))(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}")
+_BARE = re.compile(
+    rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?(?:[0-9]{{2,5}}|[0-9](?=[-—–]))(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}"
+)
 _DASHED = re.compile(rf"(?:[-—–][0-9A-Za-z]{{1,5}}){{1,4}}{_NO_AMOUNT}")
 _UNIT = re.compile("#?(?:号楼|楼(?!下)|栋|幢|座|单元|舍|档|铺|号|室|#)")
 _VILLAGE = re.compile(rf"[一-龥]{{1,4}}?(?:村|屯|寨|嘎查|社区)(?:[{_N}]{{1,3}}[组队社])?")

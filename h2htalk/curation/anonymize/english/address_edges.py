@@ -39,6 +39,8 @@ _AFTER = (
 )
 _TOWN = re.compile(r",? (?P<town>[A-Za-z][a-z'’]{2,18})(?![\w'’])")
 _SECOND = re.compile(r" (?:trailer |mobile home |holiday )?(?:park|estate|village|court|apartments|campground)\b")
+
+
 def house_before(text: str, start: int, kind: str) -> int:
     """Where the house and the village named before an address begin: The Old Forge, Nether Compton, DT9 4QE.
 

@@ -21,17 +21,19 @@ def cue_score(tokens: Tokens, index: int, word: str, shape: int, kind: int) -> f
         written = capital and before != "me"
         if written or kind or (before != "me" and not is_word(word) and third not in ("file", "user", "the")):
             return CUED
-    if before in lists.hints["titles"] and tokens.spaced[index]:
-        if score := _after_title(tokens, index, kind, capital):
-            return score
+    titled = before in lists.hints["titles"] and tokens.spaced[index]
+    if titled and (score := _after_title(tokens, index, kind, capital)):
+        return score
     if before in lists.hints["kin"] and _is_possessed(tokens, index - 1):
         return _after_kin(tokens, index, word, kind, capital)
-    presented = before in ("im", "its") or (before == "am" and second == "i") or (before == "is" and second in ("this", "it"))
+    presented = (
+        before in ("im", "its") or (before == "am" and second == "i") or (before == "is" and second in ("this", "it"))
+    )
     return _introduced(tokens, index, word, kind, capital) if presented and tokens.same_clause(index) else 0.0
 
 
 def _is_told(tokens: Tokens, index: int, named: bool) -> bool:
-    """Whether a name is told: "my name is", "a guy called", "named", "goes by", "call me"; `named`: it looks like one."""
+    """Whether a name is told: "my name is", "a guy called", "goes by", "call me"; `named`: the word looks like one."""
     before, second, third = tokens.word(index - 1), tokens.word(index - 2), tokens.word(index - 3)
     if before in ("is", "was", "s"):
         return second in ("name", "names", "nickname")

@@ -59,9 +59,8 @@ class Tokens:
         return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
 
     def foreign(self, index: int) -> bool:
-        """Whether the words around are Spanish or French: then small words and capitals are no evidence."""
-        around = self.words[max(0, index - 8) : index + 9]
-        return sum(word in hint("foreign") for word in around) > 2
+        """Whether the words around are Spanish or French: then small words are no evidence."""
+        return sum(word in hint("foreign") for word in self.words[max(0, index - 8) : index + 9]) > 2
 
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on. Spans in any order."""

@@ -6,9 +6,11 @@ By its parts a name is known again where it is said in another way, and its surr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.words import sections, words
@@ -26,26 +28,13 @@ _PINYIN = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?[aeiouv]{1,3}(?:ng|
 _PREFIXES = "小老阿大"
 _FEMALE_TITLES = re.compile("姐|妹|姨|婶|姑|嫂|奶|婆|妈|娘|女士|小姐|太太|夫人|姥姥|师姐|学姐")
 _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|大爷")
-_FEMALE_LETTERS = frozenset(
-    "娟丽芳娜婷燕霞玲秀敏静洁莉琳雪梅兰英花萍红艳娇媛莹倩薇琪颖蕾菲瑶璐露婉嫣妍怡彤萱妮姗珊珍凤玉芬淑惠慧巧香月翠婷雯蓉娥姣桂萌欣"
-)
-_MALE_LETTERS = frozenset(
-    "伟强军勇杰涛超刚平辉鹏飞磊斌波建国志豪浩峰龙海东林泽宇轩凯俊健威毅鑫亮旭栋彬坤武胜刚雄彪根柱栓铁壮虎"
-)
-_MALE_EN = "mr mister sir uncle father brother grandpa grandad granddad"
-_FEMALE_EN = "mrs ms miss madam lady aunt auntie aunty sister grandma granny nana mother"
-_NEUTRAL_EN = "dr doctor prof professor coach pastor rev reverend nurse officer judge captain mx rabbi imam"
-_TITLES_EN: Mapping[str, Gender] = dict(
-    [
-        *((title, "male") for title in _MALE_EN.split()),
-        *((title, "female") for title in _FEMALE_EN.split()),
-        *((title, "neutral") for title in _NEUTRAL_EN.split()),
-    ]
-)
-_BEFORE_SURNAMES = "mr mister mrs ms miss dr doctor prof professor coach officer judge captain mx"
-_SURNAME_TITLES = frozenset(_BEFORE_SURNAMES.split())
-_SMALL = "van von der den de del della di da dos al el bin bint ibn ben la le ter st mac o y junior jr sr ii iii"
-_PARTICLES = frozenset(_SMALL.split())
+
+
+@cache
+def name_words() -> dict[str, frozenset[str]]:
+    """The sets of words.toml: of characters where no space parts them."""
+    raw = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+    return {key: frozenset(value if key.endswith("characters") else value.split()) for key, value in raw.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +166,16 @@ def _latin(name: str, surnames: frozenset[str]) -> NameParts:
     spoken = [at for at, piece in enumerate(pieces) if piece[0].isalpha()]
     gender: Gender = "neutral"
     titled = False
-    while spoken and keys[spoken[0]] in _TITLES_EN and len(spoken) > 1:
-        gender = _TITLES_EN[keys[spoken[0]]]
-        titled = titled or keys[spoken[0]] in _SURNAME_TITLES
+    while len(spoken) > 1 and (said := _title_gender(keys[spoken[0]])):
+        gender = said
+        titled = titled or keys[spoken[0]] in name_words()["before_surnames"]
         spoken = spoken[1:]
     names = [
         at
         for at in spoken
-        if keys[at] not in _PARTICLES or len(spoken) == 1 or (pieces[at][:1].isupper() and len(keys[at]) == 1)
+        if keys[at] not in name_words()["particles"]
+        or len(spoken) == 1
+        or (pieces[at][:1].isupper() and len(keys[at]) == 1)
     ]
     roles = dict(
         zip(
@@ -203,6 +194,12 @@ def _latin(name: str, surnames: frozenset[str]) -> NameParts:
         else:
             parts.append(NamePart(piece, role))
     return NameParts(tuple(parts), gender)
+
+
+def _title_gender(title: str) -> Gender | None:
+    """What a form of address before a Latin name says of the person; None for no form of address."""
+    genders: tuple[Gender, ...] = ("male", "female", "neutral")
+    return next((gender for gender in genders if title in name_words()[gender]), None)
 
 
 def _roles(keys: Sequence[str], shown: Sequence[str], titled: bool, surnames: frozenset[str]) -> list[Role]:
@@ -230,8 +227,8 @@ def _is_pinyin(keys: Sequence[str]) -> bool:
 def chinese_gender(given: str) -> Gender:
     """What the characters of a given name say, the last before the others."""
     for letter in reversed(given):
-        if letter in _FEMALE_LETTERS:
+        if letter in name_words()["female_characters"]:
             return "female"
-        if letter in _MALE_LETTERS:
+        if letter in name_words()["male_characters"]:
             return "male"
     return "neutral"
