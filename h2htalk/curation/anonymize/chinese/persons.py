@@ -69,11 +69,19 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
             continue
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
+    for hit in _PARENT.finditer(text):
+        if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
+            yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
         yield from _two_parts(text, start, end, segments)
     yield from latin_names(text)
 
 
+# A child's name before its parent: 果果妈.
+_PARENT = re.compile("(?P<child>[一-龥])(?P=child)(?:妈妈|爸爸|奶奶|爷爷|姥姥|姥爷|外婆|外公|妈|爸)(?![一-龥]?[妈爸])")
+_NO_CHILD = frozenset(
+    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
+)
 # Behind these a word is a name, whatever else it means.
 _NAMING = re.compile('(?:[我他她]叫|[我他她]是叫|名叫|名字[是叫]|姓名[:：]?|叫我|大名|小名|网名|昵称|乳名)[:："“「 ]?$')
 _SPEAKING = re.compile(

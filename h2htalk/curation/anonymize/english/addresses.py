@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from h2htalk.curation.anonymize.english.address_edges import extend, house_before, spelled_streets
-from h2htalk.curation.anonymize.english.word_lists import hint
+from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, words
 from h2htalk.curation.anonymize.spans import Span
 
 _FILE = Path(__file__).parent / "words" / "address_words.toml"
@@ -126,7 +126,8 @@ def find_addresses(text: str) -> list[Span]:
     patterns = _patterns()
     spans: list[Span] = []
     for chain in _chains(text, _pieces(text, patterns)):
-        if _counts(chain):
+        # A town's post code may be another chain.
+        if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
             end = _with_tail(text, extend(text, chain[-1].end, last=False), patterns)
             start = house_before(text, chain[0].start, chain[0].kind)
             spans.append(Span(start, extend(text, end, last=True), "ADDRESS", _SCORE))
@@ -225,9 +226,18 @@ def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
     for _ in range(4):
         for tail in patterns.tails:
             match = tail.match(text, end)
-            if match:
+            if match and not _is_somebody(match.groupdict().get("city") or ""):
                 end = match.end()
                 break
         else:
             break
     return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
+
+
+def _is_somebody(city: str) -> bool:
+    """Whether a capitalised word after a comma begins the next clause or is somebody's name: 45 Elm Court, Danny said."""
+    lists = words()
+    name = city.lower()
+    return name not in lists.hints["places"] and (
+        lists.given.get(name) == COMMON or name in ("i", "i'm") or name in lists.words - lists.surnames
+    )

@@ -31,8 +31,9 @@ def names_thing(tokens: Tokens, index: int) -> bool:
     if word in hints["places"] and (before in hints["place_before"] or before in ("from", "to", "of", "at", "into")):
         return True
     joined = index + 1 < len(tokens) and tokens.spaced[index + 1] and not tokens.possessive[index]
-    # "told Park that": a name that is no word before a word in small letters.
-    named = tokens.kinds[index] >= RARE and joined and tokens.shapes[index + 1] == LOWER
+    # "told Anna street ...", "with Soo-ah Park": a given name before a word in small letters, or before a surname.
+    named = tokens.kinds[index] >= RARE and joined
+    named = named and (tokens.shapes[index + 1] == LOWER or (after in words().surnames and before not in hint("sites")))
     return joined and after in hints["thing_after"] and not named
 
 
