@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from math import log
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.latin_names import latin_names
 from h2htalk.curation.anonymize.chinese.name_segmenter import (
     KIN,
@@ -15,6 +15,7 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
     Segment,
     is_letter,
     listed_characters,
+    ordinary,
     right_cue,
     surnames,
 )
@@ -38,10 +39,15 @@ _HAN = "\u4e00-\u9fff"
 _DOTTED = re.compile(f"[{_HAN}]{{1,7}}(?:[·•・‧][{_HAN}]{{1,7}}){{1,3}}")
 _DOT = re.compile("[·•・‧]")
 _WORK = re.compile(
-    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|书《|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
+    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|(?:书|歌|小说|文章|著作)[《□]|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
 )
 _FAMOUS = re.compile(
-    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听着|循环|翻唱|重温|偶像是|男神|女神|爱豆|粉|主人公|主角|角色|女主|男主|人物)$"
+    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听着|循环|翻唱|重温|偶像是|男神|女神|爱豆|粉|主人公|主角|角色|女主|男主|人物|》[里中]?的?|□[里中]的?)$"
+)
+
+# 柯立芝效应: who a theory is named after.
+_THEORY = re.compile(
+    f"[{_HAN}]{{0,2}}(?:效应|定律|法则|定理|原理|悖论|综合[征症]|量表|[说言]过?[:：]?[“「])|曾经?[说言]|有云"
 )
 
 
@@ -62,10 +68,11 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
         segments: the text's segments (`name_segmenter.segment_text`).
     """
     dotted = [found.span() for found in _DOTTED.finditer(text)] if _DOT.search(text) else []
-    for segment in segments:
-        if not segment.shape or any(start < segment.end and segment.start < end for start, end in dotted):
-            continue
-        if _known(text, segment) or _is_word(text, segment):
+    named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
+    # Whom a text introduces as a figure is one wherever it names them.
+    figures = {text[s.start : s.end] for s in named if _known(text, s)}
+    for segment in named:
+        if text[segment.start : segment.end] in figures or _is_word(text, segment):
             continue
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
@@ -98,12 +105,14 @@ def _is_word(text: str, segment: Segment) -> bool:
     if segment.shape == "surname" or _NAMING.search(text, max(start - 5, 0), start):
         return False
     word, shape = text[start:end], segment.shape
+    if word in ordinary():
+        return True
     if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
         family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
         if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
             return False
-        if shape == "foreign" and right_cue(text, end) > 1:
+        if shape == "foreign" and right_cue(text, end) > 1 and tags().get(word, "nr") in _NAMES:
             return False
         return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAMES))
     if shape in ("nick", "doubled", "given") and usual(text[start : end + 1], 5) and is_letter(text, end):
@@ -112,6 +121,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True  # 学长学姐
     if text[max(start - 3, 0) : start].rstrip('“"「').endswith("叫做") or (start and text[start - 1].isdigit()):
         return True
+    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
+        return True  # 万念俱灰: a word of the dictionary begins so
     if word.endswith("老师") and _TEACHING.match(text, end):
         return True
     own = _OWN.search(text, max(start - 10, 0), start) is not None
@@ -125,6 +136,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return right_cue(text, end) < 1
     if shape != "full":
         return False
+    if start and usual(text[start - 1 : start + 1]) and surnames().get(word[0], -99.0) < _FREQUENT_SURNAME:
+        return True  # 有钱|可挣
     rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
     if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
         return True
@@ -138,7 +151,11 @@ def _known(text: str, segment: Segment) -> bool:
     before = text[max(0, segment.start - 8) : segment.start]
     if before.endswith("叫"):
         return _FAMOUS.search(before[:-1]) is not None
-    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
+    if segment.cue >= KIN:
+        return False
+    if _THEORY.match(text, segment.end):
+        return True
+    if "+" in segment.shape or segment.shape in ("title", "nick"):
         return False
     return _WORK.match(text, segment.end) is not None or _FAMOUS.search(before) is not None
 
