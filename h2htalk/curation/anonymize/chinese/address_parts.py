@@ -18,7 +18,6 @@ _ROOM = re.compile(
     r"[-—–之 ]?[甲乙丙丁A-Za-z]?(?:[0-9]{1,5}|[零〇一二三四五六七八九十]{3,5})(?:[-—–][0-9A-Za-z]{1,5}){0,4}[A-Za-z]?"
     r"(?![0-9A-Za-z.:：]|[年月日天点分秒元块个人岁次米斤平万千百])"
 )
-CROSSING_END = re.compile(r"的?(?:交叉口|交汇处|交叉处|路口|交界处|交叉路口|十字路口|拐角处|拐角)")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
 _NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
@@ -100,8 +99,7 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         if touched and after is not None and after.kind in ("street", "area", "estate"):
             continue  # 花园路, 龙泽苑小区: a part of the next one's name
         near = after is not None and after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
-        crosses = hit.kind == "street" and CROSSING_END.match(text, hit.end)
-        open_end = not (touched or near or crosses or _closes(text, hit.end, starts))
+        open_end = not (touched or near or _closes(text, hit.end, starts))
         if open_end and text[hit.start : hit.end] in weak():
             continue
         start = _name_start(text, hit, ends, free)

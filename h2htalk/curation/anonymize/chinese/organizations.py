@@ -35,63 +35,6 @@ _PERSON = re.compile(
 _CLAUSES = 14  # characters before the name in which somebody is spoken of
 _NAMED_TAGS = frozenset({"nz", "nt", "nr", "nrt", "nrfg", "ns"})
 _ORDINAL = re.compile("第?[一二三四五六七八九十百]{1,3}本?|[0-9]{1,3}")
-_COUNTRIES = frozenset(
-    ["中国", "美国", "英国", "日本", "韩国", "法国", "德国", "国内", "国外", "海外", "香港", "澳门", "台湾"]
-)
-# Words that firms, schools and shops are named by, however common they are.
-_AUSPICIOUS = frozenset(
-    [
-        *(
-            "鼎盛",
-            "希望",
-            "未来",
-            "成长",
-            "腾飞",
-            "飞翔",
-            "启航",
-            "阳光",
-            "幸福",
-            "快乐",
-            "金色",
-            "蓝天",
-            "东方",
-            "世纪",
-            "时代",
-        ),
-        *(
-            "博雅",
-            "育才",
-            "英才",
-            "启明",
-            "新东方",
-            "华夏",
-            "神州",
-            "长城",
-            "泰山",
-            "红星",
-            "和平",
-            "友谊",
-            "爱心",
-            "春天",
-        ),
-        *(
-            "恒大",
-            "万达",
-            "联合",
-            "国际",
-            "环球",
-            "远大",
-            "宏达",
-            "金鼎",
-            "顺达",
-            "诚信",
-            "百姓",
-            "新世纪",
-            "小红花",
-            "星河",
-        ),
-    ]
-)
 _EVERYDAY = 400  # occurrences in the dictionary's corpus from which a word is everyday
 _BARE = re.compile(
     '(?:(?<!初)入职(?!场)|就职于|供职于|任职于|跳槽[到去]|公司叫|学校叫|单位叫|店叫|工作室叫|乐队叫|社团叫)了?["“「]?'
@@ -112,6 +55,11 @@ def _suffixes() -> dict[str, str]:
 def _loose() -> frozenset[str]:
     """Suffixes that have other uses."""
     return words("organizations", "suffixes", "loose")
+
+
+def _set(name: str) -> frozenset[str]:
+    """A set of words that names are made of."""
+    return words("organizations", "inside", name)
 
 
 @cache
@@ -179,7 +127,7 @@ def _may_name(text: str, segment: Segment) -> bool:
     word = text[segment.start : segment.end]
     if not word.isalnum() or word in _stops():
         return False
-    if len(word) == 1 or word in _AUSPICIOUS or word in divisions() or _ORDINAL.fullmatch(word) or word in _generic():
+    if len(word) == 1 or word in _set("auspicious") or word in divisions() or _ORDINAL.fullmatch(word) or word in _generic():
         return word not in "的了是在我你他她它们去来到和跟与就都也这那有个位家所读上进从被把给让对为向"
     return not (tags().get(word, "n")[0] in "vadrpcutmfqsily" and usual(word, _EVERYDAY))
 
@@ -196,11 +144,11 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
         word = text[segment.start : segment.end]
         if len(word) == 1 or word in _generic() or _ORDINAL.fullmatch(word):
             continue
-        if word not in _AUSPICIOUS and word not in divisions() and usual(word, _EVERYDAY):
+        if word not in _set("auspicious") and word not in divisions() and usual(word, _EVERYDAY):
             return False
         proper = True
     letters = sum(segment.end - segment.start == 1 for segment in inner)
-    return (proper and text[inner[0].start : inner[-1].end] not in _COUNTRIES) or letters > 1
+    return (proper and text[inner[0].start : inner[-1].end] not in _set("countries")) or letters > 1
 
 
 def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
@@ -225,13 +173,8 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
             generic = (
                 name in _generic() or name in divisions() or name in _stops() or name[0] in "我你他她一那这哪家某什外"
             )
-            if not known and not generic and (name in _brands() or (pattern is _BARE and not usual(name, _EVERYDAY))):
+            if not known and not generic and (name in words("organizations", "brands", "words") or (pattern is _BARE and not usual(name, _EVERYDAY))):
                 yield hit.start("name"), hit.end("name"), 0.65
 
 
 _FUNCTION_CHARACTERS = frozenset("你我他她去的就是不了很会定要把被和跟时")
-
-
-@cache
-def _brands() -> frozenset[str]:
-    return words("organizations", "brands", "words")
