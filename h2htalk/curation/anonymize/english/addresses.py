@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import extend, house_before, spelled_streets
+from h2htalk.curation.anonymize.english.address_edges import house_before, spelled_streets
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, words
 from h2htalk.curation.anonymize.spans import Span
 
@@ -31,13 +31,6 @@ _ZIP = r"\d{5}(?:-\d{4})?(?![\w-])"
 _LANE = re.compile(r"[A-Z][\w'’-]{1,24}[ ](?:Lane|Road|Street|Close|Avenue|Walk|Drive|Row|Terrace)\b")
 _DIGIT = re.compile(r"\d")
 _CITY = r"[^\W\d_a-z][\w'’.-]{1,24}(?:[ ](?:[^\W\d_a-z][\w'’.-]{1,24}|upon|on|de|la|of|by|le|under)){0,3}"
-
-
-# Streets that have no other name: 3 Esplanade.
-_ALONE_WORDS = (
-    "broadway concourse strand esplanade parade crescent promenade terrace mall quay green embankment highway"
-)
-_ALONE = frozenset(_ALONE_WORDS.split())
 
 
 class _Piece(NamedTuple):
@@ -128,9 +121,8 @@ def find_addresses(text: str) -> list[Span]:
     for chain in _chains(text, _pieces(text, patterns)):
         # A town's post code may be another chain.
         if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
-            end = _with_tail(text, extend(text, chain[-1].end, last=False), patterns)
             start = house_before(text, chain[0].start, chain[0].kind)
-            spans.append(Span(start, extend(text, end, last=True), "ADDRESS", _SCORE))
+            spans.append(Span(start, _with_tail(text, chain[-1].end, patterns), "ADDRESS", _SCORE))
     return spans
 
 
@@ -159,35 +151,25 @@ def _building(match: re.Match[str]) -> _Piece:
     kind = match["kind"].lower()
     if match["door"] and kind in hint("with_rooms") and not match["door"].startswith(("19", "20")):
         return _Piece(*match.span(), "street")
-    end = match.start("door") if match["door"] else match.end()
-    return _Piece(
-        match.start(),
-        end if not match["door"] else match.end("kind"),
-        "lane" if kind in hint("lanes") else "building",
-    )
+    return _Piece(match.start(), match.end("kind"), "lane" if kind in hint("lanes") else "building")
 
 
 def _is_street(text: str, match: re.Match[str], lists: dict[str, frozenset[str]]) -> bool:
     """In lower case, no word between number and street may be one that sentences are made of."""
-    kind = match["kind"].lower()
+    kind, capital = match["kind"].lower(), match["kind"][0].isupper()
     name = match["name"].split()
     small = [word for word in name if word[0].islower()]
-    if set(small) & lists["no_name"] or any(
-        word.lower().rstrip(".") in lists["no_name"] - {"the"} for word in name[-1:]
-    ):
-        return False
     if not name:
         # "5 Broadway" and "12 The Crescent", not "3 way" nor "2 Park".
         two = len(match[0].split()) > len(match["number"].split()) + 1
-        return (two or kind in _ALONE) and match["kind"][0].isupper()
-    if match["kind"][0].isupper() and not small:
-        return len(match["kind"]) > 2 or name[-1].lower() not in lists["no_name"]
-    if not small and kind not in ("dr", "way", "place", "run", "view"):
-        return True
-    if kind in lists["sure_street"]:
+        return (two or kind in hint("streets_alone")) and capital
+    if set(small) & lists["no_name"] or name[-1].lower().rstrip(".") in lists["no_name"] - {"the"}:
+        return False
+    if not small and (capital or kind not in ("dr", "way", "place", "run", "view")):
         return True
     before = text[max(0, match.start() - 24) : match.start()].lower().split()
-    return any(word.strip(":,") in lists["cues"] for word in before) or before[-1:] in (["at"], ["on"])
+    cued = any(word.strip(":,") in lists["cues"] for word in before) or before[-1:] in (["at"], ["on"])
+    return cued or kind in lists["sure_street"]
 
 
 def _chains(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
@@ -235,9 +217,7 @@ def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
 
 
 def _is_somebody(city: str) -> bool:
-    """Whether a capitalised word after a comma begins the next clause or is somebody's name: 45 Elm Court, Danny said."""
-    lists = words()
-    name = city.lower()
-    return name not in lists.hints["places"] and (
-        lists.given.get(name) == COMMON or name in ("i", "i'm") or name in lists.words - lists.surnames
-    )
+    """Whether a capitalised word after a comma begins the next clause: 45 Elm Court, Danny said."""
+    lists, name = words(), city.lower()
+    word = name in lists.words - lists.surnames or name in ("i", "i'm")
+    return name not in lists.hints["places"] and (word or lists.given.get(name) == COMMON)
