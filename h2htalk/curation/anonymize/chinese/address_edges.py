@@ -26,7 +26,6 @@ _BARE = re.compile(
 )
 _DASHED = re.compile(rf"(?:[-—–][0-9A-Za-z]{{1,5}}){{1,4}}{_NO_AMOUNT}")
 _UNIT = re.compile("#?(?:号楼|楼(?!下)|栋|幢|座|单元|舍|档|铺|号|室|#)")
-_VILLAGE = re.compile(rf"[一-龥]{{1,4}}?(?:村|屯|寨|嘎查|社区)(?:[{_N}]{{1,3}}[组队社])?")
 _CUED_HOME = re.compile(
     r"(?:我住|住在|住|新家|家在|家是|搬到了?|搬去了?|搬进了?|寄到|寄给我|寄|地址是|地址[:：]|住址[:：是]"
     r"|送到|送货到|快递放|导航到?|打车到|接我|租在|租了|藏在|躲在|我在|人在)"
@@ -48,10 +47,6 @@ _TAIL = re.compile(
 _NAME = re.compile(
     r"[ ,，]?[一-龥A-Za-z·]{2,10}?(?=[ ]?(?:[A-Z]?[0-9]|[A-Z]座|[A-Z]栋"
     r"|[一二三四五六七八九十]{1,3}[号楼层栋幢座区期]|负[一二三]))"
-)
-_NAMED = re.compile(
-    r"[ ,，]?[一-龥A-Za-z]{2,8}?(?:大厦|大楼|小区|花园|公寓|宿舍楼?|家属院|家属楼|驿站|时代|广场|中心"
-    r"|国际|名苑|雅苑|新村|写字楼|商务楼|园区?|苑|府|城|里|楼|寓)(?![一-龥])"
 )
 _LEVEL = "省市州盟旗县区镇乡"
 _LONGEST_DIVISION = 7
@@ -84,13 +79,11 @@ _BREAKS = frozenset("我你他她它的了是在到去来和跟与给把被让�
 
 def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     """Over divisions that the list does not hold: 甘孜州, 格木乡."""
-    while start > free:
-        level = start - 1 if text[start - 1] not in " ,，、" else start - 2
-        if level <= free or text[level] not in _LEVEL:
-            return start
-        at = _run(text, level + 1, ends, free)
+    while start > free + 1:
+        level = start - 1 - (text[start - 1] in " ,，、")
+        at = _run(text, level + 1, ends, free) if text[level] in _LEVEL else level
         if not 1 < level - at < _LONGEST_DIVISION:
-            return start
+            break
         start = at
     return start
 
@@ -122,22 +115,18 @@ def _right(text: str, end: int) -> int:
 
 
 def _step(text: str, end: int) -> int:
+    numbered = _ENDS_NUMBERED.search(text, max(0, end - 2), end) is not None
     for pattern in (_DOOR, _DASHED, _TAIL, _BARE):
         found = pattern.match(text, end)
-        if found and not (pattern is _BARE and not _ENDS_NUMBERED.search(text, max(0, end - 2), end)):
+        if found and (numbered or pattern is not _BARE):
             return found.end()
-    unit = _UNIT.match(text, end) if text[end - 1 : end].isdigit() else _VILLAGE.match(text, end)
-    if unit and (text[end - 1].isdigit() or (text[end - 1] in _LEVEL and not _is_sentence(unit.group()))):
+    if text[end - 1].isdigit() and (unit := _UNIT.match(text, end)):
         return unit.end()
-    if not _ENDS_NUMBERED.search(text, max(0, end - 2), end):
+    named = _NAME.match(text, end) if numbered else None
+    if named is None or _is_sentence(named.group()):
         return end
-    named = _NAME.match(text, end)
-    if named and not _is_sentence(named.group()):
-        behind = _DOOR.match(text, named.end()) or _BARE.match(text, named.end())
-        if behind:
-            return behind.end()
-    named = _NAMED.match(text, end)
-    return named.end() if named and not _is_sentence(named.group()) else end
+    behind = _DOOR.match(text, named.end()) or _BARE.match(text, named.end())
+    return behind.end() if behind else end
 
 
 def _is_sentence(name: str) -> bool:

@@ -18,6 +18,7 @@ _ROOM = re.compile(
     r"[-—–之 ]?[甲乙丙丁A-Za-z]?(?:[0-9]{1,5}|[零〇一二三四五六七八九十]{3,5})(?:[-—–][0-9A-Za-z]{1,5}){0,4}[A-Za-z]?"
     r"(?![0-9A-Za-z.:：]|[年月日天点分秒元块个人岁次米斤平万千百])"
 )
+_CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
 _NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
@@ -117,7 +118,7 @@ def weak() -> frozenset[str]:
 
 def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
     """Whether a name may end here: no more of it follows."""
-    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff":
+    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text.startswith(_CROSSINGS, at):
         return True
     segment = starts.get(at)
     if segment is None:

@@ -45,7 +45,7 @@ def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
 
 def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
     # Doors alone lead somewhere only where one follows another: 3栋2单元501.
-    while chain and chain[0].kind in ("door", "room") and not [p.kind for p in chain[:2]] == ["door", "door"]:
+    while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
         chain = chain[1:]
     if not chain:
         return

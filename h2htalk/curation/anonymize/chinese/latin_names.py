@@ -21,7 +21,6 @@ _FINALS = (
 )
 _SYLLABLE = f"(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:{_FINALS})"
 _GIVEN = re.compile(f"(?:{_SYLLABLE}){{1,2}}")
-_SHORTEST_PINYIN = 6  # letters of surname and given name in one word: shorter ones are too often something else
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 _BEFORE = 1.9
 
@@ -34,16 +33,6 @@ def _latin() -> dict[str, str]:
 @cache
 def _words() -> frozenset[str]:
     return frozenset(word.lower() for word in sections("foreign_names")["latin_words"])
-
-
-def _full_pinyin(word: str) -> bool:
-    """Whether a word is a surname and a given name in pinyin, or 小, 老, 阿 and a character."""
-    names = sections("foreign_names")
-    lower = word.lower()
-    if len(lower) < _SHORTEST_PINYIN or lower in names["not_pinyin"]:
-        return False
-    starts = [size for size in range(2, 7) if lower[:size] in names["pinyin_surnames"] or lower[:size] == "xiao"]
-    return any(_GIVEN.fullmatch(lower, size) for size in starts)
 
 
 def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
@@ -104,9 +93,6 @@ def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
         around = max(left, right_cue(text, run[at + 1].end()))
         if first[0].isupper() or around > _BEFORE or left > 1.0:
             return 2, 0.8
-    if len(run) == 1 and _full_pinyin(first):
-        around = max(left, right_cue(text, run[at].end()))
-        return (1, 0.7) if around > 1.3 else (0, 0.0)
     return 0, 0.0
 
 

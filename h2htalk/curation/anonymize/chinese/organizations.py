@@ -127,7 +127,13 @@ def _may_name(text: str, segment: Segment) -> bool:
     word = text[segment.start : segment.end]
     if not word.isalnum() or word in _stops():
         return False
-    if len(word) == 1 or word in _set("auspicious") or word in divisions() or _ORDINAL.fullmatch(word) or word in _generic():
+    if (
+        len(word) == 1
+        or word in _set("auspicious")
+        or word in divisions()
+        or _ORDINAL.fullmatch(word)
+        or word in _generic()
+    ):
         return word not in "的了是在我你他她它们去来到和跟与就都也这那有个位家所读上进从被把给让对为向"
     return not (tags().get(word, "n")[0] in "vadrpcutmfqsily" and usual(word, _EVERYDAY))
 
@@ -169,11 +175,11 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
             name = hit["name"]
             if not _FUNCTION_CHARACTERS.isdisjoint(name):
                 continue
-            known = name in tags() and tags()[name] not in _NAMED_TAGS
-            generic = (
-                name in _generic() or name in divisions() or name in _stops() or name[0] in "我你他她一那这哪家某什外"
-            )
-            if not known and not generic and (name in words("organizations", "brands", "words") or (pattern is _BARE and not usual(name, _EVERYDAY))):
+            if name in _generic() | _stops() or name in divisions() or name[0] in "我你他她一那这哪家某什外":
+                continue
+            unknown = name not in tags() or tags()[name] in _NAMED_TAGS
+            brand = name in words("organizations", "brands", "words")
+            if unknown and (brand or (pattern is _BARE and not usual(name, _EVERYDAY))):
                 yield hit.start("name"), hit.end("name"), 0.65
 
 

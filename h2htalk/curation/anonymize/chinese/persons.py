@@ -35,9 +35,9 @@ _NAMES = frozenset({"nr", "nrfg", "nrt"})
 _RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
 _EVERYDAY = 60  # occurrences in the dictionary's corpus
 _HAN = "\u4e00-\u9fff"
-# A name in two parts: 买买提·阿不都. The dot joins what the segmenter parts.
-_DOTTED = re.compile(f"[{_HAN}]{{1,7}}(?:[·•・‧][{_HAN}]{{1,7}}){{1,3}}")
-_DOT = re.compile("[·•・‧]")
+_SMALL = "像我你他她它的了是在和跟与给把被让叫说问找对向从到去来就都也又还很不没有这那吗呢吧啊"
+# A name in two parts: 买买提·阿不都.
+_DOTTED = re.compile(f"(?:(?![{_SMALL}])[{_HAN}]){{1,4}}(?:[·•・‧](?:(?![{_SMALL}])[{_HAN}]){{1,6}}){{1,3}}")
 _WORK = re.compile(
     r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|(?:书|歌|小说|文章|著作)[《□]|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
 )
@@ -67,7 +67,7 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     Args:
         segments: the text's segments (`name_segmenter.segment_text`).
     """
-    dotted = [found.span() for found in _DOTTED.finditer(text)] if _DOT.search(text) else []
+    dotted = [found.span() for found in _DOTTED.finditer(text)]
     named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
     # Whom a text introduces as a figure is one wherever it names them.
     figures = {text[s.start : s.end] for s in named if _known(text, s)}
@@ -80,7 +80,8 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
         if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
             yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
-        yield from _two_parts(text, start, end, segments)
+        if not _listed(text, start, end) and not _FAMOUS.search(text[max(0, start - 6) : start]):
+            yield start, end, 0.7
     yield from latin_names(text)
 
 
@@ -170,30 +171,3 @@ def _listed(text: str, start: int, end: int) -> bool:
             if text[first:last] in names and (last >= end or first == start):
                 return True
     return False
-
-
-def _two_parts(text: str, start: int, end: int, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    """A name with a dot starts with the segments of one character or of a name before the dot."""
-    dot = next(at for at in range(start, end) if _DOT.match(text, at))
-    first = dot
-    after = end
-    for segment in reversed([part for part in segments if start <= part.start and part.end <= dot]):
-        word = text[segment.start : segment.end]
-        if segment.end != first or not (segment.shape or len(word) == 1) or word in _SMALL:
-            break
-        first = segment.start
-    last_dot = max(at for at in range(start, end) if _DOT.match(text, at))
-    for segment in segments:
-        if segment.start <= last_dot or segment.end > end:
-            continue
-        word = text[segment.start : segment.end]
-        if segment.start > last_dot + 3 and (word in _SMALL or (len(word) > 1 and not segment.shape)):
-            after = segment.start
-            break
-    if re.match("说?(?:曾经?)?说?[:：]|说过|的《|写的", text[after : after + 4]):
-        return
-    if first < dot and not _listed(text, first, after) and not _FAMOUS.search(text[max(0, first - 6) : first]):
-        yield first, after, 0.7
-
-
-_SMALL = frozenset("像我你他她它的了是在和跟与给把被让叫说问找对向从到去来就都也又还很不没有这那吗呢吧啊")
