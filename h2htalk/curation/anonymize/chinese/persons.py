@@ -80,7 +80,8 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
         if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
             yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
-        if not _listed(text, start, end) and not _FAMOUS.search(text[max(0, start - 6) : start]):
+        figure = _FAMOUS.search(text[max(0, start - 6) : start]) or _THEORY.match(text, end)
+        if not figure and not _listed(text, start, end):
             yield start, end, 0.7
     yield from latin_names(text)
 
