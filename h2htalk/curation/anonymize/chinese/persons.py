@@ -143,7 +143,10 @@ def _is_word(text: str, segment: Segment) -> bool:
     rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
     if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
         return True
-    return rare and len(word) == 2 and right_cue(text, end) < 0.6
+    # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
+    return text[start - 1 : start] == "像" or (
+        rare and len(word) == 2 and (segment.cue < 0 or right_cue(text, end) < 0.6)
+    )
 
 
 def _known(text: str, segment: Segment) -> bool:
