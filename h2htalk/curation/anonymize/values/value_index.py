@@ -54,7 +54,7 @@ class ValueIndex(Generic[T]):
 
 
 class ReformattedValues:
-    """The numbers and full names of one dialogue, known by their letters and digits, with a mark or two between them."""
+    """The numbers and full names of one dialogue, known by letters and digits, with a mark or two between those."""
 
     def __init__(self, numbers: Iterable[tuple[str, Known]], names: Iterable[tuple[str, Known]]) -> None:
         """`numbers`: digits and letters in lower case, `SHORTEST` or more; `names`: letters of full names."""
