@@ -82,7 +82,8 @@ def _begins_full_name(tokens: Tokens, index: int) -> bool:
     if kind < RARE and (second in lists.hints["thing_after"] or (is_word(first) and not kind)):
         return False
     known = second in lists.surnames or tokens.kinds[after] >= RARE or kind >= RARE
-    return known or (first in lists.surnames and second not in lists.hints["places"])
+    strange = not is_word(first) and not is_word(second) and second not in lists.hints["places"]
+    return known or (first in lists.surnames and strange)
 
 
 def _in_lower_case(tokens: Tokens, index: int, word: str, kind: int) -> float:
