@@ -118,7 +118,7 @@ def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
         spans += [span for span in url_spans(normalized, cues, taken) if not _is_of_help(plain[span.start : span.end])]
     if some or digits or plate or ":" in plain:
         spans += taken.keep(ip_spans(normalized, cues, taken))
-        spans += taken.keep(plate_spans(normalized, cues, language))
+        spans += taken.keep(plate_spans(normalized, cues))
         spans += alphanumeric_id_spans(normalized, cues, taken)
     if messenger or (language == "en" and any(cue.kind == "wechat" for cue in cues.found)):
         spans += wechat_spans(normalized, cues, taken)
