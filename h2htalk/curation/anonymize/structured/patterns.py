@@ -35,9 +35,10 @@ def patterns(table: str) -> dict[str, re.Pattern[str]]:
 @cache
 def rewrites(name: str) -> list[tuple[re.Pattern[str], str]]:
     """A list of `words/deobfuscation.toml`: expressions, which may name those of `[deobfuscation]`, and meanings."""
-    written = {key: pattern.pattern for key, pattern in patterns("deobfuscation").items()}
+    written = {"han": HAN} | read_table("patterns")["shared"]
+    written |= {key: pattern.pattern for key, pattern in patterns("deobfuscation").items()}
     entries = read_table("deobfuscation")[name]
-    return [(re.compile(_expanded(entry["pattern"], written | {"han": HAN})), entry["meant"]) for entry in entries]
+    return [(re.compile(_expanded(entry["pattern"], written)), entry["meant"]) for entry in entries]
 
 
 def _expanded(expression: str, written: dict[str, str]) -> str:
