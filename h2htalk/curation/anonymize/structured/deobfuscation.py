@@ -87,7 +87,7 @@ class _Draft:
 def deobfuscate(normalized: NormalizedText, language: str) -> Deobfuscated | None:
     """What a reading means, or None where nothing in it is disguised."""
     text = normalized.text
-    web = _RE["web_gate"].search(text) is not None
+    web = _RE["letter"].search(text) is not None and _RE["web_gate"].search(text) is not None
     if not web and not _RE[f"gate_{language}"].search(text) and not _RE["gate"].search(text):
         return None
     draft = _Draft(normalized)

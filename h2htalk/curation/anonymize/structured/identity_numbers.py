@@ -109,11 +109,13 @@ def account(window: Window) -> float:
     digits, nearest, distance = window.digits, window.near.nearest, window.near.distance("account")
     if not window.whole or _is_amount(window):
         return 0.0
+    if window.shape == (2, 2, 2, 8) and window.gaps[:2] == ("-", "-"):
+        return 0.85  # a sort code and an account; with a cue they are found apart
     if distance is None or distance > _FAR:
-        about = "account" in window.near.around and nearest in ("", "account", "card", "adding")
-        return 0.6 if about and len(digits) >= 9 and not _RE["day"].fullmatch(digits) else 0.0
-    if window.shape == (2, 2, 2, 8):
-        return 0.85  # a sort code and an account, which are better found apart
+        around = window.near.around
+        about = "account" in around and nearest in ("", "account", "card", "adding") and len(digits) >= 9
+        papers = "counter" in around and not around & {"adding", "profile", "qq"} and not window.near.kinds
+        return 0.6 if (about or (papers and len(digits) >= 7)) and not _is_impersonal(window) else 0.0
     phone = _RE["phone"].fullmatch(digits) is not None
     if nearest in ("qq", "wechat", "id") or (nearest in ("phone", "landline") and phone):
         return 0.0
@@ -179,7 +181,8 @@ def _is_impersonal(window: Window) -> bool:
     digits = window.digits
     if any(_RE[name].fullmatch(digits) for name in ("day", "saying", "keys")) or digits.endswith("0000"):
         return True
-    if len(set(digits)) < (4 if len(digits) > 8 else 3) or (int(digits) & (int(digits) - 1)) == 0:
+    value = int(digits) if digits.isdecimal() else 3
+    if len(set(digits)) < (4 if len(digits) > 8 else 3) or value & (value - 1) == 0:
         return True
     return _RE["sum_before"].search(window.lead) is not None or _RE["sum_after"].match(window.tail) is not None
 

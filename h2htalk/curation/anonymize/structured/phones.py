@@ -92,11 +92,12 @@ def _mobile(window: Window) -> float:
 
 
 def _beyond_the_mainland(window: Window) -> float:
-    """Taiwan and Hong Kong: their own forms, surer with a cue."""
-    if not window.whole or window.glued:
+    """Taiwan, Hong Kong, Macau: their own forms, surer with a cue."""
+    if not window.whole or window.glued or not _no_list(window):
         return 0.0
-    if _RE["taiwan"].fullmatch(window.digits):
-        return 0.95 if _cued(window) else 0.85 if len(window.shape) > 1 else 0.7
+    if _RE["taiwan"].fullmatch(window.digits) or _RE["from_abroad"].fullmatch(window.digits):
+        alone = 0.7 if window.digits.startswith("09") else 0.0
+        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else alone
     return 0.7 if _RE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
