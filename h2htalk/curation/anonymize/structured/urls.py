@@ -18,7 +18,7 @@ _FULL_STOPS = frozenset("，。！？；、（）【】《》“”‘’：")
 def url_spans(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
     """Spans (places of the reading) of web addresses but those of organisations that help; some overlap."""
     for match in _RE["scheme"].finditer(normalized.text):
-        end = _trimmed(normalized, *match.span())
+        end = _trimmed(normalized, *match.span("rest"))
         if not _is_of_help(normalized.text[match.start() : end]):
             yield Span(match.start(), end, "URL", 0.98)
     for match in _RE["host"].finditer(normalized.text):
