@@ -146,7 +146,5 @@ def _digits_of_lookalikes(match: re.Match[str]) -> list[Edit]:
     if 2 * figures < len(found):
         return []
     return [
-        (at, at + 1, char.translate(_AS_DIGIT))
-        for at, char in enumerate(found, match.start())
-        if not char.isdigit()
+        (at, at + 1, char.translate(_AS_DIGIT)) for at, char in enumerate(found, match.start()) if not char.isdigit()
     ]

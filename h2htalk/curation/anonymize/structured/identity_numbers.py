@@ -151,7 +151,9 @@ def qq_without_cue(window: Window) -> float:
         return 0.0
     if digits[0] == "0" or _is_impersonal(window) or re.match("[48]00|95", digits):
         return 0.0
-    if near.nearest not in ("", "phone", "qq", "wechat", "url") and not (near.nearest == "landline" and len(digits) > 8):
+    if near.nearest not in ("", "phone", "qq", "wechat", "url") and not (
+        near.nearest == "landline" and len(digits) > 8
+    ):
         return 0.0
     if "profile" in near.around and "landline" not in near.around:
         return 0.72

@@ -5,6 +5,7 @@ Each rule reads a text in linear time; what a text cannot hold (no digit, no dot
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text
@@ -28,19 +29,21 @@ _RE = patterns("structured")
 _BESIDE = 24
 
 
-def find_structured(text: str, language: str) -> list[Span]:
+def find_structured(text: str, language: str, countries: Sequence[str] = ()) -> list[Span]:
     """Structured personal data of a text as given, in its order, without overlaps.
 
-    The record of `language` decides which numbers and cue words are looked for. Places are characters of `text`.
+    The record of `language` decides which numbers and cue words are looked for; telephone numbers also of the countries. Places are characters of `text`.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
     normalized = normalize_text(text)
-    spans = _with_deobfuscated(normalized, _find_all(normalized, language), language)
+    spans = _with_deobfuscated(normalized, _find_all(normalized, language, countries), language, countries)
     spans = [_with_brackets(span, normalized.text) for span in spans]
     if normalized.offsets is None:
         return spans
-    return [replace(span, start=a, end=b) for span in spans for a, b in [normalized.original_span(span.start, span.end)]]
+    return [
+        replace(span, start=a, end=b) for span in spans for a, b in [normalized.original_span(span.start, span.end)]
+    ]
 
 
 def _with_brackets(span: Span, text: str) -> Span:
@@ -56,13 +59,15 @@ def _with_brackets(span: Span, text: str) -> Span:
     return span
 
 
-def _with_deobfuscated(normalized: NormalizedText, spans: list[Span], language: str) -> list[Span]:
+def _with_deobfuscated(
+    normalized: NormalizedText, spans: list[Span], language: str, countries: Sequence[str]
+) -> list[Span]:
     """The spans, with those that show where a disguise is taken off. One that holds a plainer one takes its place."""
     meant = deobfuscate(normalized, language)
     if meant is None:
         return spans
     kept = list(spans)
-    for found in _find_all(meant.normalized, language):
+    for found in _find_all(meant.normalized, language, countries):
         if not meant.rewritten(max(0, found.start - _BESIDE), found.end + _BESIDE):
             continue
         span = replace(found, start=meant.starts[found.start], end=meant.ends[found.end - 1])
@@ -72,7 +77,7 @@ def _with_deobfuscated(normalized: NormalizedText, spans: list[Span], language: 
     return sorted(kept)
 
 
-def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
+def _find_all(normalized: NormalizedText, language: str, countries: Sequence[str]) -> list[Span]:
     plain = normalized.text
     digits = _RE["five_digits"].search(plain) is not None
     web = _RE["web_mark"].search(plain) is not None
@@ -97,5 +102,6 @@ def _find_all(normalized: NormalizedText, language: str) -> list[Span]:
     if messenger or (language == "en" and any(cue.kind == "wechat" for cue in cues.found)):
         spans += wechat_spans(normalized, cues, taken)
     if digits:
-        spans += digit_spans(normalized, cues, language, sorted((span.start, span.end) for span in spans))
+        found = sorted((span.start, span.end) for span in spans)
+        spans += digit_spans(normalized, cues, language, found, countries)
     return resolve_overlaps([*spans, *taken.keep(others)])
