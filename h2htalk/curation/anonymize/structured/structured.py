@@ -32,7 +32,8 @@ _BESIDE = 24
 def find_structured(text: str, language: str, countries: Sequence[str] = ()) -> list[Span]:
     """Structured personal data of a text as given, in its order, without overlaps.
 
-    The record of `language` decides which numbers and cue words are looked for; telephone numbers also of the countries. Places are characters of `text`.
+    The record of `language` decides which numbers and cue words are looked for, `countries` whose telephone numbers
+    beside the usual ones. Places are characters of `text`.
     Scores: 0.95 and more where a check digit, a form of its own or a cue beside it speaks for it, else 0.5 to 0.9.
     """
     language = find_language(language).number_rules
