@@ -24,23 +24,13 @@ def digit_spans(
 ) -> list[Span]:
     """Spans (places of the reading) of everything that is written in digits alone."""
     spans: list[Span] = []
-    barrier, before, last = 0, None, 0
+    barrier = 0
     for run in runs(normalized, taken):
         start, end = run.groups[0].start, run.groups[-1].end
-        formed = language == "zh" and _has_form("".join(group.digits for group in run.groups))
-        near = cues.near(start, end, barrier, formed=formed)
-        if before is not None and not near.kinds and _RE["joining"].fullmatch(normalized.text, last, start):
-            near = before
-        chosen = _choose_windows(run, normalized, near, language, countries)
-        spans.extend(chosen)
-        barrier, last, before = end, end, (near if chosen else None)
+        near = cues.near(start, end, barrier)
+        spans.extend(_choose_windows(run, normalized, near, language, countries))
+        barrier = end
     return [span for span in spans if span.type]
-
-
-def _has_form(digits: str) -> bool:
-    """Whether digits are a Chinese phone's or a bank card's, whatever stands beside them."""
-    card = _RE["card_form"].fullmatch(digits) is not None and identity_numbers.luhn(digits)
-    return card or _RE["phone_form"].fullmatch(digits) is not None
 
 
 def _choose_windows(
@@ -90,7 +80,7 @@ def _identify(
     if service and not claimed:
         return ("", 1.0) if window.whole or len(digits) >= 8 else (None, 0.0)
     before = text[max(0, window.start - 30) : window.start]
-    if window.whole and phones.is_toll_free(digits, language) and not _RE["somebodys"].search(before):
+    if window.whole and phones.is_toll_free(digits, language):
         return "", 1.0
     if _RE["money"].search(before):
         return None, 0.0
