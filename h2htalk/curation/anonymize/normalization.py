@@ -25,7 +25,9 @@ _MARKS = {ord(a): b for given, meant in _PAIRS for a, b in zip(given, meant, str
 # Letters in filled circles and squares, and those that flags are made of.
 _MARKS |= {first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
 _UNCHANGED = set("。｡《》〈〉“”‘’「」『』")
-HAN_DIGITS = dict(zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True))
+HAN_DIGITS = dict(
+    zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True)
+)
 HAN = "".join(HAN_DIGITS)
 _HAN_TABLE = str.maketrans(HAN_DIGITS | dict.fromkeys("○◯⭕", "0"))
 # Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
