@@ -27,10 +27,17 @@ def digit_spans(
     barrier = 0
     for run in runs(normalized, taken):
         start, end = run.groups[0].start, run.groups[-1].end
-        near = cues.near(start, end, barrier)
+        formed = language == "zh" and _has_form("".join(group.digits for group in run.groups))
+        near = cues.near(start, end, barrier, formed=formed)
         spans.extend(_choose_windows(run, normalized, near, language, countries))
         barrier = end
     return [span for span in spans if span.type]
+
+
+def _has_form(digits: str) -> bool:
+    """Whether digits are a Chinese phone's or a bank card's, whatever stands beside them."""
+    card = _RE["card_form"].fullmatch(digits) is not None and identity_numbers.luhn(digits)
+    return card or _RE["phone_form"].fullmatch(digits) is not None
 
 
 def _choose_windows(

@@ -81,15 +81,19 @@ class Cues:
     reach: Mapping[str, int]
     generic: str
 
-    def near(self, start: int, end: int, barrier: int = 0) -> Near:
-        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts."""
+    def near(self, start: int, end: int, barrier: int = 0, *, formed: bool = False) -> Near:
+        """Cues of the value at `start` to `end`. None before `barrier` (the end of a value before) counts.
+
+        `formed`: it has a phone's or a bank card's form, of which the words of an errand say nothing; beside any other
+        value they are words for nobody's numbers.
+        """
         kinds: list[tuple[str, int]] = []
         at = bisect_right(self.starts, start)
         for cue in reversed(self.found[max(0, at - 12) : at]):
             gap = start - cue.end
             if gap > self.reach["before"] or cue.start < barrier:
                 break
-            if gap < 0 or cue.kind in _SITUATIONS:
+            if gap < 0 or cue.kind in _SITUATIONS or (formed and cue.kind == "errand"):
                 continue
             kind = self._kind(cue)
             if kind != "other" or gap <= self.reach["impersonal"]:
@@ -97,14 +101,17 @@ class Cues:
                     continue
                 ended = _RE["sentence_end"].search(self.text, cue.end, start) is not None
                 kinds.append((kind, gap + (_NEW_SENTENCE if ended else 0)))
-        kinds.extend(self._behind(end))
+        kinds.extend(self._behind(end, formed))
         return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
 
     def _kind(self, cue: Cue) -> str:
-        """The kind of a cue; of 编号 or "number" that of what was named just before, else nobody's in Chinese, a phone's
-        in English."""
-        if cue.kind != "generic":
-            return cue.kind
+        if cue.kind == "generic":
+            return self._generic(cue)
+        return "other" if cue.kind == "errand" else cue.kind
+
+    def _generic(self, cue: Cue) -> str:
+        """What 编号 or "number" is the number of: what was named just before; else nobody's in Chinese, a phone's in
+        English."""
         at = bisect_left(self.starts, cue.start)
         for other in reversed(self.found[max(0, at - 3) : at]):
             if other.kind in _NUMBERED and cue.start - other.end <= self.reach["antecedent"]:
@@ -117,7 +124,7 @@ class Cues:
         last = bisect_right(self.starts, end + self.reach["around"])
         return frozenset(cue.kind for cue in self.found[first : min(last, first + 40)])
 
-    def _behind(self, end: int) -> list[tuple[str, int]]:
+    def _behind(self, end: int, formed: bool) -> list[tuple[str, int]]:
         """Cues behind a value. They weigh less than those before it: the next value's cue stands there too."""
         found = []
         at = bisect_right(self.starts, end - 1)
@@ -126,7 +133,7 @@ class Cues:
             if gap > self.reach["behind"]:
                 break
             between = self.text[end : cue.start]
-            if cue.kind in _SITUATIONS or _RE["digits"].search(between):
+            if cue.kind in _SITUATIONS or _RE["digits"].search(between) or (formed and cue.kind == "errand"):
                 continue
             leads = _RE["leads_back"].match(between)
             direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
