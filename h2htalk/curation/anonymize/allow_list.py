@@ -135,7 +135,7 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
             names.
     """
     lowered = to_lower(text)
-    found = [AllowedSpan(*m.span(), "title") for m in _RE["title"].finditer(text)]
+    found = [AllowedSpan(*m.span(), "title") for m in (_RE["title"].finditer(text) if "《" in text else ())]
     for start, end in _companions(tuple(companions)).find(lowered):
         if not _name_continues(text, start, end) and _inside_han_name(text, start, end) is None:
             found.append(AllowedSpan(start, end, "companion"))
@@ -201,7 +201,7 @@ def _inside_han_name(text: str, start: int, end: int) -> Span | None:
 
 def namesakes_beside_data(text: str, allowed: Sequence[AllowedSpan], found: Sequence[Span]) -> list[Span]:
     """Figures' names that stand beside what is somebody's: persons after all."""
-    values = sorted(span for span in found if span.type in _NEAR)
+    values = [span for span in found if span.type in _NEAR]
     figures = [a for a in allowed if a.kind == "figure" and any(_stands_beside(text, a, value) for value in values)]
     return [Span(figure.start, figure.end, "PERSON", _BESIDE) for figure in figures]
 
