@@ -1,6 +1,6 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    python tools/eval_safety.py [--data FOLDER]
+    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX]
 
 Prints each figure beside what was asked for, with n and a 95 % interval (Wilson).
 """
@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import argparse
 import csv
+import hashlib
 import json
 import math
 import os
+import random
 import re
 import sys
 import time
@@ -20,12 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from h2htalk.curation.safety.insults import offence
+from h2htalk.curation.safety.insults import mask_groups, offence
 from h2htalk.curation.safety.stage import assess
+from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import LANGUAGES, Language
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
+GROUPS = GOLDEN.parent / "safety/sets/dev_groups"
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) [0-9]+ (?:\[[^\]]*\] ?)?")
 
 
@@ -107,9 +111,29 @@ def cold(data: Path) -> Iterator[Share]:
     right = (label == (offence(text, "zh") >= 0.5) for text, label in rows)
     yield count("classifier: accuracy on COLD dev", right, least=0.90)
     found = [(assess(one_message("cold", "zh", text)), label) for text, label in rows]
-    yield count("assess.remove: accuracy on COLD dev", (a.remove == label for a, label in found), least=0.87)
+    yield count("assess.remove: accuracy on COLD dev", (a.remove == label for a, label in found), least=0.86)
+    naming = [text for text, label in rows if not label and is_even(text) and mask_groups(text, "zh") != fold(text)]
+    drawn = random.Random(0).sample(naming, 200)
+    removed = [assess(one_message("cold", "zh", text)).remove for text in drawn]
+    yield count("200 inoffensive COLD dev texts that name a group: removed", removed, most=0.15)
     tagged = (any(r.startswith("crisis") for r in a.reasons) for a, label in found if not label)
     yield count("crisis tags on COLD dev's inoffensive messages", tagged, most=0.05)
+
+
+def is_even(text: str) -> bool:
+    """Whether a text is of the half for development, by its SHA-256."""
+    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 2 == 0
+
+
+def groups(prefix: Path) -> Iterator[Share]:
+    """Harmless mentions of groups and abusive lines by other authors: `PREFIX_harmless_en.jsonl`, ..."""
+    for language in LANGUAGES:
+        for kind, least, most in (("harmless", None, 0.02), ("abusive", 0.4, None)):
+            lines = prefix.with_name(f"{prefix.name}_{kind}_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+            acts = [assess(one_message("g", language, json.loads(line)["text"])).action for line in lines]
+            yield count(f"groups {language}, {kind}: removed", (act == "remove" for act in acts), least, most)
+            either = (act in ("remove", "review") for act in acts)
+            yield count(f"groups {language}, {kind}: removed or to review", either, 0.7 if least else None)
 
 
 def survivors(data: Path) -> Iterator[Share]:
@@ -161,11 +185,12 @@ def speed(dialogues: Sequence[Dialogue]) -> float:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     data = Path(options.data)
-    shares = [*cold(data), *survivors(data), *frozen("en"), *frozen("zh")]
+    shares = [*cold(data), *groups(options.groups), *survivors(data), *frozen("en"), *frozen("zh")]
     for share in shares:
         print(share.line())
     for name, dialogues in (

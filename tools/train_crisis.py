@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from crisis.gathering import TASKS, gather
 from crisis.left_out import FEATURES, Learned, curve, held_out, learned, marked
-from crisis.texts import EVERYDAY, OFFENSIVE
+from crisis.texts import EVERYDAY
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 
@@ -31,16 +31,13 @@ from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 
 ROOT = Path(__file__).parents[1]
-# Of ordinary messages whose writer no fold of training saw, so many may lie above `high` where a dialogue has one
-# message of the seeker's. For a crisis the share is high because a lower one costs too much: `--curve` tells how much
-# of a writer left out is then missed. A tag costs a look, a miss may cost a person.
-ORDINARY = {"crisis": {"en": 0.22, "zh": 0.2}, "political": {"en": 0.008, "zh": 0.004}}
-# Where it has n of them, which are n chances to be wrong: of the harmless talk of the domain an n-th of this share,
-# down to an eighth.
-DOMAIN = {"crisis": {"en": 0.0078, "zh": 0.003}, "political": {"en": 0.006, "zh": 0.003}}
-LOOKS = 8
+# So many ordinary messages lie above `high`, and above `possible`, by models that saw neither them nor their writer.
+# `high` is a tag: on real chat nearly all of it must be right. `possible` tags nothing, but prevents removal and asks
+# for annotators who agreed to read about crises, so it may be wrong more often: a miss may cost a person.
+SHARE = {"crisis": {"en": 0.012, "zh": 0.02}, "political": {"en": 0.008, "zh": 0.004}}
+POSSIBLE = {"crisis": {"en": 0.2, "zh": 0.25}}
 # `low` (enough with a second sign: a weak cue, a word of public life) is this part of `high`.
-SECOND = {"crisis": {"en": 0.35, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8}}
+SECOND = {"crisis": {"en": 0.6, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8}}
 # Least recall of the models and their rules on tests/curation/safety/dev_*.jsonl, and most harmless ones marked.
 LIMITS = {"crisis": {"recall": 0.9, "harmless": 0.5}, "political": {"recall": 0.8, "harmless": 0.2}}
 
@@ -52,7 +49,7 @@ def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
     weights = fitted.coef_[0]
     scale = float(np.quantile(np.abs(weights), 0.99999)) / 127
     small = np.clip(np.round(weights / scale), -127, 127).astype(np.int8)
-    high = [round(value, 4) for value in thresholds(of, scores)]
+    high = threshold(scores[ordinary(of)], SHARE[of.task][of.language])
     own = np.array([t.crisis and "insulted" not in t.source for t in of.texts])
     sources = sorted({t.source for t in of.texts})
     manifest: dict[str, Any] = {
@@ -60,34 +57,30 @@ def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
         "features": asdict(FEATURES[of.language]),
         "scale": scale,
         "bias": float(fitted.intercept_[0]),
-        "high": high,
-        "low": [SECOND[of.task][of.language] * value for value in high],
+        "high": [high],
+        "low": [round(SECOND[of.task][of.language] * high, 4)],
         "learned_from": {source: sum(t.source == source for t in of.texts) for source in sources},
         "texts_sha256": hashlib.sha256("\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")).hexdigest(),
         "cross_validated": {
-            "found_above_high": round(float((scores[own] >= high[0]).mean()), 3),
-            "ordinary_above_high": ORDINARY[of.task][of.language],
+            "found_above_high": round(float((scores[own] >= high).mean()), 3),
+            "ordinary_above_high": SHARE[of.task][of.language],
         },
     }
+    if of.task in POSSIBLE:
+        manifest["possible"] = threshold(scores[ordinary(of)], POSSIBLE[of.task][of.language])
     shipped = small.astype(np.float64) * scale
     features = FEATURES[of.language]
     return NgramClassifier(of.language, features, shipped, manifest["bias"], manifest), small
+
+
+def threshold(scores: NDArray[np.float64], share: float) -> float:
+    return round(float(np.quantile(scores, 1 - share)), 4)
 
 
 def ordinary(of: Learned) -> NDArray[np.bool_]:
     """Which texts are ordinary messages of an everyday writer."""
     sources = {f"own harmless {writer}" for writer in EVERYDAY[of.language]}
     return np.array([t.source in sources for t in of.texts])
-
-
-def thresholds(of: Learned, scores: NDArray[np.float64]) -> list[float]:
-    """`high` for one message of the seeker's, for two, ... for LOOKS and more; they never fall."""
-    domain = [not t.crisis and "own harmless" not in t.source and t.source != OFFENSIVE for t in of.texts]
-    talk = scores[np.array(domain)]
-    first = float(np.quantile(scores[ordinary(of)], 1 - ORDINARY[of.task][of.language]))
-    many = DOMAIN[of.task][of.language]
-    later = [float(np.quantile(talk, 1 - many / n)) for n in range(2, LOOKS + 1)]
-    return [float(value) for value in np.maximum.accumulate([first, *later])]
 
 
 def figures(task: str, model: NgramClassifier) -> dict[str, float]:

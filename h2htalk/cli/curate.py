@@ -68,6 +68,25 @@ def curate_explain(
     say(format_history(explain(Workspace(workspace), item)))
 
 
+def curate_identifiers(
+    workspace: WorkspaceArgument,
+    stage: Annotated[str, typer.Option(help="Read its dialogues; default: the last finished stage.")] = "",
+    shared_by: Annotated[int, typer.Option(help="A combination is rare if at most so many people share it.")] = 1,
+    output: Annotated[Path | None, typer.Option(help="Also write all dialogues found to a .csv file.")] = None,
+) -> None:
+    """List the dialogues whose ages, places, jobs, schools and dates together may name a person."""
+    from h2htalk.curation.quasi_identifiers.report import identifier_tables, report_identifiers
+    from h2htalk.curation.workspace import Workspace
+
+    report = report_identifiers(Workspace(workspace), stage, shared_by)
+    console().print(*identifier_tables(report))
+    if output is not None:
+        report.write_csv(output)
+        say(f"written: {output.resolve()}")
+    say("nothing was changed; to leave a dialogue out: h2htalk curate erase WORKSPACE ID")
+    say("to change its words: edit the source, then h2htalk curate run SPEC --from-stage gather")
+
+
 def curate_erase(
     workspace: WorkspaceArgument,
     source_id: Annotated[str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")],

@@ -132,10 +132,10 @@ def _bundled_personas() -> Mapping[str, Persona]:
 
 
 def dialogue_item(dialogue: Dialogue) -> Item:
-    """Return a dialogue as an item; it is about a crisis if the safety stage tagged it so."""
+    """Return a dialogue as an item; it is about a crisis if the safety stage found one, or a possible one."""
     safety = dialogue.metadata.get("safety")
-    tags = safety.get("tags", ()) if isinstance(safety, Mapping) else ()
-    crisis = any(str(tag).startswith("crisis.") for tag in tags)
+    noted = safety if isinstance(safety, Mapping) else {}
+    crisis = noted.get("risk", "none") != "none" or bool(noted.get("possible_crisis"))
     return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis)
 
 

@@ -83,7 +83,7 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
         "id": "d-1",
         "language": "en",
         "messages": [{"role": "user", "content": "hi"}],
-        "metadata": {"safety": {"tags": ["crisis.ideation"]}},
+        "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}},
     }
     records = [
         {"id": "i-1", "language": "en", "prompt": "hi"},

@@ -31,10 +31,10 @@ def test_own_texts_are_many_of_both_kinds_and_none_twice(language: str) -> None:
 
 
 def test_a_pattern_is_read_with_several_groups_so_that_no_group_is_an_insult() -> None:
-    texts = corpora.expanded("{group} are people like everyone else.", 3)
+    texts = corpora.expanded("{group} are people like everyone else.", 3, "en")
     assert len(set(texts)) == corpora.EACH_PATTERN
     assert all("{" not in text and text[0].isupper() for text in texts)
-    assert corpora.expanded("I like soup.", 3) == ["I like soup."]
+    assert corpora.expanded("I like soup.", 3, "en") == ["I like soup."]
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

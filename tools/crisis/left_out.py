@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold
 
 from h2htalk.curation.safety import political
-from h2htalk.curation.safety.crisis import find_signal
+from h2htalk.curation.safety.crisis import signals
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, NgramClassifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import Language
@@ -116,5 +116,5 @@ def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, flo
 def marked(task: str, folded: str, model: NgramClassifier) -> bool:
     """Whether the layer sees a sign in a message of the seeker's."""
     if task == "crisis":
-        return find_signal(folded, model) is not None
+        return any(True for _ in signals(folded, model))
     return political.find_signal(folded, model) is not None

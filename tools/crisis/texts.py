@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import csv
+import gzip
+import hashlib
 import itertools
 import json
 import random
@@ -20,15 +22,13 @@ from h2htalk.data.splits import load_split
 
 CRISIS = Path(__file__).parent
 POLITICAL = CRISIS.parent / "political"
-# Sentences of ordinary chat, written to develop the verb-noun pairs.
-SENTENCES = CRISIS.parents[1] / "tests/analysis"
 _CHOICE = re.compile(r"\{([^{}]*)\}")
 # Of a line with choices, so many of its readings.
 READINGS = 6
 # Offending talk teaches that insults are no crisis; thresholds are not set on it.
 OFFENSIVE = "cold offensive"
 # Writers of ordinary days: what a model without one of them tags of theirs sets the threshold of a single message.
-EVERYDAY: dict[Language, tuple[str, ...]] = {"en": ("e", "f", "r", "s"), "zh": ("g", "h", "t", "v")}
+EVERYDAY: dict[Language, str] = {"en": "efrsuvw", "zh": "ghtuvw"}
 # So many sentences of a companion's replies teach what is no politics.
 REPLIES = 6000
 # Topics of CounselChat where a crisis is likely, whatever the words.
@@ -102,9 +102,6 @@ def everyday(language: Language) -> Iterator[Text]:
                 yield Text(turn.content, False, 0.5, "own harmless generated")
                 for sentence in _sentences(turn.content):
                     yield Text(sentence, False, 0.3, "own harmless generated")
-    name = {"en": "english", "zh": "chinese"}[language]
-    for line in (SENTENCES / f"{name}_pairs_dev.jsonl").read_text(encoding="utf-8").splitlines():
-        yield Text(json.loads(line)["text"], False, 1.0, "own harmless sentences")
     for scenario in everyday_scenarios(language)[::2]:
         said = [turn.content for turn in scenario.turns] + [scenario.reference]
         for text in said:
@@ -131,6 +128,10 @@ def _english(data: Path) -> Iterator[Text]:
                 for sentence in _sentences(row["questionText"]):
                     yield Text(sentence, False, 0.5, "counselchat")
     yield from _memory_bank(data / "raw/memorybank_en.json")
+    for path in sorted((data / "ud/en_ewt").glob("*.gz")):
+        yield from _treebank(gzip.decompress(path.read_bytes()).decode("utf-8"), "english web treebank")
+    for path in sorted((data / "ner/en").glob("BTC/*.conll")) + sorted((data / "ner/en").glob("WNUT17/*.conll")):
+        yield from _tweets(path)
 
 
 def _chinese(data: Path) -> Iterator[Text]:
@@ -141,6 +142,15 @@ def _chinese(data: Path) -> Iterator[Text]:
                 if message["role"] == "client":
                     for sentence in _sentences(message["content"]):
                         yield Text(sentence, False, 0.5, "smilechat")
+    for line in (data / "raw/smilechat_zh_2.jsonl").read_text(encoding="utf-8").splitlines():
+        dialogue = json.loads(line)
+        if int(hashlib.sha256(dialogue["id"].encode()).hexdigest(), 16) % 2 == 0:  # the others are for measuring
+            for message in dialogue["messages"]:
+                if message["role"] == "client":
+                    for text in {message["content"], *_sentences(message["content"])}:
+                        yield Text(text, False, 0.5, "smilechat 2")
+    for path in sorted((data / "ud/zh").rglob("*.conllu")):
+        yield from _treebank(path.read_text(encoding="utf-8"), "chinese treebanks")
     for n, record in enumerate(json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))):
         for turn in record["conversation"] if n % 2 == 0 else []:
             yield Text(turn["input"], False, 0.5, "emollm")
@@ -175,6 +185,19 @@ def _replies(language: Language, data: Path) -> Iterator[str]:
         dialogue = json.loads(line)
         if dialogue["id"][-1] not in "01":  # held out, for measuring
             yield from (m["content"] for m in dialogue["messages"] if m["role"] == "counselor")
+
+
+def _treebank(text: str, source: str) -> Iterator[Text]:
+    for line in text.splitlines():
+        if line.startswith("# text = "):
+            yield Text(line.removeprefix("# text = "), False, 0.5, source)
+
+
+def _tweets(path: Path) -> Iterator[Text]:
+    for block in path.read_text(encoding="utf-8").split("\n\n"):
+        words = [line.split("\t")[0] for line in block.splitlines() if "\t" in line]
+        if len(words) > 2:
+            yield Text(" ".join(words), False, 0.5, "tweets")
 
 
 def _memory_bank(path: Path) -> Iterator[Text]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import json
+import tomllib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +18,8 @@ from typing import Any
 from h2htalk.curation.safety.text_folding import fold
 
 OWN = Path(__file__).parent
+# Writers of `tools/crisis/harmless_LANGUAGE_WRITER.txt`.
+EVERYDAY = {"en": "abdrs", "zh": "ctv"}
 # How much a text of ours, and one of the domain, counts beside one of a large collection.
 OWN_WEIGHT = 4.0
 DOMAIN_WEIGHT = 2.0
@@ -25,46 +28,8 @@ WEAK_WEIGHT = 0.5
 DOMAIN = frozenset({"smilechat", "emollm", "memorybank", "counselchat"})
 # Groups that our own patterns speak of, so that no model learns a group's name for an insult: every pattern, hostile or
 # not, is read with some of them.
-GROUPS = (
-    "immigrants",
-    "foreigners",
-    "Muslims",
-    "Jews",
-    "gay people",
-    "Black people",
-    "women",
-    "refugees",
-    "Mexicans",
-    "Chinese people",
-    "Indians",
-    "Arabs",
-    "Asians",
-    "Christians",
-    "disabled people",
-    "trans people",
-    "homeless people",
-    "Poles",
-    "Russians",
-    "Africans",
-    "white people",
-    "Roma people",
-    "blacks",
-    "gays",
-)
-ONE = (
-    "immigrant",
-    "foreigner",
-    "Muslim",
-    "Jew",
-    "lesbian",
-    "refugee",
-    "Mexican",
-    "Arab",
-    "Asian",
-    "Pole",
-    "Black woman",
-)
-EACH_PATTERN = 4
+GROUPS = tomllib.loads((OWN / "groups.toml").read_text(encoding="utf-8"))
+EACH_PATTERN = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +58,8 @@ def training_files(data: Path, language: str) -> list[Path]:
         ),
         "en": ("safety/diasafety_train.json", "raw/counselchat_en.csv", "raw/memorybank_en.json"),
     }
-    return [*(data / name for name in names[language]), OWN / f"texts_{language}.jsonl"]
+    days = [OWN.parent / f"crisis/harmless_{language}_{writer}.txt" for writer in EVERYDAY[language]]
+    return [*(data / name for name in names[language]), OWN / f"texts_{language}.jsonl", *days]
 
 
 def training_examples(data: Path, language: str) -> list[Example]:
@@ -132,6 +98,7 @@ def key(text: str) -> str:
 
 def chinese(data: Path) -> Iterator[Example]:
     yield from own("zh")
+    yield from everyday("zh")
     yield from (Example(text, offensive, 1.0, "cold") for text, offensive in cold(data, "train"))
     for line in smilechat(data, held_out=False):
         yield from (Example(text, False, DOMAIN_WEIGHT, "smilechat") for text in line)
@@ -142,6 +109,7 @@ def chinese(data: Path) -> Iterator[Example]:
 
 def english(data: Path) -> Iterator[Example]:
     yield from own("en")
+    yield from everyday("en")
     yield from diasafety_examples(diasafety(data, "train"))
     yield from (Example(text, False, DOMAIN_WEIGHT, "counselchat") for text in counselchat(data, held_out=False))
     yield from (Example(text, False, DOMAIN_WEIGHT, "memorybank") for text in memorybank(data, "en"))
@@ -150,7 +118,7 @@ def english(data: Path) -> Iterator[Example]:
 def own(language: str) -> Iterator[Example]:
     """Our own texts; a pattern becomes several texts, which share its weight."""
     for place, row in enumerate(_lines(OWN / f"texts_{language}.jsonl")):
-        texts = expanded(row["text"], place)
+        texts = expanded(row["text"], place, language)
         for text in texts:
             yield Example(
                 text,
@@ -161,13 +129,21 @@ def own(language: str) -> Iterator[Example]:
             )
 
 
-def expanded(text: str, place: int) -> list[str]:
+def everyday(language: str) -> Iterator[Example]:
+    """Our own messages about ordinary days, of the writers that no test reads (`tools/crisis`)."""
+    for writer in EVERYDAY[language]:
+        lines = (OWN.parent / f"crisis/harmless_{language}_{writer}.txt").read_text(encoding="utf-8").splitlines()
+        yield from (Example(line, False, DOMAIN_WEIGHT, "own.everyday") for line in lines if not line.startswith("#"))
+
+
+def expanded(text: str, place: int, language: str) -> list[str]:
     """A text with each of some groups in its place; which groups goes around with the text's place in the file."""
     if "{group}" not in text and "{one}" not in text:
         return [text]
     turns = [place * EACH_PATTERN + turn for turn in range(EACH_PATTERN)]
+    groups, ones = GROUPS[language], GROUPS["one"]
     return [
-        _sentence(text.replace("{group}", GROUPS[turn % len(GROUPS)]).replace("{one}", ONE[turn % len(ONE)]))
+        _sentence(text.replace("{group}", groups[turn % len(groups)]).replace("{one}", ones[turn % len(ones)]))
         for turn in turns
     ]
 

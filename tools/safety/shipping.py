@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from safety.corpora import training_examples, training_files
-from safety.training import FEATURES, train
+from safety.training import FEATURES, MASKED_FEATURES, train
 
+from h2htalk.curation.safety.insults import mask_groups
 from h2htalk.data.languages import Language
 
 
@@ -31,14 +32,23 @@ def write_classifier(
     write_manifest(folder, language, manifest)
 
 
-def make(language: Language, data: Path, folder: Path) -> None:
-    """Train the classifier of offensive language and write it into `folder`."""
-    model, numbers = train(training_examples(data, language), language)
+def make(language: Language, data: Path, folder: Path, masked: bool = False) -> None:
+    """Train a classifier of offensive language and write it into `folder`.
+
+    `masked`: the one that reads texts without names of groups, which has features of another kind.
+    """
+    features = (MASKED_FEATURES if masked else FEATURES)[language]
+    examples = training_examples(data, language)
+    if masked:
+        examples = [
+            replace(one, text=mask_groups(one.text, language), pattern=one.pattern or one.text) for one in examples
+        ]
+    model, numbers = train(examples, language, features)
     hashes = {file.name: _sha256(file) for file in training_files(data, language)}
     # The calibrated probability is the logistic function of slope * margin + offset.
     manifest = {
         "language": language,
-        "features": asdict(FEATURES[language]),
+        "features": asdict(features),
         "scale": model.step * numbers["slope"],
         "bias": model.bias * numbers["slope"] + numbers["offset"],
         "high": [round(numbers["high"], 4)],

@@ -24,6 +24,11 @@ FEATURES = {
     "zh": Features("fibonacci", 20, characters=(1, 2, 3), words=(), gaps=False, window=200, sentences=False),
     "en": Features("fibonacci", 19, characters=(2, 3, 4, 5), words=(1, 2), gaps=False, window=300, sentences=False),
 }
+# The classifier that reads no names of groups is of another kind: pairs with gaps beside short n-grams.
+MASKED_FEATURES = {
+    "zh": Features("fibonacci", 18, characters=(1, 2), words=(), gaps=True, window=200, sentences=False),
+    "en": Features("fibonacci", 18, characters=(3, 4), words=(1, 2), gaps=True, window=300, sentences=False),
+}
 # A support vector machine's cost of an error, and how many windows a bucket must be seen in.
 COST = 0.5
 LEAST_WINDOWS = 2
@@ -157,9 +162,9 @@ def thresholds(windows: Windows, margins: Array, language: str) -> tuple[float, 
     return min(low, high), high
 
 
-def train(examples: Sequence[Example], language: str) -> tuple[Linear, dict[str, float]]:
+def train(examples: Sequence[Example], language: str, features: Features) -> tuple[Linear, dict[str, float]]:
     """The model of a language, and what else its manifest needs: slope, offset, low and high as probabilities."""
-    windows = cut(examples, FEATURES[language])
+    windows = cut(examples, features)
     margins = blind_margins(windows, COST)
     if (bad := doubtful(windows, margins)).any():
         windows = windows.rows(~bad)

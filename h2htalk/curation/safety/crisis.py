@@ -1,14 +1,19 @@
-"""Find people in crisis in a message, by cues and a classifier, so that nothing of theirs is removed.
+"""Find people in crisis, children, grooming and threats in a dialogue, so that they are tagged and not filtered away.
 
-A cue is a phrase by which people say that they, or somebody they know, may not want to live. A message is a crisis
-where it contains a strong cue, where the classifier is sure, or where weaker signs coincide: weak cues of three kinds,
-or one weak cue and a classifier that is not far from sure. Recall comes before precision: a wrong tag costs a look, a
-miss may cost a person.
+One message: a strong cue is enough; a weak cue counts where the classifier sees a sign as well; the classifier alone
+counts only where it is sure, and where it is not it prevents removal (`find_possible_crisis`). Nothing of this depends
+on the length of the dialogue, so a message that is tagged alone is tagged in a dialogue. Each kind that is found is
+reported, none in place of another.
+
+The dialogue adds what one message cannot show: many questions about means are oblique, and the companion's answer
+("I won't answer that. Are you thinking of ending your life?") tells what was asked. Grooming and threats are signs of
+several kinds in the seeker's messages, or of one kind that the companion's answer confirms.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, NamedTuple
@@ -17,79 +22,118 @@ from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
 
 DATA = "crisis_data"
-# The gravest first: the gravest cue in a message gives the tag.
-CATEGORIES = ("attempt", "plan", "ideation", "self_harm", "third_party", "past")
-_KINDS = 3  # weak cues of this many kinds are enough without the classifier
-# For the rest of an offensive message the classifier must be as sure as for one of this many messages.
-BESIDE = 4
-# A message with insults is not removed where more than this share of it is harmless, and the score of that part reaches
-# this share of `high`.
-MOST, DOUBT = 0.55, 0.5
+# Categories of cues that are codes of their own, not kinds of a crisis.
+MINOR = "minor"
+OTHER_CODES = (MINOR, "grooming", "threat_to_others")
+# How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
+TAGS = ("crisis.", "grooming", "threat_to_others")
+POSSIBLE = "crisis.possible"
+# The score of a strong cue, and the most that the classifier or the dialogue alone give.
+CUE, SIGNS = 0.9, 0.89
+# Insults hide the signs in the rest of a message, which is read alone where it is more than this share of the message.
+MOST = 0.55
+# Characters: an answer is about the end of a message, and only in short messages do signs belong together.
+NEAR = 240
 
 
-class CrisisSignal(NamedTuple):
-    """A crisis in one message: its category, the score, and the place in the folded text."""
-
-    category: str
-    score: float
-    language: Language
-    start: int
-    end: int
-
-
-def find_crisis(text: str, language: Language, messages: int = 1) -> Evidence | None:
-    """The evidence of a crisis in one message: `crisis.ideation`, `crisis.plan`, ...; None for none.
+def find_crisis(text: str, language: Language) -> list[Evidence]:
+    """The evidence in one message, one for each code: `crisis.ideation`, `crisis.means`, `minor`, ...
 
     Args:
-        text: one message, of any length.
+        text: one message of the seeker's, of any length.
         language: of the dialogue; words of other languages are read as well.
-        messages: of its speaker in the dialogue: the more there are, the surer the classifier must be.
     """
-    others = [o for o in LANGUAGES if o != language and crisis_cues(o).words.search(text)]
-    signals = [
-        signal
-        for one in (language, *others)
-        if (signal := find_signal(fold_spelling(text, one), load_classifier(DATA, one), messages)) is not None
-    ]
-    if not signals:
-        return None
-    best = max(signals, key=lambda signal: (signal.score, signal.language == language))
-    place = spelling_place(text, best.language, best.start, best.end)
-    return Evidence("crisis", f"crisis.{best.category}", best.score, *place)
+    found: dict[str, Evidence] = {}
+    others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(text)]
+    for one in (language, *others):
+        folded = fold_spelling(text, one)
+        for hit, score in signals(folded, load_classifier(DATA, one)):
+            code = _code(hit.category)
+            if code not in found:
+                found[code] = Evidence("crisis", code, score, *spelling_place(text, one, hit.start, hit.end))
+    return list(found.values())
 
 
-def find_crisis_beside(rest: str, length: int, language: Language, messages: int = 1) -> Evidence | None:
-    """The evidence of a crisis in what a message of `length` characters says besides insults (`without_insults`).
+def find_possible_crisis(text: str, rest: str, language: Language) -> Evidence | None:
+    """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
 
-    `crisis.possible` prevents removal and tags nothing: most of the message is not offensive, and the classifier is in
-    some doubt about that part.
+    Args:
+        text: a message without other evidence of a crisis.
+        rest: what it says besides insults (`without_insults`); may be empty.
+        language: of the dialogue.
     """
-    found = find_crisis(rest, language, max(messages, BESIDE))
-    if found is not None:
-        return Evidence("crisis", found.category, found.score)
     model = load_classifier(DATA, language)
-    score = model.score(fold_spelling(rest, language)).score
-    if len(rest) > MOST * length and score >= DOUBT * model.high():
-        return Evidence("doubt", "crisis.possible", score)
-    return None
+    parts = [text, rest] if len(rest) > MOST * len(text) else [text]
+    score = max(model.score(fold_spelling(part, language)).score for part in parts)
+    return Evidence("doubt", POSSIBLE, score) if score >= model.manifest["possible"] else None
 
 
-def find_signal(folded: str, model: NgramClassifier, messages: int = 1) -> CrisisSignal | None:
-    """The signal that the cues and the classifier of a language give for a folded message."""
+def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
+    """The strong cues of a folded message, else what the classifier finds, with scores."""
     hits = crisis_cues(model.language).hits(folded)
-    score, start, end = model.score(folded)
     strong = [hit for hit in hits if not hit.weak]
-    if strong:
-        first = min(strong, key=_gravity)
-        return CrisisSignal(first.category, max(0.9, score), model.language, first.start, first.end)
-    enough = model.low(messages) if hits else model.high(messages)
-    if score >= enough or len({hit.weak for hit in hits}) >= _KINDS:
-        category = min(hits, key=_gravity).category if hits else "ideation"
-        return CrisisSignal(category, min(score, 0.89), model.language, start, end)
-    return None
+    for hit in strong:
+        yield hit, CUE
+    if any(hit.category not in OTHER_CODES for hit in strong):
+        return
+    weak = [hit for hit in hits if hit.weak]
+    score, start, end = model.score(folded)
+    if score >= (model.low() if weak else model.high()):
+        yield Hit(start, end, weak[0].category if weak else "ideation"), min(score, SIGNS)
+
+
+def _code(category: str) -> str:
+    return category if category in OTHER_CODES else f"crisis.{category}"
+
+
+# --- The dialogue ---------------------------------------------------------------------------------------------------
+
+
+def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]:
+    """The evidence that only several messages of a dialogue give together, with their turns.
+
+    Args:
+        turns: of the whole dialogue.
+        language: of the dialogue.
+    """
+    signs = crisis_cues(language).signs
+    folded = [fold_spelling(turn.content, language) for turn in turns]
+    found: list[Evidence] = []
+    for at in range(1, len(turns)):
+        if turns[at].role == "companion" and turns[at - 1].role == "user":
+            codes = _answered(folded[at - 1], folded[at], signs)
+            found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in codes]
+    said = [(at, folded[at]) for at, turn in enumerate(turns) if turn.role == "user" and len(folded[at]) <= NEAR]
+    for code, kinds in (("grooming", ("child", "contact", "secret")), ("threat_to_others", ("violence", "planned"))):
+        seen = [next((at for at, text in said if signs[kind].search(text)), None) for kind in kinds]
+        if None not in seen:
+            found.append(Evidence("crisis", code, SIGNS, turn=max(at for at in seen if at is not None)))
+    return found
+
+
+def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
+    """The codes of a seeker's message that the companion's answer to it confirms."""
+
+    short, end = len(message) <= NEAR, message[-NEAR:]
+
+    def seen(*names: str) -> bool:
+        return any(signs[name].search(end) for name in names)
+
+    asks, refuses, urges = (bool(signs[name].search(answer)) for name in ("asks", "refuses", "urges"))
+    if signs["warns"].search(answer) and (seen("violence", "planned") or refuses):
+        yield "threat_to_others"
+    elif signs["protects"].search(answer) and seen("contact") and seen("child", "secret"):
+        yield "grooming"
+    elif (refuses and (asks or urges)) or ((refuses or asks or (urges and short)) and seen("means")):
+        yield "crisis.means"
+    elif asks and (urges or seen("distress")):
+        yield "crisis.ideation"
+    if signs["underage"].search(answer):
+        yield "minor"
 
 
 # --- Cues -----------------------------------------------------------------------------------------------------------
@@ -97,15 +141,15 @@ def find_signal(folded: str, model: NgramClassifier, messages: int = 1) -> Crisi
 
 @dataclass(frozen=True, slots=True)
 class CrisisCue:
-    """A phrase: `category` one of CATEGORIES; `weak`: the kind of a weak cue, empty for a strong one.
+    """A phrase: `category` a kind of crisis or one of OTHER_CODES; `weak`: whether the classifier must agree.
 
-    The pattern is tried only where the text contains one of `needles`, which few messages do.
+    The pattern is tried only where the text contains one of `needles`, which few messages do; none: always.
     """
 
     category: str
     pattern: re.Pattern[str]
     needles: tuple[str, ...]
-    weak: str = ""
+    weak: bool = False
 
 
 class Hit(NamedTuple):
@@ -114,34 +158,35 @@ class Hit(NamedTuple):
     start: int
     end: int
     category: str
-    weak: str
+    weak: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class CrisisCues:
     """The cues of a language.
 
-    `harmless`: phrases that contain the words of a cue; `words`: tells words of the language in other texts.
+    Attributes:
+        cues: of one message.
+        harmless: phrases that contain the words of a cue.
+        words: tells words of the language in other texts.
+        signs: patterns of `find_in_context` by name, of the seeker's messages and the companion's answers.
     """
 
     cues: tuple[CrisisCue, ...]
     harmless: re.Pattern[str]
     words: re.Pattern[str]
+    signs: Mapping[str, re.Pattern[str]]
 
     def hits(self, folded: str) -> list[Hit]:
         """Every cue in a folded text, in order, outside harmless phrases."""
         hits = [
             Hit(match.start(), match.end(), cue.category, cue.weak)
             for cue in self.cues
-            if any(needle in folded for needle in cue.needles)
+            if not cue.needles or any(needle in folded for needle in cue.needles)
             for match in cue.pattern.finditer(folded)
         ]
         harmless = [match.span() for match in self.harmless.finditer(folded)] if hits else []
         return sorted(hit for hit in hits if not any(start < hit.end and hit.start < end for start, end in harmless))
-
-
-def _gravity(hit: Hit) -> tuple[int, int]:
-    return CATEGORIES.index(hit.category), hit.start
 
 
 @cache
@@ -149,7 +194,8 @@ def crisis_cues(language: Language) -> CrisisCues:
     """Read the cues of a language, once a process; no part of a pattern repeats without a bound."""
     raw: Any = language_data(f"safety/{DATA}/cues", language)
     cues = tuple(
-        CrisisCue(row["category"], re.compile(row["pattern"]), tuple(row["needles"]), row.get("weak", ""))
+        CrisisCue(row["category"], re.compile(row["pattern"]), tuple(row.get("needles", ())), row.get("weak", False))
         for row in raw["cues"]
     )
-    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]))
+    signs = {name: re.compile(pattern) for name, pattern in raw["signs"].items()}
+    return CrisisCues(cues, re.compile(raw["harmless"]), re.compile(raw["words"]), signs)

@@ -18,8 +18,15 @@ from h2htalk.curation.safety.text_folding import fold
 HASH_DIGITS = 24
 # Signs between the characters of a word that hide it.
 _BETWEEN = r"[\s*.·_\-]{0,2}"
+_BETWEEN_ANY = re.compile(r"[ *.·_-]")
 _LATIN_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)?")
 _GAP = 3  # characters between two words of a phrase: a space, a line end with an indent, a comma
+# Latin words written with signs for letters ("@" for "a"), or letter by letter.
+_LEET = str.maketrans("0134578@$!|", "oleastbasil")
+_DISGUISED = re.compile(r"(?<![a-z0-9])(?=[a-z]*[0-9@$!|*])[a-z0-9@$!|*]{3,20}(?![a-z0-9])")
+_SPELLED = re.compile(r"(?<![a-z0-9])(?:[a-z0-9@$!][ .\-_*]){3,12}[a-z0-9@$!](?![a-z0-9])")
+_SIGN = re.compile(r"[a-z][0-9@$!|*]|[0-9@$|*][a-z]")
+_STRETCHED = re.compile(r"(.)\1{2,}")
 
 Place = tuple[int, int]
 
@@ -74,7 +81,7 @@ class SafetyLexicon:
                 found.setdefault(name, set()).add(place)
         for name, pattern in self.patterns:
             found.setdefault(name, set()).update(match.span() for match in pattern.finditer(folded))
-        for word, place in self._candidates(folded, latin):
+        for word, place in (*self._latin_candidates(folded, latin), *self._chinese_candidates(folded)):
             if crc32(word.encode()) % 4096 in self.sieve and hashed(word) in self.hashes:
                 found.setdefault(self.hashes[hashed(word)], set()).add(place)
         return {name: sorted(places) for name, places in found.items() if places}
@@ -87,13 +94,36 @@ class SafetyLexicon:
                 if close and tuple(other for other, _ in stretch) == phrase:
                     yield " ".join(phrase), (start, stretch[-1][1][1])
 
-    def _candidates(self, folded: str, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
-        """Possible hidden words: Latin words, and every stretch with the length of a hidden Chinese word."""
+    def _latin_candidates(self, folded: str, latin: Sequence[tuple[str, Place]]) -> Iterator[tuple[str, Place]]:
+        """Possible hidden Latin words: words, pairs of them, and what disguised ones may stand for."""
         yield from latin
+        for (first, (start, before)), (second, (after, end)) in pairwise(latin):
+            if after - before <= _GAP:
+                yield first + second, (start, end)
+        disguised = [(bare(match[0]), match.span()) for match in _SPELLED.finditer(folded)]
+        if _SIGN.search(folded):
+            disguised += [(match[0], match.span()) for match in _DISGUISED.finditer(folded)]
+        yield from ((word, place) for token, place in disguised for word in _undisguised(token))
+        if _STRETCHED.search(folded):
+            for word, place in latin:
+                yield _STRETCHED.sub(r"\1\1", word), place
+                yield _STRETCHED.sub(r"\1", word), place
+
+    def _chinese_candidates(self, folded: str) -> Iterator[tuple[str, Place]]:
+        """Stretches as long as a hidden Chinese word that pass the sieve, read without signs between characters."""
+        if not self.lengths:
+            return
+        written = folded
+        places: Sequence[int] = range(len(folded))
+        if _BETWEEN_ANY.search(folded):
+            places = [at for at, character in enumerate(folded) if not _BETWEEN_ANY.match(character)]
+            written = "".join(folded[at] for at in places)
         for length in self.lengths:
-            yield from (
-                (folded[start : start + length], (start, start + length)) for start in range(len(folded) - length + 1)
-            )
+            pieces = [written[start : start + length] for start in range(len(written) - length + 1)]
+            for start in [at for at, piece in enumerate(pieces) if crc32(piece.encode()) % 4096 in self.sieve]:
+                first, last = places[start], places[start + length - 1]
+                if last - first < 2 * length:
+                    yield pieces[start], (first, last + 1)
 
 
 def compile_lexicon(lists: Mapping[str, Any]) -> SafetyLexicon:
@@ -145,6 +175,13 @@ def hidden_entry(word: str) -> str:
 def hashed(folded: str) -> str:
     """The first digits of the SHA-256 of a folded word."""
     return sha256(folded.encode()).hexdigest()[:HASH_DIGITS]
+
+
+def _undisguised(token: str) -> Iterator[str]:
+    """The words that a disguised Latin word may stand for: one sign for a letter, `*` for any vowel."""
+    word = token.translate(_LEET)
+    yield from (word.replace("*", vowel) for vowel in ("aeiou" if "*" in word else "-"))
+    yield word.replace("l", "i")
 
 
 def bare(folded: str) -> str:

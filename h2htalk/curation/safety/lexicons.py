@@ -2,7 +2,8 @@
 
 A list alone removes only plain cases (an advert with its contact, a minor in an erotic text): public lists used for
 removal delete 80-98 % of counselling answers. Where a word is also an everyday word, a rule requires words of two
-classes close together. Identity slurs are stored as hashes, so that the file shows none.
+classes close together. Slurs are stored as hashes, so that the file shows none: `slur` for words that are nothing
+else, `slur_doubtful` for everyday words, words that people use for themselves, and old names, which prove nothing.
 """
 
 from __future__ import annotations

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from h2htalk.curation.safety.crisis import MINOR, POSSIBLE
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
 
@@ -24,13 +25,17 @@ SURE = 0.9
 HARD = ("sexual.minors", "crisis.method_instructions")
 # The seeker reports insults of others (`insults.find_report`).
 REPORTED = "reported.insult"
-# A message names a group of people (`insults.find_named_group`).
+# A message names a group of people (`insults.find_contempt`).
 NAMED = "group.named"
-# From this score on a person decides a single message that names no group; below it are mostly ordinary days.
-PERSONAL = 0.5
+# Of the classifier beside an attack on a group.
+BESIDE = 0.35
+# From this score on a person decides a single message; below it are mostly ordinary days.
+DOUBT = 0.5
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
-_GRAVE = ("crisis.attempt", "crisis.plan", "crisis.ideation")
+# Codes that a person looks at even in a crisis.
+REVIEWED = ("sexual.minors", "prompt_leak", "crisis.encouragement", "grooming")
+_GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +73,14 @@ class Assessment:
 class Thresholds:
     """Of the bundled classifier: below `low` a message is harmless, from `high` on offensive.
 
-    `single` replaces `high` for a dialogue of one message, for which there is no other evidence.
+    `single` replaces `high` for a dialogue of one message; from `masked` on the classifier that reads no names of
+    groups agrees.
     """
 
     low: float
     high: float
     single: float
+    masked: float
 
 
 def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
@@ -89,11 +96,8 @@ def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds
         return decision("remove", hard | crisis, _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
     if crisis:
-        doubtful = {
-            code for code in weighed.doubtful | weighed.plain if code.startswith(("sexual.minors", "prompt_leak"))
-        }
-        doubtful |= {one.category for one in evidence if one.category == "crisis.encouragement"}
-        codes = crisis | doubtful | weighed.tags
+        codes = crisis | weighed.plain | weighed.doubtful | weighed.tags
+        doubtful = "offensive.hate" in weighed.plain or any(code.startswith(REVIEWED) for code in codes)
         return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
     if weighed.plain:
         return decision("remove", weighed.plain)
@@ -114,7 +118,7 @@ class _Weighed:
 def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresholds) -> _Weighed:
     plain: set[str] = set()
     doubtful: set[str] = set()
-    tags = {one.category for one in evidence if one.category.startswith("disclosure.")}
+    tags = {one.category for one in evidence if one.category.startswith("disclosure.") or one.category == MINOR}
     single = len(dialogue.messages) == 1
     _weigh_offence(dialogue, evidence, thresholds, plain, doubtful)
     for one in evidence:
@@ -126,7 +130,9 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresho
         elif (one.category == "sexual.minors" and one.score >= SECOND) or one.category == "crisis.encouragement":
             doubtful.add(one.category)
     sexual = {one.turn for one in evidence if one.category == "sexual.explicit" and one.score > SECOND}
-    if sexual:
+    if sexual and MINOR in tags:
+        doubtful |= {"sexual.explicit", "sexual.minors"}
+    elif sexual:
         (plain if len(sexual) > 1 and not tags else doubtful).add("sexual.explicit")
     sure = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
     hinted = {one.turn for one in evidence if one.category == "political.sensitive" and one.score >= SECOND}
@@ -142,47 +148,62 @@ def _weigh_offence(
     plain: set[str],
     doubtful: set[str],
 ) -> None:
-    """Weigh offensive language, and add its code to `plain` or `doubtful`.
+    """Weigh the offensive language of each message, and add its code to `plain` or `doubtful`.
 
-    For one message the classifier's high threshold is enough. For more it needs a second piece of evidence: another
-    such message, a lexicon rule on the same message, or that the companion is abusive.
+    Two kinds of evidence on one message (`_kinds`) are plain, one is doubtful. In a longer dialogue two such messages
+    are plain, or one with a slur in an attack, or a companion's abuse. A message that quotes, reports or rejects such
+    words is doubtful where another would be plain, and else no evidence. Somebody who reports insults in several turns
+    is a victim; one message is not enough to tell.
     """
-    scores = {one.turn: one.score for one in evidence if one.layer == "classifier"}
-    listed = {
-        one.turn: one.category
-        for one in evidence
-        if one.layer == "lexicon" and one.category.startswith("offensive.") and one.score >= SECOND
-    }
-    enough = thresholds.single if len(dialogue.messages) == 1 else thresholds.high
-    high = {turn for turn, score in scores.items() if score >= enough}
-    code = next(iter(sorted(set(listed.values()))), "offensive.abuse")
-    abusive = any(
-        dialogue.messages[turn].role == "companion" and scores.get(turn, 0) >= thresholds.low
-        for turn, category in listed.items()
-        if category == "offensive.abuse"
-    )
-    possible = any(one.category == "crisis.possible" for one in evidence)
-    # Somebody who reports insults in several turns is a victim; one message is not enough to tell.
-    reported = len(dialogue.messages) > 1 and any(one.category == REPORTED for one in evidence)
-    # Swearing at the listener, oneself or somebody near is no contempt for a group: a person decides.
-    named = any(one.category == NAMED for one in evidence)
-    personal = len(dialogue.messages) == 1 and dialogue.messages[0].role == "user" and not named
-    doubt = thresholds.low if named else max(thresholds.low, PERSONAL)
-    if (possible and (high or abusive)) or (high and not abusive and (reported or personal)):
-        doubtful.add(code)
-    elif (high and (len(dialogue.messages) == 1 or len(high) > 1 or high & set(listed))) or abusive:
-        plain.add(code)
-    elif (
-        high
-        or any(scores.get(turn, 0) >= thresholds.low for turn in listed)
-        or (len(dialogue.messages) == 1 and any(score >= doubt for score in scores.values()))
-    ):
-        doubtful.add(code)
+    single = len(dialogue.messages) == 1
+    spared = any(one.category == POSSIBLE or (one.category == REPORTED and not single) for one in evidence)
+    proved: list[tuple[str, bool]] = []
+    for turn, message in enumerate(dialogue.messages):
+        here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
+        kinds = _kinds(here, thresholds, single, message.role)
+        code = "offensive.hate" if kinds & {"slur", "attack", "masked"} else "offensive.abuse"
+        score, mentioned = here.get(("classifier", "offensive"), 0.0), ("mention", "mention") in here
+        listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
+        if len(kinds) > 1 and (single or "classifier" in kinds):
+            doubtful.add(code)
+            if not (spared or mentioned):
+                proved.append((code, {"slur", "attack"} < kinds or (message.role == "companion" and "abuse" in kinds)))
+        elif not mentioned and (
+            "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))
+        ):
+            doubtful.add(code)
+    if single or len(proved) > 1 or any(enough for _, enough in proved):
+        plain.update(code for code, _ in proved)
+
+
+def _kinds(here: Mapping[tuple[str, str], float], thresholds: Thresholds, single: bool, role: str) -> set[str]:
+    """The kinds of evidence for the removal of one message.
+
+    Slurs, attacks on a group, and abuse of the listener (not in a single message of the seeker, who may be in despair);
+    the classifier, which may be less sure beside one of these; and the classifier that reads no names of groups, where
+    the message names one and the first classifier is sure without it.
+    """
+    kinds = set()
+    if here.get(("lexicon", "offensive.slur"), 0) >= SECOND:
+        kinds.add("slur")
+    if ("attack", "offensive.attack") in here or ("lexicon", "offensive.hate") in here:
+        kinds.add("attack")
+    if ("lexicon", "offensive.abuse") in here and (role == "companion" or not single):
+        kinds.add("abuse")
+    score = here.get(("classifier", "offensive"), 0.0)
+    sure = score >= (thresholds.single if single else thresholds.high)
+    low = thresholds.low if kinds & {"slur", "abuse"} else BESIDE
+    if sure or (single and kinds and score >= low):
+        kinds.add("classifier")
+    if sure and ("group", NAMED) in here and here.get(("masked", "offensive"), 0.0) >= thresholds.masked:
+        kinds.add("masked")
+    return kinds
 
 
 def _crisis(dialogue: Dialogue, evidence: Sequence[Evidence]) -> set[str]:
-    """The codes of the seeker's crisis."""
-    return {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
+    """The codes of the seeker's crisis; that the seeker is a child is a tag, not a crisis."""
+    found = {one.category for one in evidence if one.layer == "crisis" and dialogue.messages[one.turn].role == "user"}
+    return found - {MINOR}
 
 
 def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:

@@ -2,8 +2,9 @@
 
 Public lists of sensitive words find 3 to 30 % of such statements and match everyday talk. A rule requires a public
 matter and a stance on it in one sentence. The classifier was trained on statements and on harmless mentions of the same
-words; its threshold is lower where it reads a word of public life. Both together are sure; one alone is for a person or
-a guard model to decide. For a companion, whose long kind replies mislead the classifier, it counts only with a rule.
+words; it counts where the message names a public matter (a state, a party, a leader, a law, a protest, a territory), or
+where it is far surer than by chance. Both together are sure; one alone is for a person or a guard model to decide. For
+a companion, whose long kind replies mislead the classifier, it counts only with a rule.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
 
-from h2htalk.curation.language_data import language_patterns
+from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
@@ -24,6 +25,8 @@ CATEGORY = "political.sensitive"
 DATA = "political_data"
 # Scores of a signal: the rules and the classifier agree, or one of them alone.
 AGREED, ALONE = 0.95, 0.6
+# Of the classifier, from which on a message is political although no word of it names a public matter.
+NO_SUBJECT = 0.3
 _SENTENCE = re.compile(r"[^.!?;]+")
 
 
@@ -60,7 +63,8 @@ def find_signal(
     if ruled is not None:
         return Reading(AGREED if score >= model.low() else ALONE, *ruled)
     public = rules["public"].search(folded, start, end) is not None
-    return Reading(ALONE, start, end) if score >= (model.low() if public else model.high()) else None
+    subject = language_data(f"safety/{DATA}/rules", model.language)["subject"]
+    return Reading(ALONE, start, end) if score >= (subject if public else NO_SUBJECT) else None
 
 
 def _find_statement(folded: str, rules: Mapping[str, re.Pattern[str]]) -> tuple[int, int] | None:

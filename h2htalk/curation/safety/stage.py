@@ -26,8 +26,9 @@ from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
 from h2htalk.curation.safety.insults import (
     INSULTS,
+    MASKED,
     OFFENSIVE,
-    find_named_group,
+    find_contempt,
     find_report,
     offence,
     without_insults,
@@ -59,34 +60,48 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     classifier = load_classifier(OFFENSIVE, language)
     low, high = classifier.low(), classifier.high()
     turns = [replace(turn, content=_shortened(turn.content)) for turn in dialogue.messages]
-    messages = sum(turn.role == "user" for turn in turns)
     evidence: list[Evidence] = []
-    offending = []
+    offending = {}
     for at, turn in enumerate(turns):
         text, seeker = turn.content, turn.role == "user"
         listed = find_listed(text, language)
         score = offence(without_everyday(text, language), language)
         found = [*listed, political.find_political(text, language, terms, seeker)]
         if score >= low:
-            offending.append(at)
             found.append(Evidence("classifier", "offensive", score))
+        if score >= low or any(one.category.startswith("offensive.") for one in listed):
+            offending[at] = listed
         if seeker:
-            signal = crisis.find_crisis(text, language, messages)
-            if signal is None and (rest := without_insults(text, language, listed, score >= low)):
-                signal = crisis.find_crisis_beside(rest, len(text), language, messages)
-            found.append(signal)
+            found += _find_crisis(text, language, listed, score >= low)
         evidence += [one.of_turn(at) for one in found if one is not None]
     # Whom an insult is for matters only where there is one.
     if offending:
         evidence += _find_targets(turns, offending, language)
+    evidence += crisis.find_in_context(turns, language)
     evidence += find_unusable_content(dialogue)
-    single = language_data(INSULTS, language).get("single", high)
-    return decide_safety(dialogue, evidence, Thresholds(low, high, single))
+    settled = language_data(INSULTS, language)
+    return decide_safety(dialogue, evidence, Thresholds(low, high, settled["single"], settled["masked"]))
 
 
-def _find_targets(turns: Sequence[Turn], offending: Sequence[int], language: Language) -> list[Evidence]:
+def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> list[Evidence]:
+    """The evidence of a crisis in a message of the seeker's, also in what it says besides insults."""
+    found = crisis.find_crisis(text, language)
+    if any(one.category.startswith("crisis.") for one in found):
+        return found
+    rest = without_insults(text, language, listed, offensive)
+    if rest and (beside := crisis.find_crisis(rest, language)):
+        return [*found, *(replace(one, start=0, end=0) for one in beside if one.category != crisis.MINOR)]
+    possible = crisis.find_possible_crisis(text, rest, language)
+    return [*found, possible] if possible else found
+
+
+def _find_targets(
+    turns: Sequence[Turn], offending: Mapping[int, Sequence[Evidence]], language: Language
+) -> list[Evidence]:
     """Whom the insults of these turns are for: a group, or the seeker, who reports them in any turn."""
-    groups = [(at, find_named_group(turns[at].content, language)) for at in offending]
+    groups = [
+        (at, one) for at, listed in offending.items() for one in find_contempt(turns[at].content, language, listed)
+    ]
     reports = [(at, find_report(turn.content, language)) for at, turn in enumerate(turns) if turn.role == "user"]
     return [one.of_turn(at) for at, one in (*groups, *reports) if one is not None]
 
@@ -113,7 +128,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "models": {
             language: [
                 load_classifier(folder, language).manifest["texts_sha256"][:12]
-                for folder in (OFFENSIVE, crisis.DATA, political.DATA)
+                for folder in (OFFENSIVE, MASKED, crisis.DATA, political.DATA)
             ]
             for language in LANGUAGES
         },
@@ -183,8 +198,10 @@ def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None 
         if hard := next((code for code in HARD if code in reasons), None):
             return Rejected(dialogue.id, hard, {"reasons": list(reasons)})
         return Rejected(dialogue.id, reasons[0], details, dialogue.to_dict())
-    noted = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
+    noted: dict[str, Any] = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
+    if any(one.category == crisis.POSSIBLE for one in assessment.evidence):
+        noted["possible_crisis"] = True
     kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
     tags = ["review"] if assessment.action == "review" else []
-    tags += ["crisis"] if any(code.startswith("crisis.") for code in reasons) else []
+    tags += ["crisis"] if any(code.startswith(crisis.TAGS) for code in reasons) else []
     return Kept(kept.to_dict(), (*tags, *reasons), details if assessment.evidence else None)

@@ -98,6 +98,41 @@ def test_reports_of_insults_are_kept(turns: tuple[str, ...], language: Language)
     assert assess(talk(*turns[:4], "just saying" if language == "en" else "就这样", language=language)).remove
 
 
+@pytest.mark.parametrize(("language", "least"), [("en", 0.6), ("zh", 0.6)])
+def test_words_for_groups_remove_nothing_by_themselves(language: Language, least: float) -> None:
+    """31 % of harmless mentions of groups were removed or left to people, and few abusive lines removed."""
+    actions = {}
+    for kind in ("harmless", "abusive"):
+        path = Path(__file__).parent / f"sets/dev_groups_{kind}_{language}.jsonl"
+        texts = [json.loads(line)["text"] for line in path.read_text(encoding="utf-8").splitlines()]
+        actions[kind] = [assess(talk(text, language=language)).action for text in texts]
+    assert actions["harmless"].count("remove") == 0
+    assert actions["harmless"].count("review") <= 6
+    assert actions["abusive"].count("remove") / len(actions["abusive"]) >= least
+
+
+@pytest.mark.parametrize(
+    ("text", "action"),
+    [
+        ("you filthy faggots ruin this town, get out", "remove"),
+        ("f4gg0ts are animals", "remove"),
+        ("He called me a faggot at the bus stop and everybody laughed.", "keep"),
+        ("The word tranny hurts, stop using it for my sister.", "keep"),
+        ("As a dyke myself I find that scene hilarious.", "keep"),
+        ("It's disgusting how people say that Muslims are terrorists, my neighbours are the kindest people.", "keep"),
+        ("Muslims are terrorists, throw every one of them out.", "remove"),
+    ],
+)
+def test_slurs_that_are_quoted_reported_or_reclaimed_are_not_removed(text: str, action: str) -> None:
+    assert (assess(talk(text)).action == "remove") == (action == "remove"), assess(talk(text))
+
+
+def test_one_kind_of_evidence_is_for_people() -> None:
+    """A slur, a sure classifier or contempt alone removes nothing."""
+    assert assess(talk("the troons again, well")).action == "review"
+    assert assess(talk("You are the dumbest person I have ever talked to")).action == "review"
+
+
 def test_one_offensive_message_of_a_longer_dialogue_is_not_removed() -> None:
     abuse = "你们河南人没一个好东西，全是骗子和小偷，滚出去"
     assert assess(talk(abuse, language="zh")).remove

@@ -1,0 +1,136 @@
+"""Draw what people read to judge curation on real chat: replaced passages, misses, spans and tags.
+
+    H2HTALK_DATA=... python tools/sample_readings.py changed|missed|spans|tags --half even|odd --out FILE [--limit 300]
+
+Writes JSON lines without the rule that made a mark. `changed`: dialogues of `smilechat_zh_2` with a replaced passage,
+each passage with its context; `missed`: dialogues at random with all passages, for what stayed; `spans`: one mark a
+line, by type and language; `tags`: one tag of the safety stage a line. English is ESConv dev (the longest row of a
+conversation) and CounselChat. A half is chosen by the SHA-256 of an item's id or question: `even` is for development,
+`odd` for a report. The draw depends on --seed alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import hashlib
+import json
+import os
+import random
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval_safety import esconv_rows, smilechat
+
+from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
+from h2htalk.curation.safety.stage import assess
+from h2htalk.data.dialogue import Dialogue, Turn
+
+TYPES = {"zh": ("PERSON", "ORGANIZATION", "PHONE_NUMBER"), "en": ("PERSON", "ORGANIZATION", "PHONE_NUMBER")}
+CONTEXT = 60  # characters before and after a mark
+TAGS = ("crisis.", "minor", "grooming", "threat_to_others", "political.")
+Item = dict[str, Any]
+
+
+def in_half(key: str, half: str) -> bool:
+    return int(hashlib.sha256(key.encode()).hexdigest(), 16) % 2 == (half == "odd")
+
+
+def chinese(data: Path, half: str) -> list[Dialogue]:
+    return [d for d in smilechat(data / "raw/smilechat_zh_2.jsonl") if in_half(d.id, half)]
+
+
+def english(data: Path, half: str) -> list[Dialogue]:
+    """The longest row of each conversation of ESConv dev, and each question of CounselChat with its first answer."""
+    conversations: list[list[Dialogue]] = []
+    for row in esconv_rows(data / "raw/esconv_dev_en.tsv"):
+        # A conversation's rows follow one another and do not become shorter.
+        if not conversations or len(row.messages) < len(conversations[-1][-1].messages):
+            conversations.append([])
+        conversations[-1].append(row)
+    longest = [max(rows, key=lambda row: sum(len(turn.content) for turn in row.messages)) for rows in conversations]
+    found = [
+        row for row, rows in zip(longest, conversations, strict=True) if in_half(rows[0].messages[0].content, half)
+    ]
+    questions: dict[str, Dialogue] = {}
+    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as opened:
+        for row in csv.DictReader(opened):
+            question = row["questionText"]
+            turns = (Turn("user", f"{row['questionTitle']}\n{question}"), Turn("companion", row["answerText"] or "-"))
+            if question and in_half(question, half):
+                questions.setdefault(question, Dialogue(f"counselchat-{row['questionID']}", "en", turns))
+    return [*found, *questions.values()]
+
+
+def marks(dialogue: Dialogue) -> Iterator[Item]:
+    """The passages of a dialogue that anonymisation replaces."""
+    texts = [turn.content for turn in dialogue.messages]
+    for at, spans in enumerate(find_in_dialogue(texts, dialogue.language).spans):
+        for span in spans:
+            text = texts[at]
+            before, after = text[max(0, span.start - CONTEXT) : span.start], text[span.end : span.end + CONTEXT]
+            yield {"type": span.type, "turn": at, "text": f"{before}[[{text[span.start : span.end]}]]{after}"}
+
+
+def tags(dialogue: Dialogue) -> Iterator[Item]:
+    """The tags of a dialogue, each with the messages of its evidence and the seeker's first message."""
+    assessment = assess(dialogue)
+    for code in sorted(code for code in assessment.reasons if code.startswith(TAGS)):
+        turns = sorted({one.turn for one in assessment.evidence if one.category == code})
+        said = [dialogue.messages[turn].content[:600] for turn in turns[:3]]
+        yield {"tag": code, "messages": said, "first": dialogue.messages[0].content[:300]}
+
+
+def drawn(items: Sequence[Item], limit: int, seed: int) -> list[Item]:
+    return list(items) if len(items) <= limit else random.Random(seed).sample(items, limit)
+
+
+def sample(what: str, data: Path, half: str, limit: int, seed: int) -> Iterator[Item]:
+    talks = {"zh": chinese(data, half), "en": english(data, half)}
+    if what in {"changed", "missed"}:
+        found = [{"id": d.id, "marks": list(marks(d))} for d in talks["zh"]]
+        changed = [item for item in found if item["marks"]]
+        print(f"dialogues: {len(found)}, changed: {len(changed)}")
+        if what == "changed":
+            yield from drawn(changed, limit, seed)
+            return
+        said = {d.id: [f"{turn.role}: {turn.content}" for turn in d.messages] for d in talks["zh"]}
+        yield from ({**item, "messages": said[item["id"]]} for item in drawn(found, limit, seed))
+        return
+    for language, dialogues in talks.items():
+        groups: dict[str, list[Item]] = defaultdict(list)
+        tagged = 0
+        for dialogue in dialogues:
+            items = list(marks(dialogue) if what == "spans" else tags(dialogue))
+            tagged += bool(items)
+            for item in items:
+                key = item.get("type", "tags")
+                if what == "tags" or key in TYPES[language]:
+                    groups[key].append({"id": dialogue.id, "language": language, **item})
+        counts = {key: len(group) for key, group in sorted(groups.items())}
+        print(f"{language}: {len(dialogues)} dialogues, {tagged} with any, {counts}")
+        for group in groups.values():
+            yield from drawn(group, limit, seed)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=["changed", "missed", "spans", "tags"])
+    parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
+    parser.add_argument("--half", choices=["even", "odd"], required=True)
+    parser.add_argument("--limit", type=int, default=300, help="items at most; spans and tags: of a type or language")
+    parser.add_argument("--seed", type=int, default=17)
+    parser.add_argument("--out", type=Path, required=True)
+    options = parser.parse_args()
+    if options.data is None:
+        parser.error("name the data's folder with --data or H2HTALK_DATA")
+    with options.out.open("w", encoding="utf-8") as file:
+        items = sample(options.what, Path(options.data), options.half, options.limit, options.seed)
+        for number, item in enumerate(items):
+            file.write(json.dumps({"n": number, **item}, ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
