@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[1]
 # `high` is a tag: on real chat nearly all of it must be right. `possible` tags nothing, but prevents removal and asks
 # for annotators who agreed to read about crises, so it may be wrong more often: a miss may cost a person.
 SHARE = {"crisis": {"en": 0.012, "zh": 0.02}, "political": {"en": 0.008, "zh": 0.004}}
-POSSIBLE = {"crisis": {"en": 0.2, "zh": 0.25}}
+POSSIBLE = {"crisis": {"en": 0.23, "zh": 0.25}}
 # `low` (enough with a second sign: a weak cue, a word of public life) is this part of `high`.
 SECOND = {"crisis": {"en": 0.6, "zh": 0.35}, "political": {"en": 0.5, "zh": 0.8}}
 # Least recall of the models and their rules on tests/curation/safety/dev_*.jsonl, and most harmless ones marked.

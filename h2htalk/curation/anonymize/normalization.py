@@ -10,32 +10,26 @@ import re
 import unicodedata
 from dataclasses import dataclass
 
-_DOTS = "․·•∙⋅‧・･᛫●▪"
-_DASHES = "‐‑‒–—―−﹘﹣－➖ー─━⸺"
-_MARKS = {
-    **dict.fromkeys(map(ord, _DOTS), "·"),
-    **dict.fromkeys(map(ord, _DASHES), "-"),
-    **{
-        ord(a): b
-        for a, b in zip("、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+", strict=True)
-    },
-    **{ord(a): b for a, b in zip("\t\u00a0\u2007\u202f\u3000", " " * 5, strict=True)},
-    **{ord(a): b for a, b in zip("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽", "1234567890123456789", strict=True)},
-    **{ord(a): b for a, b in zip("⑴⑵⑶⑷⑸⑹⑺⑻⑼⒈⒉⒊⒋⒌⒍⒎⒏⒐", "123456789123456789", strict=True)},
-    **{ord(a): b for a, b in zip("➀➁➂➃➄➅➆➇➈➊➋➌➍➎➏➐➑➒", "123456789123456789", strict=True)},
-    # Letters in filled circles and squares, and those that flags are made of.
-    **{first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)},
+# Signs in other shapes, and what each reads as.
+_PAIRS = (
+    ("․·•∙⋅‧・･᛫●▪", "·" * 11),
+    ("‐‑‒–—―−﹘﹣－➖ー─━⸺", "-" * 15),
+    ("、﹑【】「」『』〔〕《》〈〉“”‘’⁄∕＿～〜∶꞉➕", ",,[][][][]<><>\"\"''//_~~::+"),
+    ("\t\u00a0\u2007\u202f\u3000", " " * 5),
+    ("❶❷❸❹❺❻❼❽❾⓿⓵⓶⓷⓸⓹⓺⓻⓼⓽⑴⑵⑶⑷⑸⑹⑺⑻⑼⒈⒉⒊⒋⒌⒍⒎⒏⒐", "1234567890" + "123456789" * 3),
+    ("➀➁➂➃➄➅➆➇➈➊➋➌➍➎➏➐➑➒", "123456789" * 2),
     # Cyrillic and Greek letters that look like Latin ones, seen only where somebody dodges a filter.
-    **{ord(a): b for a, b in zip("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO", strict=True)},
-}
+    ("аеорсухіѕјАВЕКМНОРСТХοΟ", "aeopcyxisjABEKMHOPCTXoO"),
+)
+_MARKS = {ord(a): b for given, meant in _PAIRS for a, b in zip(given, meant, strict=True)}
+# Letters in filled circles and squares, and those that flags are made of.
+_MARKS |= {first + i: chr(65 + i) for first in (0x1F150, 0x1F170, 0x1F1E6) for i in range(26)}
 _UNCHANGED = set("。｡《》〈〉“”‘’「」『』")
-HAN_DIGITS = {
-    **dict(zip("〇零一二三四五六七八九", "00123456789", strict=True)),
-    **dict(zip("幺壹贰叁肆伍陆柒捌玖", "1123456789", strict=True)),
-    **dict(zip("貳參陸弌弍弎", "236123", strict=True)),
-}
+HAN_DIGITS = dict(
+    zip("〇零一二三四五六七八九幺壹贰叁肆伍陆柒捌玖貳參陸弌弍弎", "001234567891123456789236123", strict=True)
+)
 HAN = "".join(HAN_DIGITS)
-_HAN_TABLE = str.maketrans(HAN_DIGITS)
+_HAN_TABLE = str.maketrans(HAN_DIGITS | dict.fromkeys("○◯⭕", "0"))
 # Characters that nobody sees: zero-width ones, soft hyphens, direction marks, variation selectors, key caps, strokes
 # laid over a character.
 _INVISIBLE = re.compile(
@@ -85,10 +79,9 @@ def plain(text: str) -> str:
 class NormalizedText:
     """A text as the recognisers read it. All strings have one length.
 
-    `visible`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits
-        and an
-    `o` among digits as digits too. `offsets`: where each character
-    stood, or None where nothing was left out; `given`: the text as given.
+    `visible`: the characters as given, without the unseen ones. `text`: plain, in lower case. `digits`: Han digits and
+    an `o` among digits as digits too. `offsets`: where each character stood, or None where nothing was left out;
+    `given`: the text as given.
     """
 
     visible: str
@@ -117,18 +110,12 @@ def normalize_text(given: str) -> NormalizedText:
         visible = "".join([given[i] for i in visible_offsets])
         offsets = tuple(visible_offsets)
     text = plain(visible).translate(_LOWER)
-    digits = text.translate(_HAN_TABLE) if not text.isascii() else text
-    if "o" in digits or "○" in digits or "◯" in digits or "⭕" in digits:
-        digits = digits.replace("○", "0").replace("◯", "0").replace("⭕", "0")
-        digits = _zeros_for_o(digits)
+    digits = _zeros_for_o(text if text.isascii() else text.translate(_HAN_TABLE))
     return NormalizedText(visible, text, digits, offsets, given)
 
 
 def _zeros_for_o(digits: str) -> str:
     """`o` for 0, where it stands among digits."""
-    for _ in range(3):  # "1oo4": each round reads the neighbours of the last
-        again = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
-        if again == digits:
-            break
-        digits = again
+    for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
+        digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
     return digits

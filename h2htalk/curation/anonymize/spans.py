@@ -74,23 +74,17 @@ def _resolve_group(group: list[Span]) -> list[Span]:
     if len(group) < 2:
         return group
     kept: list[Span] = []
-    ordered = sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start))
-    for span in ordered:
+    for span in sorted(group, key=lambda s: (-s.score, s.start - s.end, -_RANK.get(s.type, 0), s.start)):
         kept.extend(uncovered(span, [other for other in kept if other.overlaps(span)]))
     return sorted(kept)
 
 
 def uncovered(span: Span, taken: Sequence[Span]) -> list[Span]:
     """The stretches of a span that no taken one covers; the taken ones do not overlap each other."""
-    stretches = []
-    at = span.start
-    for other in sorted(taken):
-        if other.start > at:
-            stretches.append(replace(span, start=at, end=other.start))
-        at = max(at, other.end)
-    if at < span.end:
-        stretches.append(replace(span, start=at))
-    return stretches
+    ordered = sorted(taken)
+    starts = [span.start, *(max(other.end, span.start) for other in ordered)]
+    ends = [*(min(other.start, span.end) for other in ordered), span.end]
+    return [replace(span, start=a, end=b) for a, b in zip(starts, ends, strict=True) if a < b]
 
 
 class TakenCharacters:

@@ -15,8 +15,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
+from h2htalk.curation.anonymize.english.word_lists import is_word
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
+from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
+from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Rejected, each_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.operators import Replacement
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry
 
-VERSION = 3
+VERSION = 4
 INSTALL_CURATION = 'pip install "h2htalk[curation]"'
 _LIBRARIES = ("faker", "phonenumbers", "presidio-analyzer", "python-stdnum")
 LEAK = "leak"
@@ -37,7 +40,9 @@ REVIEW = "review"
 _CERTAIN = 0.6
 _REVIEWED_TYPES = frozenset({"PERSON", "ADDRESS"})
 _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
-_COMPANIONS = tuple[tuple[str, tuple[str, ...]], ...]
+_LONGEST_NAME = 60
+# Of each source that sets any: its name, its companions, its countries.
+_OF_SOURCES = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -66,9 +71,12 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         languages |= set(gathered.simulate.languages)
     for language in sorted(languages):
         chat_analyzer(language, registry)  # what cannot be loaded is an error before the work begins
-    companions: _COMPANIONS = tuple(
-        (source.name, tuple(sorted(source.companions))) for source in gathered.sources if source.companions
+    of_sources: _OF_SOURCES = tuple(
+        (source.name, tuple(sorted(source.companions)), tuple(sorted(source.countries)))
+        for source in gathered.sources
+        if source.companions or source.countries
     )
+    name_keys = tuple(sorted(settings.name_keys))
     allow = tuple(sorted(settings.allow))
     operators = tuple(sorted(settings.operators.items()))
     return StageRun(
@@ -76,31 +84,40 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         version=VERSION,
         settings={
             "allow": list(allow),
-            "companions": {name: list(names) for name, names in companions},
+            "sources": {name: {"companions": list(a), "countries": list(b)} for name, a, b in of_sources},
+            "name_keys": list(name_keys),
             "recognizers": registry.fingerprint(),
             "operators": dict(operators),
             # What they find, and the names they give, may change from version to version.
             "libraries": libraries,
         },
-        open_rule=RuleFactory(open_rule, (key, allow, companions, registry, operators)),
+        open_rule=RuleFactory(open_rule, (key, allow, of_sources, registry, operators, name_keys)),
     )
 
 
 def open_rule(
     key: bytes,
     allow: tuple[str, ...],
-    companions: _COMPANIONS,
+    of_sources: _OF_SOURCES,
     registry: UserRegistry,
     operators: tuple[tuple[str, str], ...],
+    name_keys: tuple[str, ...],
 ) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue."""
-    of_source = dict(companions)
+    by_name = {name: (companions, countries) for name, companions, countries in of_sources}
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        source = dialogue.provenance.get("source")
-        own = of_source.get(source, ()) if isinstance(source, str) else ()
-        names = (*allow, *companion_names(own))
-        return [anonymize_dialogue(dialogue, key, allow=names, users=registry, operators=dict(operators))]
+        companions, countries = by_name.get(str(dialogue.provenance.get("source")), ((), ()))
+        outcome = anonymize_dialogue(
+            dialogue,
+            key,
+            allow=(*allow, *companion_names(companions)),
+            users=registry,
+            operators=dict(operators),
+            countries=countries,
+            name_keys=name_keys,
+        )
+        return [outcome]
 
     return each_dialogue(rule)
 
@@ -112,6 +129,8 @@ def anonymize_dialogue(
     allow: Sequence[str] = (),
     users: UserRegistry | None = None,
     operators: Mapping[str, str] | None = None,
+    countries: Sequence[str] = (),
+    name_keys: Sequence[str] = USER_NAMES,
 ) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
@@ -121,6 +140,8 @@ def anonymize_dialogue(
         allow: names that stay.
         users: recognisers of the user's own.
         operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
+        countries: of whose telephone numbers the dialogue may hold some.
+        name_keys: keys of the metadata that hold the user's name.
 
     Returns:
         Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
@@ -140,6 +161,8 @@ def anonymize_dialogue(
         allow=(*allow, *companion_names(addressed_personas(texts))),
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
+        countries=countries,
+        names=[n for n, slot in enumerate(slots) if slot.path and slot.path[-1] in name_keys and _is_name(slot.text)],
     )
     if not any(data.spans):
         return _kept(dialogue, slots, [(text, []) for text in texts])
@@ -148,6 +171,13 @@ def anonymize_dialogue(
     if data.leaks([*(text for text, _ in replaced), *_strings(_described(dialogue.provenance))]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, slots, replaced)
+
+
+def _is_name(text: str) -> bool:
+    """Whether the text under a key for names is one: no common word, and none for a role (user, 来访者)."""
+    word = text.strip().lower()
+    lettered = 1 < len(word) <= _LONGEST_NAME and any(map(str.isalpha, word))
+    return lettered and word not in ROLE_NAMES and not is_word(word)
 
 
 @dataclass(frozen=True, slots=True)

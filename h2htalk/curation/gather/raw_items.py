@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from h2htalk.data.dialogue import Role
 from h2htalk.data.languages import Language
@@ -34,7 +35,8 @@ class RawDialogue:
         raw_id: its id in the file.
         person: the user that the file names; replaced by a number.
         question: the question that several dialogues answer, as the file identifies it.
-        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, where the file has them.
+        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, the user's name (`USER_NAMES`), where the
+            file has them.
         language, licence: of the record, where it has its own.
         tags: counted in the summary (`gap`, `undated`).
     """
@@ -60,6 +62,16 @@ class RawItem:
     line: int
     content: RawDialogue | RefusedItem
     file: str = ""
+
+
+# Keys under which files give the user's name.
+USER_NAMES = ("name", "user_name", "username", "nickname")
+
+
+def read_user_names(record: Mapping[str, Any]) -> dict[str, str]:
+    """The user's names in a record: metadata that anonymize replaces in all messages."""
+    names = {key: record[key] for key in USER_NAMES if isinstance(record.get(key), str)}
+    return {key: name.strip() for key, name in names.items() if name.strip()}
 
 
 def read_name(value: object) -> str | None:

@@ -69,6 +69,7 @@ class Source:
         licence: an SPDX identifier (`CC0-1.0`, `MIT`, `CC-BY-NC-4.0`).
         limit: read this many dialogues at most.
         companions: names of the companion or its maker, which anonymize keeps.
+        countries: whose telephone numbers anonymize looks for beside the usual ones (ISO 3166: `DE`).
         roles: `user` or `companion` for names of roles that the file uses beside the usual ones.
     """
 
@@ -79,6 +80,7 @@ class Source:
     licence: str
     limit: Annotated[int, Field(ge=1)] | None = None
     companions: tuple[str, ...] = ()
+    countries: tuple[Annotated[str, Field(pattern="^[A-Z]{2}$")], ...] = ()
     roles: Annotated[Mapping[str, Role], AfterValidator(_lower_case)] = field(default_factory=dict)
 
 

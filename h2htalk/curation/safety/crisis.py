@@ -34,8 +34,6 @@ TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
 # The score of a strong cue, and the most that the classifier or the dialogue alone give.
 CUE, SIGNS = 0.9, 0.89
-# Insults hide the signs in the rest of a message, which is read alone where it is more than this share of the message.
-MOST = 0.55
 # Characters: an answer is about the end of a message, and only in short messages do signs belong together.
 NEAR = 240
 
@@ -58,17 +56,15 @@ def find_crisis(text: str, language: Language) -> list[Evidence]:
     return list(found.values())
 
 
-def find_possible_crisis(text: str, rest: str, language: Language) -> Evidence | None:
+def find_possible_crisis(text: str, language: Language) -> Evidence | None:
     """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
 
     Args:
-        text: a message without other evidence of a crisis.
-        rest: what it says besides insults (`without_insults`); may be empty.
+        text: a message without other evidence of a crisis, or what it says besides insults.
         language: of the dialogue.
     """
     model = load_classifier(DATA, language)
-    parts = [text, rest] if len(rest) > MOST * len(text) else [text]
-    score = max(model.score(fold_spelling(part, language)).score for part in parts)
+    score = model.score(fold_spelling(text, language)).score
     return Evidence("doubt", POSSIBLE, score) if score >= model.manifest["possible"] else None
 
 

@@ -42,7 +42,9 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 
-VERSION = 1
+VERSION = 2
+# A part of a message that is more than this share of it is most of it.
+MOST = 0.55
 Terms = Mapping[Language, frozenset[str]]
 
 
@@ -91,7 +93,9 @@ def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offe
     rest = without_insults(text, language, listed, offensive)
     if rest and (beside := crisis.find_crisis(rest, language)):
         return [*found, *(replace(one, start=0, end=0) for one in beside if one.category != crisis.MINOR)]
-    possible = crisis.find_possible_crisis(text, rest, language)
+    # Of an offensive message only what is not offensive can be a faint sign, where it is most of the message.
+    mild = rest if len(rest) > MOST * len(text) else ""
+    possible = crisis.find_possible_crisis(mild if offensive else text, language)
     return [*found, possible] if possible else found
 
 
@@ -199,9 +203,11 @@ def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None 
             return Rejected(dialogue.id, hard, {"reasons": list(reasons)})
         return Rejected(dialogue.id, reasons[0], details, dialogue.to_dict())
     noted: dict[str, Any] = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
-    if any(one.category == crisis.POSSIBLE for one in assessment.evidence):
+    possible = any(one.category == crisis.POSSIBLE for one in assessment.evidence)
+    if possible:
         noted["possible_crisis"] = True
     kept = replace(dialogue, metadata={**dialogue.metadata, "safety": noted})
     tags = ["review"] if assessment.action == "review" else []
     tags += ["crisis"] if any(code.startswith(crisis.TAGS) for code in reasons) else []
+    tags += ["possible_crisis"] if possible and "crisis" not in tags else []
     return Kept(kept.to_dict(), (*tags, *reasons), details if assessment.evidence else None)

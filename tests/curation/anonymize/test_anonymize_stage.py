@@ -95,6 +95,25 @@ def test_a_value_that_is_still_to_be_read_rejects_the_dialogue_without_its_text(
     }
 
 
+@pytest.mark.parametrize(
+    ("metadata", "said", "gone"),
+    [
+        ({"name": "Thandeka Mokoena"}, "no answer from thandeka since friday", "thandeka"),
+        ({"nickname": "阿梨"}, "大家都叫我阿梨，你也可以", "阿梨"),
+        ({"name": "user"}, "the user is tired", None),
+    ],
+)
+def test_a_name_in_the_metadata_is_replaced_in_every_message(
+    metadata: dict[str, str], said: str, gone: str | None
+) -> None:
+    outcome = kept(dialogue(5, said, "ok") | {"metadata": metadata, "language": "en" if said.isascii() else "zh"})
+    if gone is None:
+        assert texts(outcome)[0] == said
+    else:
+        assert gone not in json.dumps(outcome.record, ensure_ascii=False).lower()
+    assert kept(dialogue(5, "no answer from thandeka") | {"metadata": {"name": "Thandeka"}}, name_keys=()).record
+
+
 def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None:
     said = [dialogue(1, "我叫李思琪，艾薇你好", "思琪你好，我是艾薇", source=name) for name in ("one", "two")]
     said = [record | {"language": "zh"} for record in said]

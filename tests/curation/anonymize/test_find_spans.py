@@ -44,6 +44,25 @@ def test_all_kinds_are_found_together(language: str, text: str, expected: list[t
     assert found(text, language) == expected
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "countries", "number"),
+    [
+        ("en", "Phone: (99) 645-791", (), "(99) 645-791"),
+        ("en", "my mobile is 0171 5529 8834", (), "0171 5529 8834"),
+        ("zh", "手机：06 48 22 91 37", (), "06 48 22 91 37"),
+        ("en", "reach her on 030 9018 2100 tonight", ("DE",), "030 9018 2100"),
+        ("zh", "他家是 030 9018 2100", ("DE",), "030 9018 2100"),
+        ("en", "she called 12 times and 645791 people came", (), None),
+    ],
+)
+def test_telephone_numbers_of_other_countries(
+    language: str, text: str, countries: tuple[str, ...], number: str | None
+) -> None:
+    (spans,) = find_in_dialogue([text], language, countries=countries).spans
+    phones = [text[span.start : span.end] for span in spans if span.type == "PHONE_NUMBER"]
+    assert phones == ([number] if number else [])
+
+
 def test_characters_that_nobody_sees_hide_no_name() -> None:
     text = "我叫张\u200b伟，电话138\u200b12345678"
     assert found(text, "zh") == [("张\u200b伟", "PERSON"), ("138\u200b12345678", "PHONE_NUMBER")]

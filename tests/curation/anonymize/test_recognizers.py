@@ -54,12 +54,6 @@ def test_names_are_not_looked_for_in_what_was_found_before() -> None:
     assert find_organizations(words) == []
 
 
-def test_names_in_a_titled_sentence_are_read_in_lower_case() -> None:
-    shapes = tokenize("Thank You So Much. Then I left.").shapes
-    assert shapes[:4] == [0, 0, 0, 0]
-    assert shapes[4] != 0
-
-
 _PIECES = st.sampled_from(
     [*"0138一幺o@.-·:/ \n\u200b（）京A微信qv加号，《\ud800\0'\u202e🙂", "http://", " at ", " dot ", "电话",
      "wx", "plate ", "ssn ", "one ", "陈思琪", "小王", "我叫", "12号楼", "花园路", "医院", "Kevin", "I work at ",

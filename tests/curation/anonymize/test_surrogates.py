@@ -73,12 +73,10 @@ def test_english_names_keep_their_link_their_case_and_what_hangs_on_them() -> No
     ("name", "section"),
     [("Emily", "female"), ("Katherine", "female"), ("Brian", "male"), ("Christopher", "male")],
 )
-def test_english_given_names_keep_gender_and_length_class(name: str, section: str) -> None:
+def test_english_given_names_keep_their_gender(name: str, section: str) -> None:
     made = {stand_in(name, "PERSON", "en", key=bytes([n] * 32)) for n in range(20)}
     assert made <= set(latin_names()[section])
     assert len(made) > 5
-    longest, shortest = (15, 8) if len(name) > 7 else (7, 5)
-    assert all(shortest <= len(other) <= longest for other in made)
 
 
 @pytest.mark.parametrize(

@@ -128,24 +128,29 @@ def one_message(language: Language, text: str) -> Dialogue:
     return Dialogue("frozen", language, (Turn("user", text),))
 
 
-def crisis_tags(language: Language, name: str) -> float:
-    """The share of messages, each a dialogue of its own, that are tagged as a crisis."""
+def crisis_shares(language: Language, name: str) -> tuple[float, float]:
+    """The shares of messages, each a dialogue of its own, that are tagged as a crisis, and tagged or noted as such."""
     texts = [row["text"] for row in rows(f"{name}_{language}.jsonl")]
-    found = [assess(one_message(language, text)).reasons for text in texts]
-    return sum(any(reason.startswith("crisis.") for reason in reasons) for reasons in found) / len(texts)
+    found = [assess(one_message(language, text)) for text in texts]
+    tagged = [any(reason.startswith("crisis.") for reason in one.reasons) for one in found]
+    noted = [any(seen.category.startswith("crisis.") for seen in one.evidence) for one in found]
+    return sum(tagged) / len(texts), sum(noted) / len(texts)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["crisis", "crisis2"])
-def test_people_in_crisis_are_tagged(language: Language, name: str) -> None:
+def test_people_in_crisis_are_tagged_or_noted(language: Language, name: str) -> None:
     """`crisis2` is by another author, and no threshold was chosen with it in view."""
-    assert crisis_tags(language, name) >= 0.85
+    tagged, noted = crisis_shares(language, name)
+    assert tagged >= 0.58
+    assert noted >= 0.86
 
 
-@pytest.mark.parametrize(("language", "ceiling"), [("en", 0.13), ("zh", 0.21)])
+@pytest.mark.parametrize(("language", "ceiling"), [("en", 0.15), ("zh", 0.23)])
 def test_few_ordinary_messages_are_tagged(language: Language, ceiling: float) -> None:
-    """Still too many, and more in Chinese: docs/measurements.md says why a lower threshold would miss people."""
-    assert crisis_tags(language, "everyday") <= ceiling
+    tagged, noted = crisis_shares(language, "everyday")
+    assert tagged <= 0.02
+    assert noted <= ceiling
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_parts import divisions
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
@@ -13,7 +12,7 @@ from h2htalk.curation.anonymize.chinese.words import words
 _N = "0-9零〇一二两三四五六七八九十"
 _DOORS = (
     "号楼(?!下)|号院|号底楼|号门|号房|号铺|号店|号馆|号床|号|弄|栋|幢|座|单元|期|区|楼(?!下)|层|室|房"
-    "|户|门(?!口)|排|组|档|舍|床|铺|苑|阁|院|座楼|#楼|#"
+    "|户|门(?!口)|排|组|档|舍|床|铺|苑|阁|院|座楼|塔|#楼|#"
 )
 _NUMBER = (
     f"(?:[甲乙丙丁附负]{{0,2}}[{_N}]{{1,6}}|[A-Za-z](?![a-z])[0-9]{{0,4}}"
@@ -22,57 +21,42 @@ _NUMBER = (
 # No amount, year, time or number of something else.
 _NO_AMOUNT = r"(?![0-9A-Za-z.:：%]|[年月日天点分秒元块个人岁次米斤平万千百条张件公路站折度])"
 _DOOR = re.compile(rf"[ ,，、\-—/之]{{0,2}}{_NUMBER} ?(?:{_DOORS})(?![铃卡费])")
-_BARE = re.compile(rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?[0-9]{{2,5}}(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}")
+_BARE = re.compile(
+    rf"(?:[-—–/ 之]|[,，、] ?)?[A-Za-z]?(?:[0-9]{{2,5}}|[0-9](?=[-—–]))(?:[-—–][0-9A-Za-z]{{1,5}}){{0,3}}{_NO_AMOUNT}"
+)
 _DASHED = re.compile(rf"(?:[-—–][0-9A-Za-z]{{1,5}}){{1,4}}{_NO_AMOUNT}")
 _UNIT = re.compile("#?(?:号楼|楼(?!下)|栋|幢|座|单元|舍|档|铺|号|室|#)")
-_VILLAGE = re.compile(rf"[一-龥]{{1,4}}?(?:村|屯|寨|嘎查|社区)(?:[{_N}]{{1,3}}[组队社])?")
-# Building, entrance and flat after an estate's name: 4-2-701.
-_TRIPLE = re.compile(r"(?<=[\u4e00-\u9fff]) ?[0-9]{1,3}[-—–][0-9]{1,2}[-—–](?!19|20)[0-9]{3,4}(?![-—–0-9.年月日])")
-_PAIR = re.compile(
-    r"(?<=[楼坊苑园里舍寓城庭座湾府村巷区院门邸居]) "
-    r"?[0-9]{1,2}[-—–][1-9][0-9]{0,1}[0-3][1-9](?![-—–0-9.年月日块元人个])"
-)
-_TOWNSHIP = re.compile(
-    r"(?<=[县区市旗])[一-龥]{1,6}?(?:镇|乡(?![下亲村镇土愁])|街道(?![上边])|苏木)(?:[一-龥]{1,7}?(?:村"
-    r"|屯|嘎查|寨)(?![里民委口]))?"
-)
 _CUED_HOME = re.compile(
-    r"(?:我住|住在|住|家在|家是|搬到了?|搬去了?|搬进了?|寄到|寄给我|寄|地址是|地址[:：]|住址[:：是]"
+    r"(?:我住|住在|住|新家|家在|家是|搬到了?|搬去了?|搬进了?|寄到|寄给我|寄|地址是|地址[:：]|住址[:：是]"
     r"|送到|送货到|快递放|导航到?|打车到|接我|租在|租了|藏在|躲在|我在|人在)"
     rf"(?P<name>[一-龥]{{2,12}}?) ?(?:(?:{_NUMBER})(?:号楼|号院|号房|栋|幢|座|单元|舍|室|号)(?![人码线车店的])"
     rf"|[0-9]{{1,3}}[-—–][0-9]{{1,4}}(?:[-—–][0-9]{{1,4}})?{_NO_AMOUNT})"
 )
 _NO_HOME = ("院", "宿", "宿舍", "过", "着", "进", "在", "到", "第", "快递", "外卖", "酒店第")
 # On foot from the gate: 东门, 楼顶, 左手第二间, 村东头.
-TAIL = re.compile(
+_TAIL = re.compile(
     r" ?(?:[东西南北前后侧正大]{1,2}门(?![子口])|[东西南北]{1,2}(?:[侧头角户]|(?=[，。,. ]|$))"
     r"|底楼(?!疼|痛)|[左右中]户|负[一二三四1-4]楼|地下[一二三负1-3]{1,2}[层楼]"
-    r"|地下室|阁楼|楼?顶(?![上层级多着])|顶层|楼上(?=[0-9])|临街|沿街|底商|门面房?|[左右]手?(?:边"
+    r"|地下室|阁楼|顶[层楼]|楼?顶(?![上级多着])|楼上(?=[0-9])|临街|沿街|底商|门面房?|[左右]手?(?:边"
     r"|侧)?(?=第)|靠?[左右]手边?第?[一二三四五六七八九十0-9]+[间户家个]|后院|前院"
     rf"|第[{_N}]{{1,3}}(?:间|家|户|排|栋|个门|道门|个院子|幢)|倒数第[{_N}](?:间|家|户|排)"
     rf"|[{_N}]{{1,2}}[单层]|老?[一-龥]{{1,2}}树(?:下|旁|底下)(?=第)|(?:的)?(?:丰巢|菜鸟驿站|快递柜"
     rf"|传达室|收发室|保安亭|门卫室|门岗))"
 )
-_GATE = re.compile(r" ?[东西南北前后侧正大]{1,2}门(?![子口])")
 # Names a house between a number and a floor: 华星时代 十一楼. Han and Latin letters, no number.
 _NAME = re.compile(
     r"[ ,，]?[一-龥A-Za-z·]{2,10}?(?=[ ]?(?:[A-Z]?[0-9]|[A-Z]座|[A-Z]栋"
     r"|[一二三四五六七八九十]{1,3}[号楼层栋幢座区期]|负[一二三]))"
 )
-_NAMED = re.compile(
-    r"[ ,，]?[一-龥A-Za-z]{2,8}?(?:大厦|大楼|小区|花园|公寓|宿舍楼?|家属院|家属楼|驿站|时代|广场|中心"
-    r"|国际|名苑|雅苑|新村|写字楼|商务楼|园区?|苑|府|城|里|楼|寓)(?![一-龥])"
-)
 _LEVEL = "省市州盟旗县区镇乡"
 _LONGEST_DIVISION = 7
-_JOIN = re.compile(r"[ ,，]?[\u4e00-\u9fffA-Za-z#]{0,5}[ ,，]?")
 _ENDS_NUMBERED = re.compile(rf"(?:[0-9A-Za-z]|[{_N}路街巷道段口号村]|(?:{_DOORS}))$")
 _VERBS = frozenset({"v", "vn", "d", "p", "r", "c", "u", "uj", "ul", "y", "e"})
 ScoredRange = tuple[int, int, float]
 
 
 def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[Segment]) -> list[ScoredRange]:
-    """The addresses from their first word to their last, those that touch or name one house between them as one.
+    """The addresses from their first word to their last, those that overlap as one.
 
     Args:
         found: (start, end, score) from left to right.
@@ -82,27 +66,12 @@ def widen_addresses(text: str, found: Iterable[ScoredRange], segments: Sequence[
     wide: list[ScoredRange] = []
     for start, end, score in found:
         if wide and start < wide[-1][1]:
-            if end <= wide[-1][1]:
-                continue
-            start = wide[-1][0]
-            score = max(score, wide.pop()[2])
-        elif wide and _one(text, wide[-1][1], start):
-            start = wide[-1][0]
-            score = max(score, wide.pop()[2])
+            start, before, least = wide.pop()
+            wide.append((start, max(before, _right(text, end)), max(score, least)))
         else:
             start = _left(text, start, ends, wide[-1][1] if wide else 0)
-        wide.append((start, _right(text, end), score))
+            wide.append((start, _right(text, end), score))
     return wide
-
-
-def _one(text: str, end: int, start: int) -> bool:
-    gap = text[end:start]
-    return (
-        len(gap) < 8
-        and _JOIN.fullmatch(gap) is not None
-        and not (set(gap if len(gap) < 2 else gap.replace("和", "")) & _BREAKS)
-        and "，" not in gap[1:]
-    )
 
 
 _BREAKS = frozenset("我你他她它的了是在到去来和跟与给把被让住从往寄送搬回家就也都还有没不")
@@ -110,13 +79,11 @@ _BREAKS = frozenset("我你他她它的了是在到去来和跟与给把被让�
 
 def _left(text: str, start: int, ends: dict[int, Segment], free: int) -> int:
     """Over divisions that the list does not hold: 甘孜州, 格木乡."""
-    while start > free:
-        level = start - 1 if text[start - 1] not in " ,，、" else start - 2
-        if level <= free or text[level] not in _LEVEL:
-            return start
-        at = _run(text, level + 1, ends, free)
+    while start > free + 1:
+        level = start - 1 - (text[start - 1] in " ,，、")
+        at = _run(text, level + 1, ends, free) if text[level] in _LEVEL else level
         if not 1 < level - at < _LONGEST_DIVISION:
-            return start
+            break
         start = at
     return start
 
@@ -148,54 +115,24 @@ def _right(text: str, end: int) -> int:
 
 
 def _step(text: str, end: int) -> int:
-    for pattern in (_DOOR, _DASHED, TAIL, _BARE):
+    numbered = _ENDS_NUMBERED.search(text, max(0, end - 2), end) is not None
+    for pattern in (_DOOR, _DASHED, _TAIL, _BARE):
         found = pattern.match(text, end)
-        if found and not (pattern is _BARE and not _ENDS_NUMBERED.search(text, max(0, end - 2), end)):
+        if found and (numbered or pattern is not _BARE):
             return found.end()
-    unit = _UNIT.match(text, end) if text[end - 1 : end].isdigit() else _VILLAGE.match(text, end)
-    if unit and (text[end - 1].isdigit() or (text[end - 1] in _LEVEL and not _is_sentence(unit.group()))):
+    if text[end - 1].isdigit() and (unit := _UNIT.match(text, end)):
         return unit.end()
-    if not _ENDS_NUMBERED.search(text, max(0, end - 2), end):
+    named = _NAME.match(text, end) if numbered else None
+    if named is None or _is_sentence(named.group()):
         return end
-    named = _NAME.match(text, end)
-    if named and not _is_sentence(named.group()):
-        behind = _DOOR.match(text, named.end()) or _BARE.match(text, named.end())
-        if behind:
-            return behind.end()
-    named = _NAMED.match(text, end)
-    return named.end() if named and not _is_sentence(named.group()) else end
+    behind = _DOOR.match(text, named.end()) or _BARE.match(text, named.end())
+    return behind.end() if behind else end
 
 
 def _is_sentence(name: str) -> bool:
     """Whether what stands between two parts is a sentence and no house's name."""
     stripped = name.strip(" ,，")
-    if (set(stripped) - {"和"}) & _BREAKS or stripped[:1] == "和":
-        return True
-    first = stripped[:2]
-    return first in words("places", "stop", "words") or tags().get(first) in ("v", "d", "r")
-
-
-# What has numbers with hyphens and is no estate: 取件码 3-2-8837, 比分 21-19-21.
-_NUMBERS_OWN = ("码", "号", "比分", "单", "版本", "密码", "课", "节", "柜", "格", "架")
-
-
-def numbered_homes(text: str, segments: Sequence[Segment]) -> Iterator[ScoredRange]:
-    """An estate that no word shows to be one, by the numbers behind it: 云锦东方4-2-701."""
-    ends = {segment.end: segment for segment in segments}
-    for hit in (*_TRIPLE.finditer(text), *_PAIR.finditer(text)):
-        start = _run(text, hit.start(), ends, 0)
-        named = not text[start : hit.start()].rstrip().endswith(_NUMBERS_OWN)
-        if named and 1 < hit.start() - start < _LONGEST_DIVISION + 2:
-            yield start, hit.end(), 0.6
-
-
-def townships(text: str) -> Iterator[ScoredRange]:
-    """A town or village behind a district of the list, whatever it is called: 昭觉县|支尔莫乡阿土列尔村."""
-    for hit in _TOWNSHIP.finditer(text):
-        at = hit.start()
-        known = next((size for size in range(6, 1, -1) if text[at - size : at] in divisions()), 0)
-        if known and not (_BREAKS & set(hit.group())):
-            yield at - known, hit.end(), 0.7
+    return not (set(stripped) - {"和"}).isdisjoint(_BREAKS)
 
 
 def cued_homes(text: str) -> Iterator[ScoredRange]:
@@ -204,21 +141,3 @@ def cued_homes(text: str) -> Iterator[ScoredRange]:
         name = hit.group("name")
         if not ((_BREAKS - {"和"}) & set(name)) and not name.startswith(_NO_HOME):
             yield hit.start("name"), hit.end(), 0.6
-
-
-def leads_on(text: str, end: int) -> bool:
-    """Whether a named house with a floor or a door follows a street: 黄兴中路|乐和城负一楼."""
-    return _step(text, end) > end + 3
-
-
-def gated(text: str, end: int) -> bool:
-    """Whether a way on from a named place follows that is more than a gate."""
-    return TAIL.match(text, end) is not None
-
-
-def at_gate(text: str, end: int) -> bool:
-    return _GATE.match(text, end) is not None
-
-
-def only_gate(gap: str) -> bool:
-    return _GATE.fullmatch(gap) is not None

@@ -18,9 +18,9 @@ _ROOM = re.compile(
     r"[-—–之 ]?[甲乙丙丁A-Za-z]?(?:[0-9]{1,5}|[零〇一二三四五六七八九十]{3,5})(?:[-—–][0-9A-Za-z]{1,5}){0,4}[A-Za-z]?"
     r"(?![0-9A-Za-z.:：]|[年月日天点分秒元块个人岁次米斤平万千百])"
 )
-CROSSING_END = re.compile(r"的?(?:交叉口|交汇处|交叉处|路口|交界处|交叉路口|十字路口|拐角处|拐角)")
+_CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
-_SKIPPED_TAGS = frozenset({"r", "p", "c", "d", "u", "uj", "ul", "y", "e", "o"})
+_SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
 _NAME_TAGS = frozenset({"ns", "nz", "nt", "nr", "nrt", "nrfg"})
 # After a name that has ended.
 _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "vn", "zg", "t", "s"})
@@ -100,8 +100,7 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
         if touched and after is not None and after.kind in ("street", "area", "estate"):
             continue  # 花园路, 龙泽苑小区: a part of the next one's name
         near = after is not None and after.kind != "division" and after.start - hit.end <= _NEAR[hit.kind]
-        crosses = hit.kind == "street" and CROSSING_END.match(text, hit.end)
-        open_end = not (touched or near or crosses or _closes(text, hit.end, starts))
+        open_end = not (touched or near or _closes(text, hit.end, starts))
         if open_end and text[hit.start : hit.end] in weak():
             continue
         start = _name_start(text, hit, ends, free)
@@ -119,7 +118,7 @@ def weak() -> frozenset[str]:
 
 def _closes(text: str, at: int, starts: dict[int, Segment]) -> bool:
     """Whether a name may end here: no more of it follows."""
-    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff":
+    if at >= len(text) or not "\u4e00" <= text[at] <= "\u9fff" or text.startswith(_CROSSINGS, at):
         return True
     segment = starts.get(at)
     if segment is None:
@@ -194,22 +193,9 @@ def _name_start(text: str, hit: AddressPart, ends: dict[int, Segment], free: int
     while at > free and hit.start - at < _LONGEST_NAME:
         segment = ends.get(at)
         if segment is None or not _may_name(text, segment, at == hit.start):
-            inner = joined_by_and(text, at, ends)
-            if inner > max(free, 0):
-                at = inner
             break
         at = segment.start
     return max(at, free)
-
-
-def joined_by_and(text: str, at: int, ends: dict[int, Segment]) -> int:
-    """Where a name of two characters starts that ends with 和 at `at` (天和, 泰和); -1 for none."""
-    last, first = ends.get(at), ends.get(at - 1)
-    if last is None or first is None or text[last.start : at] != "和" or first.end - first.start != 1:
-        return -1
-    letter = text[first.start]
-    named = "\u4e00" <= letter <= "\u9fff" and letter not in _stops() and tags().get(letter) not in _SKIPPED_TAGS
-    return first.start if named else -1
 
 
 def _may_name(text: str, segment: Segment, last: bool) -> bool:

@@ -5,36 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import (
-    at_gate,
-    cued_homes,
-    gated,
-    leads_on,
-    numbered_homes,
-    only_gate,
-    townships,
-)
-from h2htalk.curation.anonymize.chinese.address_parts import (
-    CROSSING_END,
-    AddressPart,
-    address_parts,
-    divisions,
-    weak,
-)
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
+from h2htalk.curation.anonymize.chinese.address_edges import cued_homes
+from h2htalk.curation.anonymize.chinese.address_parts import AddressPart, address_parts, divisions, weak
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
 from h2htalk.curation.anonymize.chinese.words import words
 
 _SEPARATOR = re.compile(r"[ \t,，、\-—·./]{0,2}")
-
-
-# Rows, seats and lines of buses have numbers as houses have.
-_SEATED = re.compile(
-    r"(?:票|影厅|号厅|看台|座位|车厢|演唱会|包厢)[^，。,]{0,6}[0-9一二三四五六七八九十]+[排座区]"
-    r"|(?<![路街])[0-9]{1,3}路[0-9]{1,3}(?=路|[和、或]|$)"
-)
-
-
 # One mouthful after another.
 _REPEATED = re.compile(r"(\w{2})\1")
 _LEADS_HOME = re.compile(
@@ -55,8 +31,6 @@ def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int
             chain = []
         chain.append(part)
     yield from _address(text, chain)
-    yield from numbered_homes(text, segments)
-    yield from townships(text)
     yield from cued_homes(text)
 
 
@@ -64,112 +38,45 @@ def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
     gap = text[before.end : after.start]
     if before.kind == after.kind == "street" and gap in ("与", "和", "跟", "、", "/"):
         return True
-    if after.kind in ("door", "room") and only_gate(gap):
-        return True
-    if gap and after.kind in ("door", "room") and before.kind != "division":
-        return gap in ((" ", "-", ",", "，", "—") if after.kind == "door" else (" ", "-", ",", "，"))
-    return _SEPARATOR.fullmatch(gap) is not None and not (gap and after.kind in ("door", "room"))
+    if gap and after.kind in ("door", "room"):
+        return before.kind != "division" and gap in (" ", "-", ",", "，", "—")
+    return _SEPARATOR.fullmatch(gap) is not None
 
 
 def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
-    while chain and chain[0].kind in ("door", "room") and not _inner_door(chain):
+    # Doors alone lead somewhere only where one follows another: 3栋2单元501.
+    while chain and chain[0].kind in ("door", "room") and [p.kind for p in chain[:2]] != ["door", "door"]:
         chain = chain[1:]
     if not chain:
         return
-    score = _weight(text, chain)
-    end = chain[-1].end
-    crossing = CROSSING_END.match(text, end)
-    if crossing and chain[-1].kind == "street":
-        end = crossing.end()
-        score = max(score, 0.75)
-    if score < 0.5 and chain[-1].kind == "street" and leads_on(text, end):
-        score = 0.6
-    told = text[chain[0].start : end]
-    if _REPEATED.search(told) or not _LEADS_HOME.search(told):
-        return
-    if score >= 0.5 and not _SEATED.search(text, max(0, chain[0].start - 8), end):
-        yield chain[0].start, end, score
+    score, told = _score(text, chain), text[chain[0].start : chain[-1].end]
+    if score and _LEADS_HOME.search(told) and not _REPEATED.search(told):
+        yield chain[0].start, chain[-1].end, score
 
 
-def _inner_door(chain: list[AddressPart]) -> bool:
-    """Whether doors alone lead somewhere: 3栋2单元501."""
-    return len(chain) > 1 and chain[0].kind == chain[1].kind == "door"
-
-
-def _weight(text: str, chain: list[AddressPart]) -> float:
+def _score(text: str, chain: list[AddressPart]) -> float:
+    """How sure a chain of parts is an address; 0 for none."""
     kinds = [part.kind for part in chain]
-    places = [part for part in chain if part.kind in ("street", "area", "estate")]
-    named = sum(kind in ("street", "area", "estate") for kind in kinds)
+    places = [text[part.start : part.end] for part in chain if part.kind in ("street", "area", "estate")]
     numbered = sum(kind in ("door", "room") for kind in kinds)
-    if named and numbered:
+    if places and numbered:
         return 0.9
     if kinds[0] == "division":
-        if numbered > 1 or named > 1:
+        if numbered > 1 or len(places) > 1:
             return 0.85
-        full = any(part.kind == "division" and divisions().get(text[part.start : part.end]) for part in chain)
-        if (
-            len(places) == 1
-            and places[0].kind == "estate"
-            and text[places[0].start : places[0].end].endswith(tuple(weak()))
-        ):
-            return 0.0
-        return 0.75 if named and (full or kinds.count("division") > 1) else 0.0
-    if named > 1 and ("street" in kinds or "area" in kinds) and "，" not in text[chain[0].start : chain[-1].end]:
-        return 0.7
-    if numbered > 1 and not named:
+        full = any(divisions().get(text[part.start : part.end]) for part in chain if part.kind == "division")
+        unsure = "estate" in kinds and places[0].endswith(tuple(weak()))
+        return 0.75 if places and not unsure and (full or kinds.count("division") > 1) else 0.0
+    if len(places) > 1:
+        return 0.7 if {"street", "area"} & set(kinds) and "，" not in text[chain[0].start : chain[-1].end] else 0.0
+    if numbered > 1:
         return 0.6
-    if named == 1 and kinds[0] in ("estate", "area"):
-        return _alone(text, chain[0])
-    return 0.0
+    return 0.6 if kinds[0] in ("estate", "area") and _is_home(text, chain[0]) else 0.0
 
 
-def _led_on(text: str, part: AddressPart, name: str) -> float:
-    """Score a place and a gate or position (小区东门, 村东头第三家), as specific as a number, save at a park."""
-    if not gated(text, part.end) or len(name) < 3:
-        return 0.0
-    return 0.0 if at_gate(text, part.end) and (name.endswith(tuple(weak())) or part.kind == "area") else 0.65
-
-
-def _alone(text: str, part: AddressPart) -> float:
-    """An estate or a village without a number is an address where somebody lives."""
-    before = text[max(0, part.start - 4) : part.start]
+def _is_home(text: str, part: AddressPart) -> bool:
+    """Whether somebody lives at an estate or a village without a number."""
     name = text[part.start : part.end]
-    home = any(before.endswith(word) for word in words("places", "stop", "home"))
-    if led := _led_on(text, part, name):
-        return led
-    if name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2:
-        return 0.6 if home else 0.0
-    if len(name) < 4 or name.endswith(tuple(weak())) or part.kind == "area":
-        return 0.0
-    return 0.65 if home else 0.55 if name.endswith(_DWELLINGS) and not usual(name[:2], 50) else 0.0
-
-
-# A name before these says where somebody lives, even without a number.
-_DWELLINGS = (
-    "小区",
-    "嘉园",
-    "佳园",
-    "雅园",
-    "豪园",
-    "丽园",
-    "北里",
-    "南里",
-    "东里",
-    "西里",
-    "名苑",
-    "教师楼",
-    "职工楼",
-    "家属楼",
-    "花园",
-    "家园",
-    "花苑",
-    "名苑",
-    "新村",
-    "山庄",
-    "豪庭",
-    "雅苑",
-    "华庭",
-    "佳苑",
-    "嘉苑",
-    "公寓",
-)
+    village = name.endswith(("村", "屯", "庄", "寨", "堡")) and len(name) > 2
+    estate = part.kind == "estate" and len(name) > 3 and not name.endswith(tuple(weak()))
+    return (village or estate) and text[: part.start].endswith(tuple(words("places", "stop", "home")))

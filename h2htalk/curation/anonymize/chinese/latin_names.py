@@ -21,29 +21,13 @@ _FINALS = (
 )
 _SYLLABLE = f"(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:{_FINALS})"
 _GIVEN = re.compile(f"(?:{_SYLLABLE}){{1,2}}")
-_SHORTEST_PINYIN = 6  # letters of surname and given name in one word: shorter ones are too often something else
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 _BEFORE = 1.9
 
 
 @cache
-def _latin() -> dict[str, str]:
-    return {name.lower(): name for name in sections("foreign_names")["latin"]}
-
-
-@cache
-def _words() -> frozenset[str]:
-    return frozenset(word.lower() for word in sections("foreign_names")["latin_words"])
-
-
-def _full_pinyin(word: str) -> bool:
-    """Whether a word is a surname and a given name in pinyin, or 小, 老, 阿 and a character."""
-    names = sections("foreign_names")
-    lower = word.lower()
-    if len(lower) < _SHORTEST_PINYIN or lower in names["not_pinyin"]:
-        return False
-    starts = [size for size in range(2, 7) if lower[:size] in names["pinyin_surnames"] or lower[:size] == "xiao"]
-    return any(_GIVEN.fullmatch(lower, size) for size in starts)
+def _lowered(file: str, section: str) -> frozenset[str]:
+    return frozenset(name.lower() for name in sections(file)[section])
 
 
 def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
@@ -58,15 +42,15 @@ def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
 
 
 def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, float]]:
-    if not run or len(run) > _LONGEST_RUN:
-        return
-    if _public(text[run[0].start() : run[-1].end()]):
+    public = _lowered("public_figures", "")
+    if not run or len(run) > _LONGEST_RUN or text[run[0].start() : run[-1].end()].lower() in public:
         return
     at = 0
     while at < len(run):
         size, score = _name(text, run, at)
-        if size and not _public(text[run[at].start() : run[at + size - 1].end()]):
-            yield *_titled(text, run[at].start(), run[at + size - 1].end()), score
+        start, end = run[at].start(), run[at + max(size, 1) - 1].end()
+        if size and text[start:end].lower() not in public:
+            yield *_titled(text, start, end), score
         at += max(size, 1)
 
 
@@ -77,56 +61,37 @@ def _titled(text: str, start: int, end: int) -> tuple[int, int]:
     return start - 1 if before and before in _PREFIX else start, title.end() if title else end
 
 
-def _public(name: str) -> bool:
-    return name.lower() in _public_names()
-
-
-@cache
-def _public_names() -> frozenset[str]:
-    return frozenset(name.lower() for name in sections("public_figures")[""] if name.isascii())
-
-
 def _name(text: str, run: list[re.Match[str]], at: int) -> tuple[int, float]:
     """How many words from `at` on are a name, and how sure that is."""
-    first = run[at].group()
-    second = run[at + 1].group() if at + 1 < len(run) else ""
+    first, second = run[at].group(), run[at + 1].group() if at + 1 < len(run) else ""
     left = left_cue(text, run[at].start()) if at == 0 else 0.0
     surnames = sections("foreign_names")["pinyin_surnames"]
-    if first.lower() in _latin() and (first.lower() not in _words() or left >= KIN):
-        written = first[0].isupper()
-        if second and written and second[0].isupper() and (second.lower() in surnames or len(run) == 2):
+    listed = first.lower() in _lowered("foreign_names", "latin")
+    if listed and (left >= KIN or first.lower() not in _lowered("foreign_names", "latin_words")):
+        if second[:1].isupper() and first[0].isupper() and (second.lower() in surnames or len(run) == 2):
             return 2, 0.85
-        return (1, 0.8) if written or len(run) == 1 else (0, 0.0)
-    if _is_cued(text, run, at, left):
+        return (1, 0.8) if first[0].isupper() or len(run) == 1 else (0, 0.0)
+    if len(run) == 1 and _is_cued(text, run[at], left):
         return 1, 0.7
     alike = bool(second) and first[0].isupper() == second[0].isupper()
     if alike and _two_words(first.lower(), second.lower(), surnames):
         around = max(left, right_cue(text, run[at + 1].end()))
         if first[0].isupper() or around > _BEFORE or left > 1.0:
             return 2, 0.8
-    if len(run) == 1 and _full_pinyin(first):
-        around = max(left, right_cue(text, run[at].end()))
-        return (1, 0.7) if around > 1.3 else (0, 0.0)
     return 0, 0.0
 
 
-def _is_cued(text: str, run: list[re.Match[str]], at: int, left: float) -> bool:
+def _is_cued(text: str, found: re.Match[str], left: float) -> bool:
     """A capitalised word that the English lists know as a given name, or that stands with a form of address."""
-    word = run[at].group()
-    if len(run) > 1 or not word[0].isupper() or (word.isupper() and len(word) > 1):
+    word, name, lists = found.group(), folded(found.group()), words()
+    if not word[0].isupper() or (word.isupper() and len(word) > 1):
         return False
-    lists = words()
-    name = folded(word)
-    start, end = _titled(text, run[at].start(), run[at].end())
-    if end - start > len(word) and name not in lists.never:
-        return True
+    titled = _titled(text, *found.span()) != found.span() and name not in lists.never
     kind = lists.given.get(name, 0)
-    return kind >= RARE or (kind > 0 and left >= KIN)
+    return titled or kind >= RARE or (kind > 0 and left >= KIN)
 
 
 def _two_words(first: str, second: str, surnames: frozenset[str]) -> bool:
-    names = sections("foreign_names")
-    ordered = (first, second) if first in surnames else (second, first)
-    if ordered[0] not in surnames or ordered[1] in names["english"] or ordered[0] in names["english"]:
-        return False
-    return _GIVEN.fullmatch(ordered[1]) is not None
+    english = sections("foreign_names")["english"]
+    surname, given = (first, second) if first in surnames else (second, first)
+    return surname in surnames and english.isdisjoint((surname, given)) and _GIVEN.fullmatch(given) is not None

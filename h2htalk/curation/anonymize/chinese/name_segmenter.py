@@ -22,24 +22,11 @@ STRONG, KIN, _BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
 _RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
 _RARE = 0.4  # weight of a character that is not listed among those of given names
 _LONGEST_CUE, _LONGEST_TITLE = 6, 4
-# Characters that stand in no name: pronouns, particles, and what makes verbs and questions.
-_NEVER = frozenset("的了是我你他她它们在不就都这那没有吗呢吧啊呀哦嘛哈么什很太最也又还才您咱俺這對個們來說沒")
-# Nor these, unless the text says that a name comes.
-_SELDOM = frozenset(
-    "给把被让跟和与或但而且因为所以如果说想看听去到得着过能会要该做吃喝走跑哭死骂打送问找买卖住用个只些几每某此其己谁哪怎样时候点分秒号"
-    "日今昨晚早午后前里外上下中间左右边地者之对从向比离当再刚已将曾正常叫请帮陪见觉知道应必须然虽却爱恨怕病疼累气坏钱吵架谈聊话讲回"
-    "收发抽拿放坐站躺睡起开关出进入為讓給還會時麼後應該無與從實現種樣顿首位瓶感营"
-)
-# Surnames that are small words before all else: a name starts with them only where something says so.
-_WEAK = frozenset("谈封祝冷东那向应时明成当师解管全伏单能和计原初别连由")
-_WEAK_TITLED = _WEAK | frozenset("从")
 # 丽姐, 强哥: one character of a given name and one of these.
 _FAMILIES = frozenset("姐哥叔姨")
 _FAMILIAR = -8.5  # log probability of a usual given name after a surname
 _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
-# A few of these do stand in given names.
-_ALLOWED = frozenset("刚进开点出外上会能起关样首位相平正中然常爱知道上应时日如从向当开和华")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +55,12 @@ def surnames() -> dict[str, float]:
 
 
 @cache
+def _characters(name: str) -> frozenset[str]:
+    """A set of characters that names are not made of."""
+    return frozenset(table("persons")["characters"][name])
+
+
+@cache
 def _given() -> dict[str, float]:
     weights: dict[str, float] = {}
     for weight, letters in table("persons")["given"].items():
@@ -84,7 +77,7 @@ def _rare() -> float:
 
 def given(letter: str, left: float = 0.0) -> float | None:
     """Log probability of a character of a given name; None where no name has it."""
-    refused = letter in _NEVER or (letter in _SELDOM and letter not in _ALLOWED and left < STRONG)
+    refused = letter in _characters("never") or (left < STRONG and letter in _characters("seldom"))
     known = _given().get(letter)
     if refused or known is not None:
         return None if refused else known
@@ -113,15 +106,11 @@ def left_cue(text: str, start: int) -> float:
         gain = known.get(text[gap - length : gap])
         if gain is not None and (gap == start or gain >= KIN):
             return gain
-    if text[gap - 1 : gap] in "、，,和":
-        return _BEFORE if text[gap - 1 : gap] == "、" else _EDGE
     return _INSIDE if is_letter(text, start - 1) else _EDGE
 
 
 def right_cue(text: str, end: int) -> float:
     known = _cues()[1]
-    if text[end : end + 1] == "了":
-        return -0.5
     for length in (2, 1):
         if text[end : end + length] in known:
             return _AFTER
@@ -134,7 +123,6 @@ def _lists() -> dict[str, frozenset[str]]:
     found = {key: frozenset(entries["nicknames"][key].split()) for key in entries["nicknames"] if key != "doubled"}
     found["doubled"] = frozenset(entries["nicknames"]["doubled"])
     found |= {key: frozenset(entries["titles"][key].split()) for key in ("after_surname", "not_title")}
-    found["short"] = frozenset(entries["titles"]["short"])
     found["transliterated"] = sections("foreign_names")["transliterated"]
     found["japanese"] = sections("foreign_names")["japanese_surnames"]
     return found
@@ -188,16 +176,14 @@ def name_candidates(text: str, start: int) -> Iterator[NameCandidate]:
 
 def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[NameCandidate]:
     # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
-    weak = left < KIN and (text[start] in _WEAK_TITLED or (start > 0 and usual(text[start - 1 : at])))
+    weak = left < KIN and (text[start] in _characters("weak") or (start > 0 and usual(text[start - 1 : at])))
     end = _title_end(text, at)
     if end > at and not weak and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"]):
-        short = end - at == 1 and text[at] in _lists()["short"]
-        loss = -1.5 if short and left < _EDGE else 0.0
-        around = max(left, 0.0) + loss + max(right_cue(text, end), -0.5)
+        around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield NameCandidate(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
     one = given(text[at : at + 1] or " ", left)
-    if one is None or (left < KIN and text[start] in _WEAK):
+    if one is None or (left < KIN and text[start] in _characters("weak")):
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
     two = given(text[at + 1 : at + 2] or " ", left)
@@ -258,7 +244,7 @@ def _given_only(text: str, start: int, left: float) -> Iterator[NameCandidate]:
     if word in lists["given"] and (word not in lists["not_doubled"] or left >= KIN):
         yield from _closed(text, start, start + 2, _KNOWN_GIVEN + left, left, "given")
     if first == second:
-        likely = first in lists["doubled"] or surnames().get(first, -99.0) > log(0.004)
+        likely = left >= STRONG or first in lists["doubled"] or surnames().get(first, -99.0) > log(0.004)
         if likely and (left >= KIN or text[start : start + 2] not in lists["not_doubled"]):
             yield from _closed(text, start, start + 2, _DOUBLED + _given()[first] + left, left, "doubled")
         return

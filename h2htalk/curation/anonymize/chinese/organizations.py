@@ -27,7 +27,7 @@ _BEFORE = re.compile(
 _AFTER = re.compile(
     '["”」]?(?:的?(?:上[了过]?[几一两三夜早晚白中]?[个年月]?班|工作|打工|实习|任教|教书|教[语数英化物体音美]|代课|带班|读|念书|念|上学|上课|上大学|'
     "毕业|住院|住了|看病|治疗|做义工|做礼拜|当|做(?![梦的])|卖|看的|看了|干了|干活|兼职|值班|夜班|培训|排练|裁|辞|离职|待了|呆了|复读|军训|报到|支教|开会|出差|洗碗|收银|理货|学徒|端盘子|带团|配送|后厨|规培|劝退|解约|的?offer|学[琴画车舞]|办了?卡)"
-    "|的(?:老师|学生|员工|同事|护士|医生|校长|老板|教练|班主任|人事|hr|面试|年会|工资|主管|领导|司机|店长|会员)|[高初大]?[一二三四五六123]年?级?[班(（]?)"
+    "|的(?:老师|学生|员工|同事|护士|医生|校长|老板|教练|班主任|人事|hr|面试|年会|工资|主管|领导|司机|店长|会员)|[高初大]?[一二三四五六123](?![些个起样直种次点下切定般]))"
 )
 _PERSON = re.compile(
     "[我他她咱俺]|妈|爸|爷|奶|公|婆|友|姐|哥|弟|妹|叔|舅|姨|姑|儿|女|孩|娃|侄|同学|同事|老师|闺蜜|对象|老婆"
@@ -35,63 +35,6 @@ _PERSON = re.compile(
 _CLAUSES = 14  # characters before the name in which somebody is spoken of
 _NAMED_TAGS = frozenset({"nz", "nt", "nr", "nrt", "nrfg", "ns"})
 _ORDINAL = re.compile("第?[一二三四五六七八九十百]{1,3}本?|[0-9]{1,3}")
-_COUNTRIES = frozenset(
-    ["中国", "美国", "英国", "日本", "韩国", "法国", "德国", "国内", "国外", "海外", "香港", "澳门", "台湾"]
-)
-# Words that firms, schools and shops are named by, however common they are.
-_AUSPICIOUS = frozenset(
-    [
-        *(
-            "鼎盛",
-            "希望",
-            "未来",
-            "成长",
-            "腾飞",
-            "飞翔",
-            "启航",
-            "阳光",
-            "幸福",
-            "快乐",
-            "金色",
-            "蓝天",
-            "东方",
-            "世纪",
-            "时代",
-        ),
-        *(
-            "博雅",
-            "育才",
-            "英才",
-            "启明",
-            "新东方",
-            "华夏",
-            "神州",
-            "长城",
-            "泰山",
-            "红星",
-            "和平",
-            "友谊",
-            "爱心",
-            "春天",
-        ),
-        *(
-            "恒大",
-            "万达",
-            "联合",
-            "国际",
-            "环球",
-            "远大",
-            "宏达",
-            "金鼎",
-            "顺达",
-            "诚信",
-            "百姓",
-            "新世纪",
-            "小红花",
-            "星河",
-        ),
-    ]
-)
 _EVERYDAY = 400  # occurrences in the dictionary's corpus from which a word is everyday
 _BARE = re.compile(
     '(?:(?<!初)入职(?!场)|就职于|供职于|任职于|跳槽[到去]|公司叫|学校叫|单位叫|店叫|工作室叫|乐队叫|社团叫)了?["“「]?'
@@ -112,6 +55,11 @@ def _suffixes() -> dict[str, str]:
 def _loose() -> frozenset[str]:
     """Suffixes that have other uses."""
     return words("organizations", "suffixes", "loose")
+
+
+def _set(name: str) -> frozenset[str]:
+    """A set of words that names are made of."""
+    return words("organizations", "inside", name)
 
 
 @cache
@@ -179,7 +127,13 @@ def _may_name(text: str, segment: Segment) -> bool:
     word = text[segment.start : segment.end]
     if not word.isalnum() or word in _stops():
         return False
-    if len(word) == 1 or word in _AUSPICIOUS or word in divisions() or _ORDINAL.fullmatch(word) or word in _generic():
+    if (
+        len(word) == 1
+        or word in _set("auspicious")
+        or word in divisions()
+        or _ORDINAL.fullmatch(word)
+        or word in _generic()
+    ):
         return word not in "的了是在我你他她它们去来到和跟与就都也这那有个位家所读上进从被把给让对为向"
     return not (tags().get(word, "n")[0] in "vadrpcutmfqsily" and usual(word, _EVERYDAY))
 
@@ -196,11 +150,11 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
         word = text[segment.start : segment.end]
         if len(word) == 1 or word in _generic() or _ORDINAL.fullmatch(word):
             continue
-        if word not in _AUSPICIOUS and word not in divisions() and usual(word, _EVERYDAY):
+        if word not in _set("auspicious") and word not in divisions() and usual(word, _EVERYDAY):
             return False
         proper = True
     letters = sum(segment.end - segment.start == 1 for segment in inner)
-    return (proper and text[inner[0].start : inner[-1].end] not in _COUNTRIES) or letters > 1
+    return (proper and text[inner[0].start : inner[-1].end] not in _set("countries")) or letters > 1
 
 
 def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
@@ -221,17 +175,12 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
             name = hit["name"]
             if not _FUNCTION_CHARACTERS.isdisjoint(name):
                 continue
-            known = name in tags() and tags()[name] not in _NAMED_TAGS
-            generic = (
-                name in _generic() or name in divisions() or name in _stops() or name[0] in "我你他她一那这哪家某什外"
-            )
-            if not known and not generic and (name in _brands() or (pattern is _BARE and not usual(name, _EVERYDAY))):
+            if name in _generic() | _stops() or name in divisions() or name[0] in "我你他她一那这哪家某什外":
+                continue
+            unknown = name not in tags() or tags()[name] in _NAMED_TAGS
+            brand = name in words("organizations", "brands", "words")
+            if unknown and (brand or (pattern is _BARE and not usual(name, _EVERYDAY))):
                 yield hit.start("name"), hit.end("name"), 0.65
 
 
 _FUNCTION_CHARACTERS = frozenset("你我他她去的就是不了很会定要把被和跟时")
-
-
-@cache
-def _brands() -> frozenset[str]:
-    return words("organizations", "brands", "words")

@@ -7,20 +7,19 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from math import log
 
-from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.latin_names import latin_names
 from h2htalk.curation.anonymize.chinese.name_segmenter import (
     KIN,
     STRONG,
     Segment,
-    given,
     is_letter,
     listed_characters,
     ordinary,
     right_cue,
     surnames,
 )
-from h2htalk.curation.anonymize.chinese.words import sections, table
+from h2htalk.curation.anonymize.chinese.words import sections
 
 _SCORES = {
     "full": 0.85,
@@ -36,14 +35,19 @@ _NAMES = frozenset({"nr", "nrfg", "nrt"})
 _RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
 _EVERYDAY = 60  # occurrences in the dictionary's corpus
 _HAN = "\u4e00-\u9fff"
-# A name in two parts: 买买提·阿不都. The dot joins what the segmenter parts.
-_DOTTED = re.compile(f"[{_HAN}]{{1,7}}(?:[·•・‧][{_HAN}]{{1,7}}){{1,3}}")
-_DOT = re.compile("[·•・‧]")
+_SMALL = "像我你他她它的了是在和跟与给把被让叫说问找对向从到去来就都也又还很不没有这那吗呢吧啊"
+# A name in two parts: 买买提·阿不都.
+_DOTTED = re.compile(f"(?:(?![{_SMALL}])[{_HAN}]){{1,4}}(?:[·•・‧](?:(?![{_SMALL}])[{_HAN}]){{1,6}}){{1,3}}")
 _WORK = re.compile(
-    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|书《|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
+    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|(?:书|歌|小说|文章|著作)[《□]|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
 )
 _FAMOUS = re.compile(
-    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听|听着|循环|翻唱|重温|读|偶像是|男神|女神|爱豆|追|粉|单曲循环|主人公|主角|角色|女主|男主|人物)$"
+    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听着|循环|翻唱|重温|偶像是|男神|女神|爱豆|粉|主人公|主角|角色|女主|男主|人物|》[里中]?的?|□[里中]的?)$"
+)
+
+# 柯立芝效应: who a theory is named after.
+_THEORY = re.compile(
+    f"[{_HAN}]{{0,2}}(?:效应|定律|法则|定理|原理|悖论|综合[征症]|量表|[说言]过?[:：]?[“「])|曾经?[说言]|有云"
 )
 
 
@@ -63,23 +67,30 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     Args:
         segments: the text's segments (`name_segmenter.segment_text`).
     """
-    called = [span for span in nicknames(text) if not _listed(text, span[0], span[1])]
-    yield from called
-    dotted = [found.span() for found in _DOTTED.finditer(text)] if _DOT.search(text) else []
-    for segment in segments:
-        if not segment.shape or any(start < segment.end and segment.start < end for start, end in dotted):
-            continue
-        if any(start < segment.end and segment.start < end for start, end, _ in called):
-            continue
-        if _known(text, segment) or _is_word(text, segment):
+    dotted = [found.span() for found in _DOTTED.finditer(text)]
+    named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
+    # Whom a text introduces as a figure is one wherever it names them.
+    figures = {text[s.start : s.end] for s in named if _known(text, s)}
+    for segment in named:
+        if text[segment.start : segment.end] in figures or _is_word(text, segment):
             continue
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
+    for hit in _PARENT.finditer(text):
+        if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
+            yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
-        yield from _two_parts(text, start, end, segments)
+        figure = _FAMOUS.search(text[max(0, start - 6) : start]) or _THEORY.match(text, end)
+        if not figure and not _listed(text, start, end):
+            yield start, end, 0.7
     yield from latin_names(text)
 
 
+# A child's name before its parent: 果果妈.
+_PARENT = re.compile("(?P<child>[一-龥])(?P=child)(?:妈妈|爸爸|奶奶|爷爷|姥姥|姥爷|外婆|外公|妈|爸)(?![一-龥]?[妈爸])")
+_NO_CHILD = frozenset(
+    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
+)
 # Behind these a word is a name, whatever else it means.
 _NAMING = re.compile('(?:[我他她]叫|[我他她]是叫|名叫|名字[是叫]|姓名[:：]?|叫我|大名|小名|网名|昵称|乳名)[:："“「 ]?$')
 _SPEAKING = re.compile(
@@ -96,12 +107,14 @@ def _is_word(text: str, segment: Segment) -> bool:
     if segment.shape == "surname" or _NAMING.search(text, max(start - 5, 0), start):
         return False
     word, shape = text[start:end], segment.shape
+    if word in ordinary():
+        return True
     if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
         family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
         if word[0] in "老小" and surnames().get(word[1:], -99.0) > _FREQUENT_SURNAME:
             return False
-        if shape == "foreign" and right_cue(text, end) > 1:
+        if shape == "foreign" and right_cue(text, end) > 1 and tags().get(word, "nr") in _NAMES:
             return False
         return segment.cue < KIN or (usual(word, 100) and not (family and tags().get(word) in _NAMES))
     if shape in ("nick", "doubled", "given") and usual(text[start : end + 1], 5) and is_letter(text, end):
@@ -110,6 +123,8 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True  # 学长学姐
     if text[max(start - 3, 0) : start].rstrip('“"「').endswith("叫做") or (start and text[start - 1].isdigit()):
         return True
+    if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
+        return True  # 万念俱灰: a word of the dictionary begins so
     if word.endswith("老师") and _TEACHING.match(text, end):
         return True
     own = _OWN.search(text, max(start - 10, 0), start) is not None
@@ -123,10 +138,15 @@ def _is_word(text: str, segment: Segment) -> bool:
         return right_cue(text, end) < 1
     if shape != "full":
         return False
+    if start and usual(text[start - 1 : start + 1]) and surnames().get(word[0], -99.0) < _FREQUENT_SURNAME:
+        return True  # 有钱|可挣
     rare = surnames().get(word[:2], surnames().get(word[0], -99.0)) < _RARE_SURNAME
     if not listed_characters(word) and (rare or len(word) == 2) and word[0] != word[1]:
         return True
-    return rare and len(word) == 2 and right_cue(text, end) < 0.6
+    # 像盛满水, 欢乐颂安迪: what something is like, and two characters with nothing before that announces a name.
+    return text[start - 1 : start] == "像" or (
+        rare and len(word) == 2 and (segment.cue < 0 or right_cue(text, end) < 0.6)
+    )
 
 
 def _known(text: str, segment: Segment) -> bool:
@@ -136,7 +156,11 @@ def _known(text: str, segment: Segment) -> bool:
     before = text[max(0, segment.start - 8) : segment.start]
     if before.endswith("叫"):
         return _FAMOUS.search(before[:-1]) is not None
-    if segment.cue >= KIN or "+" in segment.shape or segment.shape in ("title", "nick"):
+    if segment.cue >= KIN:
+        return False
+    if _THEORY.match(text, segment.end):
+        return True
+    if "+" in segment.shape or segment.shape in ("title", "nick"):
         return False
     return _WORK.match(text, segment.end) is not None or _FAMOUS.search(before) is not None
 
@@ -151,98 +175,3 @@ def _listed(text: str, start: int, end: int) -> bool:
             if text[first:last] in names and (last >= end or first == start):
                 return True
     return False
-
-
-def _two_parts(text: str, start: int, end: int, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
-    """A name with a dot starts with the segments of one character or of a name before the dot."""
-    dot = next(at for at in range(start, end) if _DOT.match(text, at))
-    first = dot
-    after = end
-    for segment in reversed([part for part in segments if start <= part.start and part.end <= dot]):
-        word = text[segment.start : segment.end]
-        if segment.end != first or not (segment.shape or len(word) == 1) or word in _SMALL:
-            break
-        first = segment.start
-    last_dot = max(at for at in range(start, end) if _DOT.match(text, at))
-    for segment in segments:
-        if segment.start <= last_dot or segment.end > end:
-            continue
-        word = text[segment.start : segment.end]
-        if segment.start > last_dot + 3 and (word in _SMALL or (len(word) > 1 and not segment.shape)):
-            after = segment.start
-            break
-    if re.match("说?(?:曾经?)?说?[:：]|说过|的《|写的", text[after : after + 4]):
-        return
-    if first < dot and not _listed(text, first, after) and not _FAMOUS.search(text[max(0, first - 6) : first]):
-        yield first, after, 0.7
-
-
-_SMALL = frozenset("像我你他她它的了是在和跟与给把被让叫说问找对向从到去来就都也又还很不没有这那吗呢吧啊")
-
-
-_PARENTS = "妈妈|爸爸|奶奶|爷爷|姥姥|姥爷|外婆|外公|妈|爸|娘|他妈|她妈|他爸|她爸"
-_PARENT = re.compile(rf"(?P<one>[一-龥])(?P=one)(?:{_PARENTS})(?![一-龥]?[妈爸])|小[一-龥](?:{_PARENTS})(?![妈爸])")
-_NO_CHILD = frozenset(
-    "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
-)
-# What is done by a person and by little else.
-_ACTS = (
-    "发烧|生病|不理|抢到|跟我|和我|告诉|骂我|约我|陪我|回我|问我|说她|说他|说我|说要|发消息|拉黑|删了|给我|把我|叫我|没来|没回|请假|辞职|结婚|离婚|分手"
-    "|哭了|笑了|哭着|睡了|睡着|醒了|咳嗽|吐了|放学|上幼儿园|会喊|会叫|会走|会说|不肯|怀孕|住院|走了一年|喜欢我|喜欢她|喜欢他|她|他|今天|昨天|昨晚|最近"
-)
-_CHILD = re.compile(rf"(?<![一-龥])(?P<one>[一-龥])(?P=one)(?=(?:{_ACTS}))")
-_LITTLE_NAME = re.compile(
-    rf"(?:(?<![一-龥])|(?<=[跟和给问陪等])|(?<=[友蜜桌事]))小[满雨雪月溪白麦米苗树鹿寒北鱼花草青艾黑龙虎方全金波成石七九安]"
-    rf"(?=(?:{_ACTS}))"
-)
-_CALLED_OUT = re.compile(
-    r"[\"“「'](?P<name>[一-龥]{2,3})(?=[，,！!～~啊呀]|[\"”」'][，, ]?(?:她|他|我妈|我爸|妈妈|爸爸|奶奶|爷爷|有人))"
-)
-_ELDEST = re.compile(
-    r"(?:(?<![一-龥])|(?<=[叔伯舅哥弟爷的跟和找叫被给邻村]))[一-龥]老[大二三四五六七八幺](?![一-龥]?婆|家|不小)"
-)
-_MADAM = re.compile(
-    r"(?:(?<![一-龥])|(?<=[东居下壁板婆跟和给]))[一-龥]太(?=[又说叫来也让涨催骂给打把是在]|[，。,.!！?？]|$)"
-)
-_ROUGH = re.compile(r"(?:(?<![一-龥])|(?<=[傅爷卫安居跟和给叫找被]))老[一-龥]头子?(?![发疼痛大上])")
-_NICKNAMED = re.compile(
-    r"(?:外号|绰号|花名|人称|都叫[我他她]|管[我他她]叫|喊[我他她])(?:是|叫)?[\"“「]?(?P<name>[一-龥]{2,3})(?=[，。,.!！\"”」]|$)"
-)
-
-
-@cache
-def _diminutives() -> frozenset[str]:
-    entries = table("persons")["nicknames"]
-    return frozenset(entries["doubled"]) | {word[0] for word in entries["not_doubled"].split() if len(word) == 2}
-
-
-def nicknames(text: str) -> Iterator[tuple[int, int, float]]:
-    """(start, end, score in [0, 1]) of each; they may overlap what the segmenter finds."""
-    for hit in _PARENT.finditer(text):
-        one = hit.group("one")
-        if (one is None or one not in _NO_CHILD) and (one is not None or _child(text, hit.start())):
-            yield hit.start(), hit.end(), 0.65
-    for hit in _CHILD.finditer(text):
-        if hit.group("one") in _diminutives() - _NO_CHILD - frozenset("明安文洋"):
-            yield hit.start(), hit.end(), 0.6
-    for hit in _LITTLE_NAME.finditer(text):
-        yield hit.start(), hit.end(), 0.6
-    for pattern in (_ELDEST, _MADAM):
-        for hit in pattern.finditer(text):
-            if text[hit.start()] in surnames() and text[hit.start()] not in "那向应时明成当全单能和从":
-                yield hit.start(), hit.end(), 0.65
-    for hit in _ROUGH.finditer(text):
-        if text[hit.start() + 1] in surnames():
-            yield hit.start(), hit.end(), 0.65
-    for hit in (*_CALLED_OUT.finditer(text), *_NICKNAMED.finditer(text)):
-        name = hit.group("name")
-        parts = [given(letter) is not None for letter in name]
-        full = name[0] in surnames() and len(name) > 1
-        if all(parts) and (listed_characters(name) or full) and not usual(name, 60) and name not in ordinary():
-            yield hit.start("name"), hit.end("name"), 0.6
-
-
-def _child(text: str, at: int) -> bool:
-    """Whether 小X before 妈 is a child's name: not 小姨妈, not 小时."""
-    word = text[at : at + 2]
-    return not usual(word, 300) and given(word[1]) is not None and word[1] not in _NO_CHILD

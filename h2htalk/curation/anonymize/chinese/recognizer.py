@@ -23,7 +23,6 @@ _NAMEABLE = re.compile("[\u4e00-\u9fffA-Za-z]")
 # What a title's marks hold is no person and no employer. Longer than this, a mark was never closed.
 _TITLED = re.compile("《[^《》\n]{1,60}》")
 _CUTS = (re.compile("[\n。！？!?；;]+"), re.compile("[，,、 ]+"))
-_UNSEEN = re.compile("[\u200b-\u200f\u2060\ufeff\u00ad\u202a-\u202e\u2066-\u2069]")
 # A name written letter by letter: 陈 思 琪.
 _LETTERED = re.compile(
     "(?<=[\u4e00-\u9fff])(?<![\u4e00-\u9fff]{2}) (?=[\u4e00-\u9fff])"
@@ -97,9 +96,7 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find(stretch: str, offset: int) -> Iterator[Span]:
-    shown, at = _without(stretch, _UNSEEN)
-    seen, parted = _without(shown, _LETTERED)
-    at = at if seen == shown else [at[place] for place in parted]
+    seen, at = _without(stretch, _LETTERED)
     close, joined = _without(seen, _SPACED)
     segments = segment_text(seen)
     titles = [found.span() for found in _TITLED.finditer(seen)]

@@ -59,6 +59,8 @@ def find_in_dialogue(
     allow: Sequence[str] = (),
     users: UserRegistry = NO_REGISTRY,
     keep: Sequence[str] = (),
+    countries: Sequence[str] = (),
+    names: Sequence[int] = (),
 ) -> DialogueData:
     """Personal data in the texts of one dialogue; the spans of a text are in order and do not overlap.
 
@@ -68,12 +70,14 @@ def find_in_dialogue(
         allow: names that stay, beside the bundled personas and people whom everybody knows.
         users: a user's own recognisers.
         keep: types that are not looked for.
+        countries: of whose telephone numbers the texts may hold some (ISO 3166).
+        names: which of the texts are a person's name and nothing else.
 
     Returns:
         spans with the types of `spans.TYPES` and a user's; places count characters of the text as given; scores in
         [0.5, 1]; and the values in them. Errors as `chat_analyzer`.
     """
-    artifacts = DialogueArtifacts(texts, language, allow=(*allow, *users.allow_list))
+    artifacts = DialogueArtifacts(texts, language, allow=(*allow, *users.allow_list), countries=countries, names=names)
     analyzer = chat_analyzer(language, users)
     entities = sorted(set(analyzer.get_supported_entities(language)) - set(keep)) if keep else None
     results = analyzer.analyze(

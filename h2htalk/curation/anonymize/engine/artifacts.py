@@ -28,6 +28,7 @@ from h2htalk.curation.anonymize.values.dialogue_values import DialogueData, Know
 from h2htalk.data.languages import LANGUAGES, find_language
 
 SEPARATOR = "\n\n"
+_GIVEN = 0.99  # how sure a name is that the metadata give
 # A longer message is read in windows: nothing in it can cost more than in a short one, whatever a rule does.
 WINDOW = 20_000
 # Windows share so many characters twice over: what one cuts, the other reads whole.
@@ -67,13 +68,24 @@ class Window:
 class DialogueArtifacts(NlpArtifacts):
     """Personal data of one dialogue by kind of rule, each found once, when a recogniser asks first."""
 
-    def __init__(self, texts: Sequence[str], language: str, *, allow: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        texts: Sequence[str],
+        language: str,
+        *,
+        allow: Sequence[str] = (),
+        countries: Sequence[str] = (),
+        names: Sequence[int] = (),
+    ) -> None:
         """
         Args:
             texts: the dialogue's messages, as given.
             language: `en` or `zh`.
             allow: names that stay, beside the bundled personas and people whom everybody knows.
+            countries: of whose telephone numbers the texts may hold some.
+            names: which of the texts are a person's name and nothing else.
         """
+        self.countries, self._given = tuple(countries), tuple(names)
         self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
         self.text = SEPARATOR.join(self.texts)
         # Where each message begins.
@@ -98,7 +110,7 @@ class DialogueArtifacts(NlpArtifacts):
         normalized = normalize_text(text)
         plain_text = plain(normalized.visible)
         allowed = tuple(find_allowed(plain_text, self.language, self.allow))
-        spans = find_structured(normalized.visible, self.language)
+        spans = find_structured(normalized.visible, self.language, self.countries)
         if find_language(self.language).script == "Chinese" and not _HAN.search(plain_text):
             spans = resolve_overlaps([*spans, *find_structured(normalized.visible, "en")])
         stays = [a for a in allowed if a.kind != "title"]
@@ -114,7 +126,7 @@ class DialogueArtifacts(NlpArtifacts):
     @cached_property
     def names(self) -> list[Span]:
         """People, addresses and organisations."""
-        found: list[Span] = []
+        found = [Span(self.offsets[n], self.offsets[n] + len(self.texts[n]), "PERSON", _GIVEN) for n in self._given]
         for window, names in zip(self.windows, self._names_of_windows(), strict=True):
             persons = [
                 *namesakes_beside_data(window.plain, window.allowed, [*window.structured, *names]),

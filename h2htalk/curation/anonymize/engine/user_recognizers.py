@@ -45,29 +45,29 @@ _SECONDS = 5.0
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
 _LARGEST = 1_000_000  # bytes of a registry
 _HAN = re.compile("[\u4e00-\u9fff]")
-_FORBID = ConfigDict(extra="forbid", strict=True)
 _Type = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{1,39}$")]
 _Score = Annotated[float, Field(ge=0, le=1)]
 _Words = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
 
 
-class _LanguageKeys(BaseModel):
-    model_config = _FORBID
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class _LanguageKeys(_Strict):
     language: str
     context: list[str] = []
 
 
-class _PatternKeys(BaseModel):
-    model_config = _FORBID
+class _PatternKeys(_Strict):
     name: str
     regex: str
     score: _Score
 
 
-class _Keys(BaseModel):
+class _Keys(_Strict):
     """What every entry may hold."""
 
-    model_config = _FORBID
     name: Annotated[str, Field(min_length=1, max_length=80)]
     type: Literal["custom", "predefined"] | None = None
     enabled: bool = True
@@ -98,13 +98,8 @@ class _Patterns(_Keys):
         patterns = [Pattern(each.name, each.regex, each.score) for each in self.patterns]
         if self.deny_list:
             patterns.append(Pattern("deny_list", _any_of(self.deny_list), self.deny_list_score))
-        return PatternRecognizer(
-            self.supported_entity,
-            name=self.name,
-            supported_language=language,
-            patterns=patterns,
-            context=self.languages()[language],
-        )
+        context = self.languages()[language]
+        return PatternRecognizer(self.supported_entity, self.name, language, patterns, context=context)
 
 
 class _Predefined(_Keys):
@@ -115,10 +110,9 @@ class _Predefined(_Keys):
     def build(self, language: str, registry: str) -> EntityRecognizer:
         found = getattr(import_module("presidio_analyzer.predefined_recognizers"), self.class_name, None)
         if not (isinstance(found, type) and issubclass(found, PatternRecognizer)):
-            known = ", ".join(MODEL_CLASSES)
             raise ConfigError(
                 f"class_name: {quoted(self.class_name)} is neither one of Presidio's pattern recognizers nor one of "
-                f"{known}"
+                + ", ".join(MODEL_CLASSES)
             )
         context = {"context": words} if (words := self.languages()[language]) else {}
         recognizer: EntityRecognizer = found(supported_language=language, name=self.name, **context)
@@ -159,8 +153,7 @@ class _Class(_Keys):
         return recognizer
 
 
-class _Registry(BaseModel):
-    model_config = _FORBID
+class _Registry(_Strict):
     recognizers: list[dict[str, Any]] = []
     allow_list: list[Annotated[str, Field(min_length=1)]] = []
 
@@ -174,6 +167,10 @@ class UserRegistry:
     trusted: bool = False
     allow_list: tuple[str, ...] = ()
 
+    def entries(self) -> list[tuple[str, _Keys]]:
+        """Each entry with its place for messages."""
+        return _entries(self.path, _parse(self.path, self.content), trusted=self.trusted) if self.content else []
+
     def fingerprint(self) -> list[str]:
         """What the results depend on: the file, and the models that it names.
 
@@ -184,7 +181,7 @@ class UserRegistry:
             return []
         models = [
             model_identity(f"hf:{entry.model(self.path)}")
-            for _, entry in _entries(self.path, _parse(self.path, self.content), trusted=self.trusted)
+            for _, entry in self.entries()
             if isinstance(entry, _Model) and entry.enabled
         ]
         return [f"sha256 {hashlib.sha256(self.content.encode()).hexdigest()[:16]}", *models]
@@ -220,13 +217,11 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
         ConfigError: one cannot be loaded, or a pattern needs too long.
         MissingExtraError: the package of a model is not installed.
     """
-    if not registry.content:
-        return []
-    made = []
-    for where, entry in _entries(registry.path, _parse(registry.path, registry.content), trusted=registry.trusted):
-        if entry.enabled and language in entry.languages():
-            made.append(_made(where, entry, registry, language))
-    return made
+    return [
+        _made(where, entry, registry, language)
+        for where, entry in registry.entries()
+        if entry.enabled and language in entry.languages()
+    ]
 
 
 class _StrictLoader(yaml.SafeLoader):

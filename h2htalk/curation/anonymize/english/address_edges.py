@@ -1,37 +1,16 @@
-"""English addresses beyond their chain of pieces: a house's name before, numbers in words, homes told in lower case."""
+"""English addresses beyond their chain of pieces: a house's name before it, numbers in words, corners and blocks."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 
 from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
 
 _CAPITALS = r"(?:(?:The|Old) )?[A-Z][\w'’-]{1,24}(?: (?:of |on |the )?[A-Z][\w'’-]{1,24}){0,3}"
 _BEFORE = re.compile(rf"(?P<names>(?:{_CAPITALS}, ){{1,3}})$")
 _LONGEST = 110  # characters before an address that may name its house and village
-_UNITS = (
-    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|thirteen|fourteen|fifteen|sixteen"
-    "|seventeen|eighteen|nineteen"
-    "|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|oh|zero|hundred|double"
-)
-_STREETS = (
-    "street|road|avenue|lane|drive|court|close|terrace|boulevard|crescent|grove|gardens|square|parade"
-    "|place|hill|walk|mews|row|parkway|highway|way"
-)
-_SPELLED = re.compile(
-    rf"(?<![\w-])(?i:{_UNITS})(?:[ -](?i:and |{_UNITS})){{0,5}} (?:[A-Z][\w'’-]{{1,20}} "
-    rf"){{1,3}}(?i:{_STREETS}|st|rd|ave|ln|dr)\b"
-)
-_CUED_HOME = re.compile(
-    r"(?i:\b(?:li(?:ve|ves|ved|ving) (?:at|in|on)|stay(?:s|ed|ing)? at|address(?: is|'s|:)|moved (?:to"
-    r"|into|out of)|house (?:at|is)|home (?:at|is)|flat at|apartment at"
-    r"|lady|operator|dispatcher|driver|uber to|cab to|taxi to|send (?:it |them |help )?to"
-    r"|deliver(?:ed)? to|come to|back at|back to|parked (?:at|outside)|outside|i'm at|im at|am at|meet "
-    r"(?:me )?at))"
-    r" (?P<home>(?P<number>[1-9][0-9]{0,4}[a-z]?) (?P<name>[A-Za-z][a-z'’]{2,18})(?: "
-    r"(?P<second>[a-z]{4,18}|[A-Z][a-z]{2,18}))?)(?![\w'’-])"
-)
 _MORE = re.compile(
     r"(?<![\w$£€#])(?:"
     r"[0-9]{1,4}[A-Za-z]? The [A-Z][a-z]{3,18}(?=[,.\n]|$)"
@@ -41,24 +20,21 @@ _MORE = re.compile(
     r"[A-Z0-9][\w'’]{1,15}(?: (?:St|Street|Ave|Avenue|Rd|Road|Blvd))?"
     r"|[0-9]{2,5} block of (?:[NSEW]\.? )?[A-Z][a-z]{2,15}(?: [A-Z][a-z]{1,10})?)"
 )
-_AFTER = (
-    re.compile(r",? #[0-9]{1,4}(?:-[0-9]{1,4})?[A-Za-z]?(?!\w)"),
-    re.compile(r" [0-9]{1,3}(?= #|, [A-Z#0-9])"),
-    re.compile(r",? [0-9]{4,5}(?:, | )[A-Z][\w'’]{2,20}"),
-)
-_TOWN = re.compile(r",? (?P<town>[A-Za-z][a-z'’]{2,18})(?![\w'’])")
-_SECOND = re.compile(r" (?:trailer |mobile home |holiday )?(?:park|estate|village|court|apartments|campground)\b")
-_NO_STREET_WORDS = (
-    "am pm of the and other others in on at to for with by from or but minutes minute hours hour days "
-    "day weeks week months month years year yrs people kids guys girls boys friends miles"
-    " dollars bucks pounds percent times different more less floors blocks houses rooms beds cats dogs "
-    "roommates siblings states cities countries homes places foster different percent o'clock oclock degrees"
-    " stories storey story bedroom square acre acres hundred thousand million grand feet foot stars "
-    "star star's per sharp tonight tomorrow today already now when while because until until since before after"
-    " strangers cars men women students patients adults teenagers babies children brothers sisters "
-    "apartments separate big small very really then that this my your his her their our a an every each"
-)
-_NO_STREET = frozenset(_NO_STREET_WORDS.split())
+
+
+@cache
+def _spelled() -> re.Pattern[str]:
+    numbers, streets = "|".join(sorted(hint("numbers"))), "|".join(sorted(hint("spelled_streets")))
+    return re.compile(
+        rf"(?<![\w-])(?i:{numbers})(?:[ -](?i:and |{numbers})){{0,5}} (?:[A-Z][\w'’-]{{1,20}} ){{1,3}}(?i:{streets})\b"
+    )
+
+
+def spelled_streets(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of numbers in words with their street (four two oh nine Rosewood Lane), of corners and blocks."""
+    for pattern in (_spelled(), _MORE):
+        for match in pattern.finditer(text):
+            yield match.span()
 
 
 def house_before(text: str, start: int, kind: str) -> int:
@@ -68,63 +44,17 @@ def house_before(text: str, start: int, kind: str) -> int:
         start: where the address starts without them.
         kind: of its first piece; before a post code any name belongs to it, else only a house's.
     """
-    head = text[max(0, start - _LONGEST) : start]
-    match = _BEFORE.search(head)
-    if match is None:
-        return start
-    names = match["names"]
-    first = start - len(names)
-    parts = names.removesuffix(", ").split(", ")
-    while parts and not _names_place(parts[0], kind):
-        first += len(parts[0]) + 2
-        parts = parts[1:]
-    return first
+    match = _BEFORE.search(text, max(0, start - _LONGEST), start)
+    names = match["names"].split(", ")[:-1] if match else []
+    while names and not _names_place(names[0].lower().split(), kind):
+        names = names[1:]
+    return start - sum(len(name) + 2 for name in names)
 
 
-def _names_place(name: str, kind: str) -> bool:
-    inner = name.split()
-    last = inner[-1].lower()
-    lists = words()
-    if inner[0].lower() in hint("not_names") and inner[0] not in ("The", "Old"):
-        return False
-    if lists.given.get(inner[0].lower()) == COMMON and kind != "code":
+def _names_place(name: list[str], kind: str) -> bool:
+    first, last = name[0], name[-1]
+    if first in hint("not_names") - {"the"} or (words().given.get(first) == COMMON and kind != "code"):
         return False
     if kind == "code":
-        return len(inner) > 1 or not (is_word(last) or lists.given.get(last) == COMMON)
-    return len(inner) > 1 and (inner[0] in ("The", "Old") or any(part.lower() in _HOUSES for part in inner))
-
-
-_HOUSES_WORDS = (
-    "house cottage barn farm farmhouse lodge mill forge court tower towers hall manor grange villa "
-    "villas mansions mansion apartments flats rectory vicarage chapel croft school building block "
-    "estate park heights point wharf works hostel shelter home"
-)
-_HOUSES = frozenset(_HOUSES_WORDS.split())
-
-
-def spelled_streets(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of numbers in words with their street: four two oh nine Rosewood Lane."""
-    for pattern in (_SPELLED, _MORE):
-        for match in pattern.finditer(text):
-            yield match.span()
-
-
-def extend(text: str, end: int, last: bool) -> int:
-    """Where an address ends with a unit's number, a post code before its town, and `last` with a town of the list."""
-    for pattern in (*_AFTER, _SECOND):
-        if match := pattern.match(text, end):
-            end = match.end()
-    town = _TOWN.match(text, end) if last else None
-    return town.end() if town and town["town"].lower() in words().hints["places"] else end
-
-
-def cued_homes(text: str) -> Iterator[tuple[int, int]]:
-    """(start, end) of a number and a name that somebody lives at, without a kind of street: 17 sycamore."""
-    for match in _CUED_HOME.finditer(text):
-        name, second = match["name"].lower(), (match["second"] or "").lower()
-        if name in _NO_STREET or name.endswith(("ing", "ly")):
-            continue
-        if name in words().hints["kin"] or words().given.get(name) == COMMON:
-            continue
-        keep = second and second not in _NO_STREET and not is_word(second)
-        yield match.start("home"), match.end("home") if keep or not second else match.end("name")
+        return len(name) > 1 or not (is_word(last) or words().given.get(last) == COMMON)
+    return len(name) > 1 and (first in ("the", "old") or not hint("houses").isdisjoint(name))

@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import cued_homes, extend, house_before, spelled_streets
-from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
+from h2htalk.curation.anonymize.english.address_edges import house_before, spelled_streets
+from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, words
 from h2htalk.curation.anonymize.spans import Span
 
 _FILE = Path(__file__).parent / "words" / "address_words.toml"
-_SCORE, _GUESSED = 0.85, 0.6
+_SCORE = 0.85
 _NUMBER = r"(?:\d{1,3}/\d{1,3},?[ ]{1,2})?\d{1,6}(?:[ ]1/2|[-/–]\d{1,5})?[A-Za-z]?"
 _WORD = r"[^\W\d_][\w'’.-]{0,24}"
 _ORDINAL = r"\d{1,3}(?:st|nd|rd|th|ST|ND|RD|TH)"
@@ -31,13 +31,6 @@ _ZIP = r"\d{5}(?:-\d{4})?(?![\w-])"
 _LANE = re.compile(r"[A-Z][\w'’-]{1,24}[ ](?:Lane|Road|Street|Close|Avenue|Walk|Drive|Row|Terrace)\b")
 _DIGIT = re.compile(r"\d")
 _CITY = r"[^\W\d_a-z][\w'’.-]{1,24}(?:[ ](?:[^\W\d_a-z][\w'’.-]{1,24}|upon|on|de|la|of|by|le|under)){0,3}"
-
-
-# Streets that have no other name: 3 Esplanade.
-_ALONE_WORDS = (
-    "broadway concourse strand esplanade parade crescent promenade terrace mall quay green embankment highway"
-)
-_ALONE = frozenset(_ALONE_WORDS.split())
 
 
 class _Piece(NamedTuple):
@@ -56,7 +49,6 @@ class _Patterns:
     code: re.Pattern[str]
     box: re.Pattern[str]
     tails: tuple[re.Pattern[str], ...]
-    cued: re.Pattern[str]
     lists: dict[str, frozenset[str]]
 
 
@@ -112,9 +104,7 @@ def _patterns() -> _Patterns:
             re.compile(rf",?\s{{1,2}}{_ZIP}"),
             re.compile(rf",?\s{{1,2}}(?:(?P<town>{_CITY}),?[ ])?{_POSTCODE}(?![\w-])"),
             re.compile(rf",[ ]?(?:\d{{1,5}}[ ])?(?P<city>{_CITY})(?:[ ]\d{{1,6}}(?!\w))?"),
-            re.compile(r",[ ]?(?P<small>[a-z]{3,15})(?![\w'’])"),
         ),
-        cued=re.compile(rf"(?:\b(?i:at|to|on|of|is|number|from|in)|:)[ ](?P<place>{_NUMBER}[ ](?P<name>{_CITY}))"),
         lists=lists,
     )
 
@@ -129,27 +119,11 @@ def find_addresses(text: str) -> list[Span]:
     patterns = _patterns()
     spans: list[Span] = []
     for chain in _chains(text, _pieces(text, patterns)):
-        if _counts(chain):
-            end = _with_tail(text, extend(text, chain[-1].end, last=False), patterns)
+        # A town's post code may be another chain.
+        if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
             start = house_before(text, chain[0].start, chain[0].kind)
-            spans.append(Span(start, extend(text, end, last=True), "ADDRESS", _SCORE))
-    for match in patterns.cued.finditer(text):
-        if _is_cued(text, match, patterns):
-            end = _with_tail(text, match.end("place"), patterns)
-            spans.append(Span(match.start("place"), end, "ADDRESS", _GUESSED))
-    spans += [Span(start, end, "ADDRESS", _GUESSED) for start, end in cued_homes(text)]
-    return _joined(spans)
-
-
-def _joined(spans: Iterable[Span]) -> list[Span]:
-    """Overlapping ones as one."""
-    joined: list[Span] = []
-    for span in sorted(spans):
-        if joined and span.start < joined[-1].end:
-            last = joined.pop()
-            span = Span(last.start, max(last.end, span.end), "ADDRESS", max(last.score, span.score))
-        joined.append(span)
-    return joined
+            spans.append(Span(start, _with_tail(text, chain[-1].end, patterns), "ADDRESS", _SCORE))
+    return spans
 
 
 def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
@@ -162,7 +136,7 @@ def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
     pieces += units
     pieces += [_building(m) for m in patterns.building.finditer(text)]
     pieces += [_Piece(*m.span(), "code") for m in patterns.code.finditer(text)]
-    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text) if _is_box(m[0])]
+    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text)]
     for unit in units:
         between = text[unit.end : unit.end + 2]
         after = unit.end + (2 if between == ", " else int(between[:1] in (" ", ",")))
@@ -177,39 +151,25 @@ def _building(match: re.Match[str]) -> _Piece:
     kind = match["kind"].lower()
     if match["door"] and kind in hint("with_rooms") and not match["door"].startswith(("19", "20")):
         return _Piece(*match.span(), "street")
-    end = match.start("door") if match["door"] else match.end()
-    return _Piece(
-        match.start(),
-        end if not match["door"] else match.end("kind"),
-        "lane" if kind in hint("lanes") else "building",
-    )
-
-
-def _is_box(found: str) -> bool:
-    return found[0] != "b"
+    return _Piece(match.start(), match.end("kind"), "lane" if kind in hint("lanes") else "building")
 
 
 def _is_street(text: str, match: re.Match[str], lists: dict[str, frozenset[str]]) -> bool:
     """In lower case, no word between number and street may be one that sentences are made of."""
-    kind = match["kind"].lower()
+    kind, capital = match["kind"].lower(), match["kind"][0].isupper()
     name = match["name"].split()
     small = [word for word in name if word[0].islower()]
-    if set(small) & lists["no_name"] or any(
-        word.lower().rstrip(".") in lists["no_name"] - {"the"} for word in name[-1:]
-    ):
-        return False
     if not name:
         # "5 Broadway" and "12 The Crescent", not "3 way" nor "2 Park".
         two = len(match[0].split()) > len(match["number"].split()) + 1
-        return (two or kind in _ALONE) and match["kind"][0].isupper()
-    if match["kind"][0].isupper() and not small:
-        return len(match["kind"]) > 2 or name[-1].lower() not in lists["no_name"]
-    if not small and kind not in ("dr", "way", "place", "run", "view"):
-        return True
-    if kind in lists["sure_street"]:
+        return (two or kind in hint("streets_alone")) and capital
+    if set(small) & lists["no_name"] or name[-1].lower().rstrip(".") in lists["no_name"] - {"the"}:
+        return False
+    if not small and (capital or kind not in ("dr", "way", "place", "run", "view")):
         return True
     before = text[max(0, match.start() - 24) : match.start()].lower().split()
-    return any(word.strip(":,") in lists["cues"] for word in before) or before[-1:] in (["at"], ["on"])
+    cued = any(word.strip(":,") in lists["cues"] for word in before) or before[-1:] in (["at"], ["on"])
+    return cued or kind in lists["sure_street"]
 
 
 def _chains(text: str, pieces: Sequence[_Piece]) -> Iterator[list[_Piece]]:
@@ -248,7 +208,7 @@ def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
     for _ in range(4):
         for tail in patterns.tails:
             match = tail.match(text, end)
-            if match and _is_town(text, match):
+            if match and not _is_somebody(match.groupdict().get("city") or ""):
                 end = match.end()
                 break
         else:
@@ -256,29 +216,8 @@ def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
     return end - 1 if text[end - 1] in ".-" and text[end - 2 : end - 1].islower() is False else end
 
 
-def _is_town(text: str, match: re.Match[str]) -> bool:
-    """A capitalised word after a comma is a town, unless it begins the next clause or is somebody's name."""
-    groups = match.groupdict()
-    lists = words()
-    if small := groups.get("small"):
-        return small in lists.hints["places"]
-    if not (city := groups.get("city")):
-        return True
-    first, *rest = city.lower().split()
-    if first in lists.words and not rest and first not in lists.surnames:
-        return False
-    if first in ("i", "i'm", "im") or (first in lists.never):
-        return False
-    if first in ("gardens", "estate", "heights", "village"):
-        return True
-    return not (lists.given.get(first) == COMMON and not rest) or first in lists.hints["places"]
-
-
-def _is_cued(text: str, match: re.Match[str], patterns: _Patterns) -> bool:
-    lists = words()
-    first = match["name"].split()[0].lower().rstrip(".,")
-    if first in lists.never or (is_word(first) and first not in lists.surnames) or first in lists.hints["kin"]:
-        return False
-    before = text[max(0, match.start() - 40) : match.start()].lower()
-    said = set(re.findall(r"[a-z']+", before))
-    return bool(said & patterns.lists["cues"])
+def _is_somebody(city: str) -> bool:
+    """Whether a capitalised word after a comma begins the next clause: 45 Elm Court, Danny said."""
+    lists, name = words(), city.lower()
+    word = name in lists.words - lists.surnames or name in ("i", "i'm")
+    return name not in lists.hints["places"] and (word or lists.given.get(name) == COMMON)

@@ -1,7 +1,7 @@
 """Organisations in English chat: where somebody works, learns, prays, plays or is looked after, by name.
 
-Two ways lead to one. The name ends like one ("Calder Steel Works", "st luke's hospital"), or the sentence says that
-what follows is one ("I work at Foodbarn", "my union, Local 482": english_employers.py).
+Two ways lead to one. The name ends or begins like one ("Calder Steel Works", "University of Elmsford"), or the words
+before say that what follows is one ("our bakery, X": `organization_cues`).
 """
 
 from __future__ import annotations
@@ -9,25 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 
-from h2htalk.curation.anonymize.english.organization_cues import (
-    LONGEST,
-    NAMED,
-    PLACE,
-    PLACED,
-    by_sentence,
-    cued_organizations,
-    is_capital,
-    is_part,
-    joined,
-    last_word,
-    org_words,
-)
-from h2htalk.curation.anonymize.english.token_features import LOWER, Tokens
-from h2htalk.curation.anonymize.english.word_lists import hint, is_word, words
+from h2htalk.curation.anonymize.english.organization_cues import cued_organizations, org_words
+from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
+from h2htalk.curation.anonymize.english.word_lists import hint, is_word
 from h2htalk.curation.anonymize.spans import Span
 
-_INSIDE = frozenset(("of", "and", "the", "for", "at", "in", "de", "del", "la", "le", "des", "du", "st", "y"))
-_INITIAL = re.compile(r"(?<![\w.])[A-Z]\. $")
+_SCORE = 0.8
+_LONGEST = 6  # words of a name on either side of its kind
+_INSIDE = frozenset(("of", "and", "the", "for", "at", "in", "de", "del", "la", "le", "des", "du", "y"))
 _SHORTENED = frozenset(("co", "assoc", "univ", "dept", "bros"))
 _NUMBERED = re.compile(
     r"\b(?:(?:Scout |Boy |Girl |Cub )?Troop|Local|Lodge|Chapter|VFW Post|Legion Post|Precinct|PS|P\.S\.)[ ]#?\d{1,5}\b"
@@ -36,34 +25,20 @@ _NUMBERED = re.compile(
 
 def find_organizations(tokens: Tokens) -> list[Span]:
     """Spans of ORGANIZATION in a text's words, those that `tokens` blocks left out; in order, none overlap."""
-    lists = org_words()
-    spans = [Span(*match.span(), "ORGANIZATION", NAMED) for match in _NUMBERED.finditer(tokens.text)]
+    spans = [Span(*match.span(), "ORGANIZATION", _SCORE) for match in _NUMBERED.finditer(tokens.text)]
     tokens.block(spans)
+    kinds = org_words()["suffix"] | hint("greek") | hint("fronted") | hint("fronts")
     reached = 0
     for index, word in enumerate(tokens.words):
-        if index < reached or tokens.blocked[index]:
+        if index < reached or word not in kinds or tokens.blocked[index] or tokens.shapes[index] == LOWER:
             continue
-        if (
-            word in lists["suffix"]
-            or word in lists["half"]
-            or word in hint("greek")
-            or word in hint("fronted")
-            or word in hint("fronts")
-        ):
-            bounds = _by_kind(tokens, index, reached)
-            if not bounds and word in lists["direct"]:
-                bounds = by_sentence(tokens, index)
-        elif word in PLACE or word in lists["direct"]:
-            bounds = by_sentence(tokens, index)
-        else:
-            continue
-        if bounds:
-            first, end, score = bounds
-            spans.append(Span(tokens.starts[first], _closed(tokens, end), "ORGANIZATION", score))
-            reached = end
+        if bounds := _by_kind(tokens, index, reached):
+            first, reached = bounds
+            start = tokens.starts[first]
+            start -= 4 * (tokens.text[max(0, start - 5) : start] == " The ")  # "at The Lighthouse Centre"
+            spans.append(Span(start, _closed(tokens, reached), "ORGANIZATION", _SCORE))
     tokens.block(spans)
-    spans += _cued(tokens)
-    return _apart(sorted(_with_article(tokens, span) for span in spans))
+    return sorted(spans + _cued(tokens))
 
 
 def _cued(tokens: Tokens) -> list[Span]:
@@ -71,29 +46,10 @@ def _cued(tokens: Tokens) -> list[Span]:
     more: list[Span] = []
     for start, end, score in sorted(cued_organizations(tokens.text), key=lambda each: (each[0], -each[1])):
         start += 4 * tokens.text.startswith("the ", start)  # an article is none of the name unless written so
-        first = bisect_left(tokens.starts, start)
-        last = bisect_left(tokens.starts, end)
-        if any(tokens.blocked[first:last]) or (more and start < more[-1].end) or first == last:
-            continue
-        more.append(Span(start, end, "ORGANIZATION", score))
+        first, last = bisect_left(tokens.starts, start), bisect_left(tokens.starts, end)
+        if first < last and not any(tokens.blocked[first:last]) and not (more and start < more[-1].end):
+            more.append(Span(start, end, "ORGANIZATION", score))
     return more
-
-
-def _with_article(tokens: Tokens, span: Span) -> Span:
-    """The name with its article, where that is written as part of it: "at The Lighthouse Centre"."""
-    before = tokens.text[max(0, span.start - 6) : span.start]
-    if before.endswith(" The "):
-        return Span(span.start - 4, span.end, span.type, span.score)
-    initial = _INITIAL.search(before)
-    return Span(span.start - len(initial[0]), span.end, span.type, span.score) if initial else span
-
-
-def _apart(ordered: list[Span]) -> list[Span]:
-    kept: list[Span] = []
-    for span in ordered:
-        if not kept or span.start >= kept[-1].end:
-            kept.append(span)
-    return kept
 
 
 def _closed(tokens: Tokens, end: int) -> int:
@@ -106,105 +62,76 @@ def _closed(tokens: Tokens, end: int) -> int:
     return last + 1 if pointed else last
 
 
-def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int, float] | None:
-    """A name by the kind of thing it ends in or begins with, as first word, end and score."""
-    lists = org_words()
-    if tokens.shapes[index] == LOWER:
-        return _lower_case_name(tokens, index, reached)
-    if (
-        tokens.words[index] in hint("fronts")
-        and index + 1 < len(tokens)
-        and is_capital(tokens, index + 1)
-        and joined(tokens, index + 1)
-    ):
-        return index, last_word(tokens, index + 1) + 1, NAMED
+def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
+    """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
+    lists, word = org_words(), tokens.words[index]
+    if word in hint("fronts") and _is_capital(tokens, index + 1) and _joined(tokens, index + 1):
+        return index, _last_word(tokens, index + 1) + 1
     first = index
-    while first > reached and index - first < LONGEST and joined(tokens, first) and is_part(tokens, first - 1):
+    while first > reached and index - first < _LONGEST and _joined(tokens, first) and _is_part(tokens, first - 1):
         first -= 1
-    while first < index and (tokens.words[first] in _INSIDE - {"st"} or tokens.words[first] in hint("not_names")):
+    while first < index and tokens.words[first] in _INSIDE | hint("not_names"):
         first += 1
-    end = last_word(tokens, index) + 1
-    if tokens.words[end - 1] not in lists["suffix"] and not _lacks_kind_word(tokens, first, end):
+    end = _last_word(tokens, index) + 1
+    whole = tokens.words[first:end]
+    if word in hint("greek"):
+        return (first, end) if sum(w in hint("greek") for w in whole) > 1 else None
+    last = whole[-1]
+    if last not in lists["suffix"] and hint("fronted").isdisjoint(whole) and lists["suffix"].isdisjoint(whole):
         return None
-    named = [w for w in tokens.words[first:end] if w not in lists["suffix"] and w not in lists["generic"] | _INSIDE]
-    if tokens.words[index] in hint("greek"):
-        greek = [w for w in tokens.words[first:end] if w in hint("greek")]
-        return (first, end, NAMED) if len(greek) > 1 else None
-    following = end > index + 1 and tokens.words[index] in hint("fronted")
+    named = [w for w in whole if w not in lists["suffix"] | lists["generic"] | _INSIDE]
+    following = end > index + 1 and word in hint("fronted")
     if not named or (first == index and not following):
         return None
-    last = tokens.words[end - 1]
-    if last in ("team", "airport", "hotel", "city", "state", "county") and all(
-        word in hint("places") for word in named
-    ):
+    if last in ("team", "airport", "hotel", "city", "state", "county") and hint("places").issuperset(named):
         return None
     before = tokens.word(first - 2) if tokens.word(first - 1) == "the" else tokens.word(first - 1)
-    if last in lists["doing"] and before not in ("at", "from") and all(is_word(word) for word in named):
+    if last in lists["doing"] and before not in ("at", "from") and all(map(is_word, named)):
         return None
-    single = end - first == 2 and tokens.opens[first] and is_word(tokens.words[first])
-    return None if single else (first, end, NAMED)
+    single = end - first == 2 and tokens.opens[first] and is_word(whole[0])
+    return None if single else (first, end)
 
 
-def _lacks_kind_word(tokens: Tokens, first: int, end: int) -> bool:
-    """Whether "Mercy General" stands where an organisation stands; a name that begins with its kind needs no place."""
-    if any(
-        word in hint("fronted") or word in hint("greek") or word in org_words()["suffix"]
-        for word in tokens.words[first:end]
-    ):
-        return True
-    return end - first > 1 and tokens.word(first - 1) in ("at", "to", "from", "into", "for", "by")
+def _joined(tokens: Tokens, index: int) -> bool:
+    """Whether a word and the one before it can stand in one name."""
+    if not 0 < index < len(tokens) or tokens.blocked[index]:
+        return False
+    gap = tokens.text[tokens.ends[index - 1] : tokens.starts[index]]
+    if tokens.possessive[index - 1]:
+        gap = gap[2:]
+    return gap in (" ", " & ", "&", "-") or (gap == ". " and tokens.words[index - 1] == "st")
 
 
-def _lower_case_name(tokens: Tokens, index: int, reached: int) -> tuple[int, int, float] | None:
-    """A name in lower case: after "at", "from" and their like, with a word that is no kind of school or firm."""
-    lists = org_words()
-    if tokens.words[index] not in lists["suffix"] or tokens.words[index] in (
-        "pictures",
-        "works",
-        "state",
-        "trust",
-        "union",
-    ):
-        return None
-    first = index
-    while first > reached and index - first < 4 and joined(tokens, first) and tokens.shapes[first - 1] == LOWER:
-        if tokens.words[first - 1] in PLACE | hint("not_names") | {
-            "and",
-            "is",
-            "was",
-            "go",
-            "went",
-            "on",
-            "me",
-            "him",
-            "them",
-        }:
+def _is_capital(tokens: Tokens, index: int) -> bool:
+    return 0 <= index < len(tokens) and tokens.shapes[index] in (CAPITAL, UPPER, INITIAL) and tokens.words[index] != "i"
+
+
+def _is_part(tokens: Tokens, index: int) -> bool:
+    """Whether a word can be inside a name: capitalised, or a small word between such."""
+    word = tokens.words[index]
+    if tokens.blocked[index]:
+        return False
+    if _is_capital(tokens, index):
+        return word not in hint("not_names")
+    return word in ("of", "and", "st") and _is_capital(tokens, index - 1) and _joined(tokens, index)
+
+
+def _last_word(tokens: Tokens, index: int) -> int:
+    """The last word of the name whose word at `index` is surely in it."""
+    last = index
+    while last - index < _LONGEST and last + 1 < len(tokens):
+        after = last + 1
+        word = tokens.words[after]
+        if _begins_part(tokens, after):
+            last = after
+        elif word in ("of", "and", "de", "the") and tokens.spaced[after] and _begins_part(tokens, after + 1):
+            if word != "of" and tokens.words[after + 1] not in org_words()["suffix"]:
+                break
+            last = after + 1
+        else:
             break
-        if tokens.words[first - 1] in words().hints["kin"] or tokens.words[first - 1] in lists["work"]:
-            break
-        first -= 1
-    before = tokens.word(first - 1)
-    if first == index or first == 0 or before not in hint("before_small"):
-        return None
-    inner = tokens.words[first:index]
-    if any(word in words().hints["places"] or word in hint("grammar") for word in inner):
-        return None
-    strange = [w for w in inner if not is_word(w) and len(w) > 3 and w not in lists["generic"]]
-    telling = [w for w in inner if w not in lists["generic"] and w not in lists["suffix"]]
-    saint = inner[0] in ("st", "saint", "mt") and len(inner) > 1
-    if tokens.words[index] in lists["doing"] and before not in ("at", "from"):
-        return None
-    sure = (
-        saint
-        or strange
-        or (len(telling) > 1 and before == "at")
-        or (len(telling) == 1 and before == "at" and (len(inner) > 1 or tokens.words[index] not in lists["weak"]))
-    )
-    joined_suffix = index
-    while (
-        joined_suffix + 1 < len(tokens)
-        and joined(tokens, joined_suffix + 1)
-        and tokens.words[joined_suffix + 1] in lists["suffix"]
-    ):
-        joined_suffix += 1
-    return (first, joined_suffix + 1, PLACED) if sure else None
+    return last
+
+
+def _begins_part(tokens: Tokens, index: int) -> bool:
+    return _joined(tokens, index) and _is_capital(tokens, index) and tokens.words[index] not in hint("not_names")

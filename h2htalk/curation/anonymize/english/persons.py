@@ -11,9 +11,11 @@ from collections.abc import Iterable, Iterator
 
 from h2htalk.curation.anonymize.english.person_cues import LIKELY, MODEL_ALONE
 from h2htalk.curation.anonymize.english.person_scores import name_score, names_thing
-from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
+from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, WORD_NAME, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
+
+_VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
 
 
 def find_persons(tokens: Tokens, confirmed: Iterable[int] = ()) -> list[Span]:
@@ -29,25 +31,16 @@ def find_persons(tokens: Tokens, confirmed: Iterable[int] = ()) -> list[Span]:
     return list(_spans(tokens, dict.fromkeys(confirmed, MODEL_ALONE) | starts))
 
 
-def open_words(tokens: Tokens, spans: list[Span]) -> list[int]:
+def open_words(tokens: Tokens, spans: Iterable[Span]) -> list[int]:
     """Places of capitalised words in no list and no span, where people are spoken of: names, if a reader says so."""
     hints = words().hints
-    marked = sorted((span.start, span.end) for span in spans)
+    marked = {at for span in spans for at in range(span.start, span.end)}
     indices = []
-    at = 0
     for index, start in enumerate(tokens.starts):
-        while at < len(marked) and marked[at][1] <= start:
-            at += 1
-        if tokens.shapes[index] != CAPITAL or tokens.blocked[index] or (at < len(marked) and marked[at][0] <= start):
+        if tokens.shapes[index] != CAPITAL or tokens.blocked[index] or start in marked:
             continue
         word, before = tokens.words[index], tokens.word(index - 1)
-        if (
-            is_word(word)
-            or word in hints["places"]
-            or before in hint("articles")
-            or tokens.foreign(index)
-            or names_thing(tokens, index)
-        ):
+        if is_word(word) or word in hints["places"] or before in hint("articles") or names_thing(tokens, index):
             continue
         if tokens.kinds[index] == WORD_NAME and tokens.word(index + 1) in hint("articles") | hint("pronouns"):
             continue
@@ -62,41 +55,31 @@ def _starts(tokens: Tokens) -> dict[int, float]:
     for index, word in enumerate(tokens.words):
         tokens.blocked[index] |= word in pets
     _block_authors(tokens)
-    starts: dict[int, float] = {}
-    for index in range(len(tokens)):
-        if not tokens.blocked[index] and (score := name_score(tokens, index)):
-            starts[index] = score
-    for index in _initialled(tokens):
-        starts.setdefault(index, LIKELY)
+    starts = {
+        index: score
+        for index in range(len(tokens))
+        if not tokens.blocked[index] and (score := name_score(tokens, index))
+    }
     # A name that was told stays one: "Thandi" after "my name is Thandi", "will" never.
     told = {tokens.words[index] for index in starts if len(tokens.words[index]) > 2} - hint("months")
     for index, word in enumerate(tokens.words):
-        if index in starts or word not in told or tokens.blocked[index]:
-            continue
-        if not is_word(word) or (tokens.shapes[index] == CAPITAL and not tokens.opens[index]):
-            starts[index] = LIKELY
+        if word in told and not tokens.blocked[index]:
+            inside = tokens.shapes[index] == CAPITAL and not tokens.opens[index]
+            if inside or not is_word(word):
+                starts.setdefault(index, LIKELY)
     return starts
 
 
 def _pets(tokens: Tokens) -> set[str]:
-    """Names that a text gives to animals: "my dog Max", "a puppy named Bo", "Luna is my cat"."""
-    kinds = words().hints["pets"]
+    """Names that a text gives to animals: "my dog Max", "a puppy named Bo"."""
     named = set()
     for index, word in enumerate(tokens.words):
-        if word not in kinds:
-            continue
-        after = index + 1
-        while tokens.word(after) in ("named", "called", "is", "was", "name", "names"):
-            after += 1
-        if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.word(after) in words().given):
-            named.add(tokens.words[after])
-        before = index - 1
-        while tokens.word(before) in ("my", "our", "the", "is", "was", "a", "old", "little", "beloved"):
-            before -= 1
-        if before >= 0 and before < index - 1 and tokens.word(before + 1) in ("is", "was"):
-            named.add(tokens.words[before])
-        elif before >= 0 and tokens.possessive[index - 1]:
-            continue
+        if word in words().hints["pets"]:
+            after = index + 1
+            while tokens.word(after) in ("named", "called", "is", "was", "name", "names"):
+                after += 1
+            if after < len(tokens) and (tokens.shapes[after] == CAPITAL or tokens.words[after] in words().given):
+                named.add(tokens.words[after])
     return named - {"my", "the", "and", "i"}
 
 
@@ -106,7 +89,7 @@ def _block_authors(tokens: Tokens) -> None:
     for index in range(1, len(tokens)):
         if tokens.words[index - 1] == "by" and tokens.shapes[index] == CAPITAL and not tokens.opens[index]:
             quoted = tokens.gap(index - 1).rstrip()[-1:] in ('"', "”", "'", "*", "_")
-            if quoted or any(tokens.word(back) in media for back in range(max(0, index - 10), index - 1)):
+            if quoted or not media.isdisjoint(tokens.words[max(0, index - 10) : index - 1]):
                 end = index
                 while end < len(tokens) and tokens.shapes[end] in (CAPITAL, INITIAL) and tokens.gap(end) in (" ", ". "):
                     tokens.blocked[end] = True
@@ -115,89 +98,45 @@ def _block_authors(tokens: Tokens) -> None:
 
 def _spans(tokens: Tokens, starts: dict[int, float]) -> Iterator[Span]:
     """From each name to its last word: given names, initials, particles and surnames, with its form of address."""
-    index = 0
-    while index < len(tokens):
-        if index not in starts:
-            index += 1
+    reached = 0
+    for index in sorted(starts):
+        if index < reached:
             continue
-        end = index + 1
-        while end < len(tokens) and (step := _goes_on(tokens, end)):
-            end += step
-        first = tokens.starts[index]
-        before = index - 1
-        if before >= 0 and tokens.spaced[index] and (_titled(tokens, before) or _fronted(tokens, before)):
-            first = tokens.starts[before]
-        last = tokens.ends[end - 1]
-        if tokens.shapes[end - 1] == INITIAL and tokens.text[last : last + 1] == ".":
+        reached = index + 1
+        while reached < len(tokens) and (step := _goes_on(tokens, reached)):
+            reached += step
+        titled = index > 0 and tokens.spaced[index] and _is_title(tokens, index - 1)
+        last = tokens.ends[reached - 1]
+        if tokens.shapes[reached - 1] == INITIAL and tokens.text[last : last + 1] == ".":
             last += 1
-        yield Span(first, last, "PERSON", starts[index])
-        index = end
+        yield Span(tokens.starts[index - titled], last, "PERSON", starts[index])
 
 
-_VERBAL = ("s", "ed", "ing", "nt", "ly", "in", "er")
-_FRONTS_WORDS = "big lil nan gran nonna nonno oma opa mamaw papaw tia tio elder deacon coach granny"
-_FRONTS = frozenset(_FRONTS_WORDS.split())
-
-
-def _titled(tokens: Tokens, index: int) -> bool:
+def _is_title(tokens: Tokens, index: int) -> bool:
     """Whether a word is a form of address."""
     word = tokens.words[index]
     written = tokens.shapes[index] != LOWER or word in hint("plain_titles")
     return word in words().hints["titles"] and written and not tokens.blocked[index]
 
 
-def _fronted(tokens: Tokens, index: int) -> bool:
-    """Whether a word is said with a name as part of it: Big Rui, nan jean."""
-    word = tokens.words[index]
-    return (
-        word in _FRONTS
-        and not tokens.blocked[index]
-        and (tokens.shapes[index] == CAPITAL or word not in ("big", "elder", "coach"))
-    )
-
-
-def _initialled(tokens: Tokens) -> Iterator[int]:
-    """Places of initials before a surname: Q. Ramaswamy."""
-    for index in range(len(tokens) - 1):
-        after = index + 1
-        if (
-            tokens.shapes[index] == INITIAL
-            and tokens.words[index] != "i"
-            and not (tokens.blocked[index] or tokens.blocked[after])
-            and tokens.shapes[after] == CAPITAL
-            and tokens.text[tokens.ends[index] : tokens.starts[after]] in (". ", ".")
-            and not is_word(tokens.words[after])
-            and tokens.words[after] not in hint("stop")
-            and not (index and tokens.text[tokens.ends[index - 1] : tokens.starts[index]] == ".")
-        ):
-            yield index
-
-
 def _goes_on(tokens: Tokens, index: int) -> int:
     """How many words from here still belong to the name that ends before: 0, 1, or 2 with a particle."""
-    if tokens.possessive[index - 1] or tokens.blocked[index]:
-        return 0
-    gap = tokens.gap(index)
-    pointed = gap == ". " and tokens.shapes[index - 1] == INITIAL
-    if not pointed and gap not in (" ", "-"):
+    pointed = tokens.gap(index) == ". " and tokens.shapes[index - 1] == INITIAL
+    if tokens.possessive[index - 1] or tokens.blocked[index] or not (pointed or tokens.gap(index) in (" ", "-")):
         return 0
     lists = words()
-    word, shape = tokens.words[index], tokens.shapes[index]
-    kind = tokens.kinds[index]
-    lower_name = tokens.shapes[index - 1] == LOWER
+    word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
     particle = word in hint("particles") and index + 1 < len(tokens) and tokens.spaced[index + 1]
     if particle and tokens.shapes[index + 1] == CAPITAL and not is_word(tokens.words[index + 1]):
         return 2
-    if shape == INITIAL and word != "i" and not lower_name:
-        return 1
-    if shape in (CAPITAL, UPPER) and not lower_name:
-        if word in lists.never or word in hint("stop"):
-            return 0
-        return int(word in lists.surnames or kind > 0 or word not in lists.words)
-    if shape == LOWER and lower_name and len(word) == 1 and word in "bcdefghjklmpqtvz":
-        return int(tokens.kinds[index - 1] == COMMON)
-    if shape == LOWER and lower_name and not is_word(word) and len(word) > 2:
-        named = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not tokens.opens[index]
-        strange = named and word not in lists.never and word[-1] != word[-2] and not word.endswith(_VERBAL)
-        return int(word in lists.surnames or (kind == COMMON and len(word) > 3) or strange)
-    return 0
+    if tokens.shapes[index - 1] != LOWER:
+        if shape == INITIAL:
+            return int(word != "i")
+        no_name = shape == LOWER or word in lists.never or word in hint("stop")
+        return int(not no_name and (word in lists.surnames or kind > 0 or word not in lists.words))
+    if shape != LOWER or is_word(word) or len(word) < 3:
+        return 0
+    # "jason kolvik" after a frequent given name inside a sentence, whatever the second word is.
+    named = tokens.kinds[index - 1] == COMMON and len(word) > 4 and not tokens.opens[index]
+    strange = named and word not in lists.never and word[-1] != word[-2] and not word.endswith(_VERBAL)
+    return int(word in lists.surnames or (kind == COMMON and len(word) > 3) or strange)

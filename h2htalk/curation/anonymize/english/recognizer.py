@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from h2htalk.curation.anonymize.english.addresses import find_addresses
-from h2htalk.curation.anonymize.english.false_positives import block_false_positives
 from h2htalk.curation.anonymize.english.organizations import find_organizations
 from h2htalk.curation.anonymize.english.persons import find_persons, open_words
 from h2htalk.curation.anonymize.english.token_features import Tokens, tokenize
@@ -16,7 +15,6 @@ from h2htalk.curation.anonymize.spans import Span
 
 _HAN = re.compile("[\u4e00-\u9fff]")
 _SENTENCE = re.compile(r"[A-Za-z']{1,30}(?:[ ,]{1,3}[A-Za-z']{1,30}){2}")
-_SHORTEST = 8  # characters of an address beside something else's
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +45,9 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
         taken: for each of them spans found before, which are left alone.
 
     Returns:
-        n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other or `taken`. Each list is as
-        if its text had been given alone. Scores: 0.9 announced ("my name is"), 0.8 listed, 0.6 likely, 0.5 found by
+        n lists of PERSON, ADDRESS and ORGANIZATION spans in order; none overlap each other, and an address alone may
+        overlap `taken`: a state and its post code are sometimes taken for a plate. Each list is as if its text had
+        been given alone. Scores: 0.9 announced ("my name is"), 0.8 listed, 0.6 likely, 0.5 found by
         the model alone.
 
     Raises:
@@ -61,42 +60,18 @@ def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[li
     for number, result in enumerate(results):
         confirmed = _confirmed(result, spans_of_model[number]) if number in spans_of_model else []
         persons = find_persons(result.tokens, confirmed) if confirmed else result.persons
-        # None overlap: each search leaves alone what the one before it found.
-        spans = sorted([*result.places, *persons])
-        spans_of_texts.append(spans)
+        spans_of_texts.append(sorted([*result.places, *persons]))
     return spans_of_texts
 
 
 def _by_rules(text: str, taken: Sequence[Span]) -> _RuleResult:
     tokens = tokenize(text, taken)
-    addresses = _uncovered(find_addresses(text), sorted(span for span in taken if span.type != "allowed:figure"))
+    addresses = find_addresses(text)
     tokens.block(addresses)
     organizations = find_organizations(tokens)
     tokens.block(organizations)
-    block_false_positives(tokens)
     persons = find_persons(tokens)
     return _RuleResult(tokens, [*addresses, *organizations], persons, open_words(tokens, persons))
-
-
-def _uncovered(spans: Sequence[Span], taken: Sequence[Span]) -> list[Span]:
-    """What no taken one covers: a state and its post code are sometimes taken for a plate, the street stays.
-
-    Both in order. One walk over both: a long text has many.
-    """
-    free = []
-    at = 0
-    for span in spans:
-        while at < len(taken) and taken[at].end <= span.start:
-            at += 1
-        start, overlapping = span.start, at
-        while overlapping < len(taken) and taken[overlapping].start < span.end:
-            if taken[overlapping].start - start >= _SHORTEST:
-                free.append(Span(start, taken[overlapping].start, span.type, span.score))
-            start = max(start, taken[overlapping].end)
-            overlapping += 1
-        if span.end - start >= _SHORTEST or start == span.start:
-            free.append(Span(start, span.end, span.type, span.score))
-    return free
 
 
 def _run_model(texts: Sequence[str]) -> Iterable[list[tuple[int, int]]]:

@@ -11,7 +11,6 @@ from h2htalk.curation.anonymize.spans import Span
 
 # Letters, with an apostrophe or a hyphen only between letters: O'Malley, Hye-jin, don't.
 _TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*+")
-_TITLED_QUOTE = re.compile(r"[\"“]([^\"“”\n]{3,60})[\"”]")
 # Between two words of one sentence stands nothing but these.
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
 _POSSESSIVE = ("'s", "’s", "'S", "’S")
@@ -38,7 +37,6 @@ class Tokens:
     possessive: list[bool] = field(default_factory=list)
     spaced: list[bool] = field(default_factory=list)  # nothing but one space between this word and the one before
     blocked: list[bool] = field(default_factory=list)  # part of other personal data, of a title, of a known name
-    famous: set[str] = field(default_factory=set)  # words of the known names of several words that the text holds
 
     def __len__(self) -> int:
         return len(self.words)
@@ -61,9 +59,8 @@ class Tokens:
         return 0 < index < len(self.words) and not self.opens[index] and "," not in self.gap(index)
 
     def foreign(self, index: int) -> bool:
-        """Whether the words around are Spanish or French: then small words and capitals are no evidence."""
-        around = self.words[max(0, index - 8) : index + 9]
-        return sum(word in hint("foreign") for word in around) > 2
+        """Whether the words around are Spanish or French: then small words are no evidence."""
+        return sum(word in hint("foreign") for word in self.words[max(0, index - 8) : index + 9]) > 2
 
     def block(self, spans: Iterable[Span]) -> None:
         """Words that lie in a span are nobody's name from now on. Spans in any order."""
@@ -105,7 +102,6 @@ def tokenize(text: str, taken: Sequence[Span] = ()) -> Tokens:
         tokens.blocked.append(glued or raw.lower().endswith(_SHORTENED))
         before = end
         title = word in known_titles or word == "st"
-    _forget_case(tokens)
     tokens.block(taken)
     _block_known(tokens)
     return tokens
@@ -151,67 +147,17 @@ def _shape(raw: str) -> int:
     return UPPER if raw.isupper() else CAPITAL
 
 
-def _forget_case(tokens: Tokens) -> None:
-    """SENTENCES WRITTEN SO, and Those Written So, are read as if in lower case: their capitals say nothing."""
-    first = 0
-    for index in range(1, len(tokens) + 1):
-        if index < len(tokens) and not tokens.opens[index]:
-            continue
-        shapes = tokens.shapes[first:index]
-        small = [
-            shape
-            for shape, word in zip(shapes[1:], tokens.words[first + 1 : index], strict=True)
-            if word in hint("small")
-        ]
-        shouted = sum(shape == UPPER for shape in shapes)
-        if (len(shapes) > 1 and shouted * 10 >= len(shapes) * 7) or (small and LOWER not in small):
-            tokens.shapes[first:index] = [LOWER] * (index - first)
-        first = index
-
-
 def _block_known(tokens: Tokens) -> None:
-    """Public and invented people, and what stands in quotation marks as titles do."""
+    """Block public and invented people, works and brands; "my name is Tom Hanks" and "my aunt Alexa" stay open."""
     known, works = words().known, words().works
     for index, word in enumerate(tokens.words):
         for name in (*known.get(word, ()), *works.get(word, ())):
-            if tuple(tokens.words[index : index + len(name)]) == name and _is_known(tokens, index, len(name)):
-                tokens.blocked[index : index + len(name)] = [True] * len(name)
-                tokens.famous.update(name if len(name) > 1 else ())
+            end = index + len(name)
+            if tuple(tokens.words[index:end]) == name and not _is_told(tokens, index):
+                tokens.blocked[index:end] = [True] * len(name)
                 break
-    titles = [m.span(1) for m in _TITLED_QUOTE.finditer(tokens.text) if _is_title(m[1])]
-    tokens.block(Span(start, end, "TITLE", 1.0) for start, end in titles)
 
 
-def _is_known(tokens: Tokens, index: int, length: int) -> bool:
-    """One word alone names somebody known only where no other name stands at its side; "my name is Tom Hanks" never."""
+def _is_told(tokens: Tokens, index: int) -> bool:
     before = tokens.word(index - 1)
-    if before in words().hints["kin"] or (before == "is" and tokens.word(index - 2) == "name"):
-        return False
-    if length > 1:
-        return not (length == 2 and _may_be_private(tokens, index))
-    for side in (index - 1, index + 1):
-        if not 0 <= side < len(tokens) or (tokens.possessive[index] and side > index):
-            continue
-        named = tokens.words[side] in words().given or tokens.words[side] in hint("titles")
-        if named and tokens.shapes[side] == CAPITAL and tokens.spaced[max(index, side)]:
-            return False
-    return True
-
-
-def _may_be_private(tokens: Tokens, index: int) -> bool:
-    """Whether a famous name is also one of many people's (Sam Smith), or is spoken of as one that the speaker knows."""
-    second = tokens.words[index + 1]
-    if tokens.kinds[index] < RARE or second not in words().surnames:
-        return False
-    before, after = tokens.word(index - 1), tokens.word(index + 2)
-    spoken = before in ("told", "asked", "texted", "dating", "with", "im", "am") or after in hint("told_verbs")
-    if spoken:
-        return True
-    return second in hint("frequent_surnames") and hint("media").isdisjoint(tokens.words)
-
-
-def _is_title(quoted: str) -> bool:
-    parts = [part for part in quoted.split() if part[:1].isalpha()]
-    if len(parts) < 2 or not parts[0][0].isupper():
-        return False
-    return sum(part[0].isupper() or len(part) < 4 for part in parts) == len(parts)
+    return before in words().hints["kin"] or (before == "is" and tokens.word(index - 2) == "name")

@@ -1,47 +1,24 @@
-"""Runs of digits, however they are written: grouped, spelt, in Han digits, with anything in between.
+"""Runs of digits, however they are written: grouped, in Han digits, with anything in between.
 
 A run is a row of groups with short gaps between them; a window is a stretch of whole groups. What a window is, its
-digits, its grouping and its cues say (`phones`, `identities`); nothing here knows a type.
+digits, its grouping and its cues say (`phones`, `identity_numbers`); nothing here knows a type.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
 from h2htalk.curation.anonymize.normalization import HAN, NormalizedText
 from h2htalk.curation.anonymize.structured.number_cues import Near
+from h2htalk.curation.anonymize.structured.patterns import patterns
 
-MOST_DIGITS = 20
-_WORDS = {
-    **dict(
-        zip(
-            ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"],
-            "0123456789",
-            strict=True,
-        )
-    ),
-    "oh": "0",
-}
-_WORD = "zero|one|two|three|four|five|six|seven|eight|nine|oh"
-_TOKEN = re.compile(
-    rf"[0-9]+|[{HAN}○◯⭕]+|(?<![a-z])(?:double|triple)[ -](?:{_WORD}|[0-9])(?![a-z0-9])|(?<![a-z])(?:{_WORD})(?![a-z])"
-)
-_PLAIN_TOKEN = re.compile(r"[0-9]+")
-_ASCII_HAN_TOKEN = re.compile(rf"[0-9]+|[{HAN}○◯⭕]+")
-# A number word beside another one or beside a digit: only then are words read at all.
-_SPELT = re.compile(rf"(?<![a-z])(?:{_WORD})(?![a-z])[^\w\n]{{0,3}}(?:(?:{_WORD})(?![a-z])|[0-9])")
-_GAP = re.compile(r"(?:[^\w$%¥€£=×]|_)*")
+_RE = patterns("digit_runs")
+_MOST_DIGITS = 20
 _LONGEST_GAP = 4
-_LONG_ROW = 80
-# What looks like a row of digits and is a day, a time, an amount.
-_DATE = re.compile(
-    r"(?<![0-9])(?:(?:19|20)[0-9]{2}(?P<a>[-./])(?:0?[1-9]|1[0-2])(?P=a)(?:[0-2]?[0-9]|3[01])"
-    r"|(?:[0-2]?[0-9]|3[01])(?P<b>[-./])(?:[0-2]?[0-9]|3[01])(?P=b)(?:19|20)[0-9]{2}"
-    r"|[0-2]?[0-9]:[0-5][0-9](?::[0-5][0-9])?)(?![0-9]|[-./:][0-9])"
-)
+# In a row of more groups (a table, a count) a number has few.
+_LONG_ROW, _FEW = 80, 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +28,6 @@ class Group:
     start: int
     end: int
     digits: str
-    spelt: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +40,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Groups `first` to `last` (inclusive) of a run, as one number.
+    """Neighbouring groups of a run, as one number.
 
     `shape`: digits a group. `gaps`: between them. `before`, `after`: the gap to the neighbour groups, None at the end
     of the run. `lead`: the three characters before it, `tail`: the three behind it. `near`: its cues.
@@ -85,11 +61,12 @@ class Window:
     def whole(self) -> bool:
         """Nothing says that it is a piece of a longer row: no neighbour, or one that stands further off."""
         inner = {gap.strip() or gap for gap in self.gaps}
-        return all(gap is None or _stronger(gap, inner) for gap in (self.before, self.after))
+        return all(gap is None or _parts(gap, inner) for gap in (self.before, self.after))
 
     @property
     def plus(self) -> bool:
-        return re.search(r"\+[\s\-(]{0,2}$", self.lead) is not None
+        """A `+` stands before it."""
+        return _RE["plus"].search(self.lead) is not None
 
     @property
     def glued(self) -> bool:
@@ -97,106 +74,73 @@ class Window:
         return self.lead[-1:].isascii() and self.lead[-1:].isalpha()
 
 
-def _stronger(gap: str, inner: set[str]) -> bool:
-    return (bool(re.search(r"[,;\n/|&]|,|\s{2}", gap)) and (gap.strip() or gap) not in inner) or (
-        gap.strip() in ("(", ")", "[", "]", ":", "")
-        and gap.strip() not in inner
-        and not (gap.isspace() and gap in inner)
-    )
+def _parts(gap: str, inner: set[str]) -> bool:
+    """Whether a gap parts two numbers: another one than those inside, and a mark for it, a bracket or a space."""
+    mark = gap.strip()
+    return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RE["strong_gap"].search(gap) is not None)
 
 
 def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[Run]:
     """The runs of a reading with five digits or more, outside of what is taken (ordered stretches)."""
     text = normalized.text
-    token = _PLAIN_TOKEN
-    if _SPELT.search(text):
-        token = _TOKEN
-    elif not text.isascii():
-        token = _ASCII_HAN_TOKEN
-    source = text if normalized.digits == text or token is not _PLAIN_TOKEN else normalized.digits
+    token, source = (_RE["token"], normalized.digits) if text.isascii() else (_RE["token_han"], _zeroed(normalized))
     groups: list[Group] = []
     at = 0
-    for match in token.finditer(_zeroed(normalized) if source is text else source):
+    for match in token.finditer(source):
         start, end = match.span()
         while at < len(taken) and taken[at][1] <= start:
             at += 1
-        if at < len(taken) and taken[at][0] < end:
+        covered = at < len(taken) and taken[at][0] < end
+        if covered or (groups and not _joins(text, groups[-1], start, match.group())):
             yield from _run(groups, text)
             groups = []
-            continue
-        if groups and not _joins(text, groups[-1], start, match.group()):
-            yield from _run(groups, text)
-            groups = []
-        groups.append(Group(start, end, *_value(match.group(), normalized.digits[start:end])))
+        if not covered:
+            groups.append(Group(start, end, normalized.digits[start:end]))
     yield from _run(groups, text)
 
 
 def _zeroed(normalized: NormalizedText) -> str:
     """The text with every `o` that reads as a zero as one, Han digits left."""
-    if "o" not in normalized.text or normalized.text == normalized.digits:
+    if "o" not in normalized.text:
         return normalized.text
     return "".join(
         ["0" if a == "o" and b == "0" else a for a, b in zip(normalized.text, normalized.digits, strict=True)]
     )
 
 
-def _value(token: str, digits: str) -> tuple[str, bool]:
-    if digits.isdigit():
-        return digits, False
-    first, _, second = token.replace("-", " ").partition(" ")
-    if not second:
-        return _WORDS.get(first, ""), True
-    return _WORDS.get(second, second) * (2 if first == "double" else 3), True
-
-
 def _joins(text: str, last: Group, start: int, token: str) -> bool:
     """Whether a token goes on with the row. A lone Han digit behind a mark begins a clause (二十年)."""
-    if start - last.end > _LONGEST_GAP or _GAP.fullmatch(text, last.end, start) is None:
+    if start - last.end > _LONGEST_GAP or _RE["gap"].fullmatch(text, last.end, start) is None:
         return False
     other = (token in HAN) != (text[last.start] in HAN)
     return start == last.end or not other or min(len(token), last.end - last.start) > 1
 
 
 def _run(groups: list[Group], text: str) -> Iterator[Run]:
-    """The groups as a run, if they are enough; days and times cut it."""
+    """The groups as runs, where they are enough; days and times part them."""
     if sum(len(group.digits) for group in groups) < 5:
         return
-    start, end = groups[0].start, groups[-1].end
-    dates = [match.span() for match in _DATE.finditer(text, start, end)] if len(groups) > 1 else []
-    piece: list[Group] = []
+    dates = [match.span() for match in _RE["date"].finditer(text, groups[0].start, groups[-1].end)]
+    pieces: list[list[Group]] = [[]]
     for group in groups:
-        if any(a <= group.start < b for a, b in dates):
-            yield from _piece(piece, text)
-            piece = []
+        if len(groups) > 1 and any(a <= group.start < b for a, b in dates):
+            pieces.append([])
         else:
-            piece.append(group)
-    yield from _piece(piece, text)
-
-
-def _piece(groups: list[Group], text: str) -> Iterator[Run]:
-    if sum(len(group.digits) for group in groups) >= 5:
-        yield Run(tuple(groups), tuple(text[a.end : b.start] for a, b in pairwise(groups)))
+            pieces[-1].append(group)
+    for piece in pieces:
+        if sum(len(group.digits) for group in piece) >= 5:
+            yield Run(tuple(piece), tuple(text[a.end : b.start] for a, b in pairwise(piece)))
 
 
 def windows(run: Run, text: str, near: Near) -> Iterator[Window]:
-    """Every stretch of whole groups with 5 to 20 digits.
-
-    Of a long row (a table, a count) only those behind its beginning that stand apart from their neighbours.
-    """
+    """Every stretch of whole groups with 5 to 20 digits; of a long row, of few groups."""
     groups, gaps = run.groups, run.gaps
+    most = _FEW if len(groups) > _LONG_ROW else len(groups)
     for first in range(len(groups)):
         digits = ""
-        apart = len(groups) > _LONG_ROW and first > MOST_DIGITS
-        inner: set[str] = set()
-        for last in range(first, len(groups)):
+        for last in range(first, min(first + most, len(groups))):
             digits += groups[last].digits
-            if last > first:
-                inner.add(gaps[last - 1])
-            if apart and gaps[first - 1] in inner:
-                break
-            if apart and last < len(gaps) and gaps[last] in inner:
-                continue
-            if len(digits) > MOST_DIGITS:
+            if len(digits) > _MOST_DIGITS:
                 break
             if len(digits) < 5:
                 continue

@@ -1,4 +1,4 @@
-"""Domains as people write them: which endings there are, and the many ways around a dot."""
+"""Domains as people write them: which endings there are, and where a host ends."""
 
 from __future__ import annotations
 
@@ -7,15 +7,9 @@ import tomllib
 from functools import cache
 from importlib import resources
 
-# A dot that nobody takes for the end of a sentence: in brackets, spelt between marks.
-HIDDEN_DOT = r"(?:\s?[(\[{<]\s?(?:dot|d0t|\.|点|。|point)\s?[)\]}>]\s?|[-_\"*|/]\s?(?:dot|d0t)\s?[-_\"*|/])"
-# A dot that might be something else: a word, a full stop, a dot between spaces.
-LOOSE_DOT = r"(?:\s{1,2}(?:dot|d0t)\s{1,2}|\s?。\s?|\s?点\s?|\s?·\s?|\s{1,2}\.\s{0,2}|\.\s{1,2})"
-# A label, in which `-dot-` is no part.
-LABEL = r"[a-z0-9]+(?:-+(?!dot-)[a-z0-9]+)*"
-ANY_DOT = rf"(?:\.(?!\s)|{HIDDEN_DOT}|{LOOSE_DOT})"
-
-LABELS = re.compile(rf"(?:d[o0]t-)?({LABEL})")
+_LABEL = re.compile(r"[a-z0-9-]+")
+# Endings that people mean where the next word is glued to one: comthanks.
+_GLUED = re.compile("com|net|org|cn|edu")
 
 
 @cache
@@ -31,12 +25,17 @@ def is_ending(label: str) -> bool:
     return label in words("strong") or label in words("weak")
 
 
-def cut_ending(label: str) -> int:
-    """How many characters of a last label are a top-level domain that was glued to what follows; 0 for none.
+def host_end(text: str, start: int, end: int) -> int:
+    """Where the host of an e-mail address ends in a row of labels: at its last ending. 0: there is none.
 
-    `comthanks` -> 3. Only for the endings that people mean: `com`, `net`, `org`, `cn`, `edu`.
+    Behind an `@` an ending that we do not know is one too.
     """
-    for ending in ("com", "net", "org", "cn", "edu"):
-        if label.startswith(ending):
-            return len(ending)
-    return 0
+    labels = list(_LABEL.finditer(text, start, end))
+    known = [label.end() for label in labels[1:] if is_ending(label.group())]
+    if known:
+        return known[-1]
+    last = labels[-1]
+    glued = _GLUED.match(last.group())
+    if glued:
+        return last.start() + glued.end()
+    return last.end() if last.group().isalpha() and 2 <= len(last.group()) <= 12 else 0

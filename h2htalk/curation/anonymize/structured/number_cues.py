@@ -7,27 +7,17 @@ nearest cue decides. Which words are cues of what stands in `words/cues_en.toml`
 from __future__ import annotations
 
 import re
-import tomllib
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
 from itertools import product
-from typing import Any
+
+from h2htalk.curation.anonymize.structured.patterns import patterns, read_table
 
 _NEW_SENTENCE = 12
 _NOT_LED_BACK = 18
-# What leads from a value back to a cue behind it: "12345 is my number", 12345这是我qq, "12345 (cell)".
-_LEADS_BACK = re.compile(
-    r"[\s\"'，,)\]。.!~-]{0,3}(?:[(\[/:<]|<?-+|←|(?:这|那|它)?(?:个|串|张)?(?:也|就|才|都)?(?:是|系)(?!不)"
-    r"|为|的|(?:这|那)(?:个|张)|[\s,，]?(?:我|他|她|你)的|"
-    r"(?:is|was|are|that'?s|thats|this is|as|for|on|it'?s)\b|=|)"
-)
-_BREAK = re.compile(r"[。！？!?;；\n]|\.\s")
-# A cue behind a value that has a value of its own: 我qq是12345.
-_OWN_VALUE = re.compile(r"(?:[\s:,.#=(\"'-]|号码?|是|为|叫|is|number|no\.?|was){0,6}[a-z]{0,4}[0-9]{3}")
-_DIGITS = re.compile(r"[0-9]{2}")
+_RE = patterns("number_cues")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +44,8 @@ class Near:
 
     def fitting(self, length: int) -> Near:
         """These cues without those that cannot be meant: no bare number of `length` digits is such a thing."""
-        out = _NO_DIGITS | ({"plate"} if length > 6 else set())
-        out |= {"id"} if length not in (15, 17, 18) else set()
-        kept = tuple(kind for kind in self.kinds if kind[0] not in out)
-        return self if len(kept) == len(self.kinds) else Near(kept, self.around)
+        out = _NO_DIGITS | ({"plate"} if length > 6 else set()) | ({"id"} if length not in (15, 17, 18) else set())
+        return Near(tuple(kind for kind in self.kinds if kind[0] not in out), self.around)
 
     def nearest_is_impersonal(self, reach: int) -> bool:
         """Whether the nearest cue is one of nobody's numbers, at most `reach` characters away."""
@@ -78,12 +66,6 @@ _NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"
 NOTHING = Near(())
 # Kinds that name a situation, not a value: they count only as what a message is about.
 _SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
-# What parts a word from a number that is another thing: 密码和62170006..., 验证码发到13800138000.
-_APART = re.compile(r"\s?(?:和|跟|与|及|还有|以及|、|(?:都|也|是)?[发寄打传](?:到|给|去|往)(?:了)?)\s?")
-# A word for nobody's numbers whose own value is told in words: 密码是以前的名字，1680125696.
-_VALUE_IN_WORDS = re.compile(
-    r"(?:(?:是|叫|为)(?![这那下如刚多啥什哪])[^0-9,，。]{2,10}|都?(?:忘|丢|没|过期|错|改|换)了|对不上|找不到了?)[,，。]"
-)
 # Kinds whose values are no bare digits, or none of this length.
 _NO_DIGITS = frozenset(["email", "url", "ip"])
 
@@ -111,16 +93,14 @@ class Cues:
             gap = start - cue.end
             if gap > self.reach["before"] or cue.start < barrier:
                 break
-            if gap < 0 or cue.kind in _SITUATIONS:
+            if gap < 0 or cue.kind in _SITUATIONS or (formed and cue.kind == "errand"):
                 continue
             kind = self._kind(cue)
-            if formed and cue.kind == "errand":
-                continue
             if kind != "other" or gap <= self.reach["impersonal"]:
-                between = self.text[cue.end : start]
-                if kind == "other" and (_APART.fullmatch(between) or _VALUE_IN_WORDS.match(between)):
+                if kind == "other" and _RE["apart"].fullmatch(self.text, cue.end, start):
                     continue
-                kinds.append((kind, gap + (_NEW_SENTENCE if _BREAK.search(between) else 0)))
+                ended = _RE["sentence_end"].search(self.text, cue.end, start) is not None
+                kinds.append((kind, gap + (_NEW_SENTENCE if ended else 0)))
         kinds.extend(self._behind(end, formed))
         return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
 
@@ -153,15 +133,15 @@ class Cues:
             if gap > self.reach["behind"]:
                 break
             between = self.text[end : cue.start]
-            if cue.kind in _SITUATIONS or _DIGITS.search(between) or (formed and cue.kind == "errand"):
+            if cue.kind in _SITUATIONS or _RE["digits"].search(between) or (formed and cue.kind == "errand"):
                 continue
-            leads = _LEADS_BACK.match(between)
+            leads = _RE["leads_back"].match(between)
             direct = leads is not None and leads.group().strip(" ，,。.!~)]'\"-\n") != ""
             kind = self._kind(cue)
-            ended = _BREAK.search(between) is not None
+            ended = _RE["sentence_end"].search(between) is not None
             if (direct or gap <= 1) and not ended:
                 found.append((kind, gap + (4 if direct else 10)))
-            elif kind != "other" and not _OWN_VALUE.match(self.text, cue.end):
+            elif kind != "other":
                 found.append((kind, gap + _NOT_LED_BACK + (_NEW_SENTENCE if ended else 0)))
         return found
 
@@ -169,26 +149,17 @@ class Cues:
 def find_cues(text: str, language: str) -> Cues:
     """The cues of a reading's `text` (lower case). A Chinese text is also searched for English ones."""
     pattern, kinds = _pattern(language)
-    own = _tables(language)
+    own = read_table(f"cues_{language}")
     found = tuple(Cue(m.start(), m.end(), kinds[m.group()]) for m in pattern.finditer(text))
     return Cues(found, tuple(cue.start for cue in found), text, language, own["reach"], own["bare_number"])
 
 
 @cache
-def _tables(language: str) -> dict[str, Any]:
-    """Read `cues_CODE.toml`."""
-    raw = resources.files(__package__).joinpath(f"words/cues_{language}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(raw)
-
-
-@cache
 def _words(language: str) -> dict[str, str]:
-    tables = _tables(language)
-    found: dict[str, str] = {}
-    for kind, words in tables.items():
-        if kind not in ("spellings", "reach", "bare_number"):
-            for word in words:
-                found.setdefault(word.lower(), kind)  # the table that stands first wins
+    """The kind of each cue word; the table that stands first wins."""
+    tables = read_table(f"cues_{language}")
+    lists = {kind: words for kind, words in tables.items() if isinstance(words, list) and kind != "spellings"}
+    found = {word.lower(): kind for kind, words in reversed(lists.items()) for word in words}
     for parts in tables.get("spellings", []):
         for a, b in product(parts["first"], parts["second"]):
             found.setdefault(a + b, parts["kind"])
@@ -200,10 +171,8 @@ def _pattern(language: str) -> tuple[re.Pattern[str], dict[str, str]]:
     """One alternation over all cues, the longest first, and what each stands for."""
     kinds = {**_words("en"), **_words(language)}
     latin = {word for word in kinds if word[0].isascii() and word[0].isalpha() and word[-1].isascii()}
-    parts = [rf"(?<![a-z]){_any(latin)}(?![a-z])"]
-    if len(latin) < len(kinds):
-        parts.append(_any(word for word in kinds if word not in latin))
-    return re.compile("|".join(parts)), kinds
+    others = [word for word in kinds if word not in latin]
+    return re.compile("|".join([rf"(?<![a-z]){_any(latin)}(?![a-z])", *([_any(others)] if others else [])])), kinds
 
 
 def _any(words: Iterable[str]) -> str:
@@ -211,11 +180,8 @@ def _any(words: Iterable[str]) -> str:
     tails: dict[str, list[str]] = {}
     for word in words:
         tails.setdefault(word[:1], []).append(word[1:])
-    parts = []
-    for first in sorted(tails, reverse=True):
-        rest = tails[first]
-        if first:
-            parts.append(re.escape(first) + ("" if rest == [""] else _any(rest)))
-        else:
-            parts.append("")
+    parts = [
+        re.escape(first) + ("" if not first or tails[first] == [""] else _any(tails[first]))
+        for first in sorted(tails, reverse=True)
+    ]
     return f"(?:{'|'.join(parts)})"

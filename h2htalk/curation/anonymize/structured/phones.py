@@ -1,51 +1,33 @@
-"""Which windows of digits are phone numbers: mainland China, the North American plan, UK, AU, IE, NZ, IN, any `+`."""
+"""Which windows of digits are phone numbers: China, the North American plan, UK, AU, IE, NZ, IN, any `+`.
+
+Numbers of other countries are found behind a word for a phone, and by `phonenumbers` where a source names its
+countries.
+"""
 
 from __future__ import annotations
 
-import re
-import tomllib
+from collections.abc import Sequence
 from functools import cache
-from importlib import resources
 
 import phonenumbers
-from phonenumbers import COUNTRY_CODE_TO_REGION_CODE, PhoneNumber
 
 from h2htalk.curation.anonymize.structured.digit_runs import Window
+from h2htalk.curation.anonymize.structured.patterns import patterns, read_table
 
+_RE = patterns("phones")
 _CUES = ("phone", "landline")
-# Chinese mobiles and area codes by their form: `phonenumbers` leaves out machines' prefixes and merged areas (024 for
-# Fushun's 0413), which people still write.
-_MOBILE = re.compile("1(?:[38][0-9]|4[1-9]|5[0-35-9]|6[2567]|7[0-8]|9[0-35-9])[0-9]{8}")
-_AREA = re.compile("0(?:10|2[0-9]|[3-9][0-9]{2})")
-# Numbers that begin with 0 at home: UK, Ireland, Australia, New Zealand, and (mobile) India with its trunk 0.
-_TRUNK = re.compile(
-    r"07[0-9]{9}|0[1-3][0-9]{9}|08[04][0-9]{8}|01[0-9]{8,9}"
-    r"|04[0-9]{8}|0[2378][0-9]{8}"
-    r"|08[35679][0-9]{7}|0[1-9][0-9]{7,8}|02[0-9]{7,9}|0[6-9][0-9]{9}"
-)
-# What stands right before a local number: 打8231 4456.
-_RUNG = re.compile(r"(?:[打拨呼]|拨号|老家|物业|家里|店里|单位|医院|学校|公司)[:：]?\s?$")
-_PAIR = re.compile(r"(?!20|.*(\d)\1\1\1)[2-8][0-9]{7}(?<!00)")
-_LOCAL = re.compile("(?!20)[2-8][0-9]{6,7}")
 _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
+_ANYWHERE = 1000
 
 
 @cache
 def _hotlines() -> frozenset[str]:
-    raw = resources.files(__package__).joinpath("words/phones.toml").read_text(encoding="utf-8")
-    return frozenset(tomllib.loads(raw)["hotlines"])
-
-
-# Toll-free numbers of North America, Britain, Australia and China are offices' and help lines', nobody's own.
-_TOLL_FREE = {
-    "en": re.compile("1?8(?:00|33|44|55|66|77|88)[2-9][0-9]{6}|0?800[0-9]{6,7}|1[38]00[0-9]{6}"),
-    "zh": re.compile("[48]00[0-9]{7}"),
-}
+    return frozenset(read_table("phones")["hotlines"])
 
 
 def is_toll_free(digits: str, language: str) -> bool:
     """Whether calls to a number cost nothing, as to help lines and offices."""
-    return _TOLL_FREE[language].fullmatch(digits) is not None
+    return _RE[f"toll_free_{language}"].fullmatch(digits) is not None
 
 
 def is_hotline(digits: str) -> bool:
@@ -53,196 +35,118 @@ def is_hotline(digits: str) -> bool:
     return digits in _hotlines()
 
 
-def phone(window: Window, language: str) -> float:
-    """How sure we are, in [0, 1], that a window is a phone number. 0: it is none."""
-    if not window.plus and window.near.nearest_is_impersonal(_foreign_reach(window, language)):
-        return 0.0
+def phone(window: Window, language: str, countries: Sequence[str] = (), *, told: bool = False) -> float:
+    """How sure we are, in [0, 1], that a window is a phone number. 0: it is none.
+
+    Args:
+        window: the digits.
+        language: `en` or `zh`.
+        countries: of whose numbers the source may hold some (ISO 3166: `DE`).
+        told: a word for a phone stands right before it.
+    """
+    near = window.near
     if window.plus:
-        return 0.97 if _international(window.digits) and window.whole else 0.0
-    if window.near.nearest in ("card", "id") and language == "en" and not _cue(window):
+        return 0.97 if window.whole and _is_valid(f"+{window.digits}", None, possible=True) else 0.0
+    if near.nearest_is_impersonal(_impersonal_reach(window, language)):
         return 0.0
-    if language == "zh":
-        score = max(_mobile(window), _landline(window), _beyond_the_mainland(window))
-        return score or _cued_english(window)
-    return _english(window)
+    if near.nearest in ("card", "id") and language == "en" and not _cued(window):
+        return 0.0
+    score = max(_mobile(window), _landline(window), _beyond_the_mainland(window)) if language == "zh" else 0.0
+    score = score or (_english(window) if language == "en" else 0.0) or _of_countries(window, countries)
+    return score or (0.7 if told and window.whole and 7 <= len(window.digits) <= 12 else 0.0)
 
 
-def _foreign_reach(window: Window, language: str) -> int:
+def _impersonal_reach(window: Window, language: str) -> int:
     """How near a word for nobody's numbers must stand to be believed: a form of its own speaks against it."""
-    if language == "zh" and _MOBILE.fullmatch(window.digits):
-        return 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else 1000
-    if language == "en" and window.shape == (3, 3, 4) and window.whole:
-        return 10
-    return 1000
+    if language == "zh" and _RE["mobile"].fullmatch(window.digits):
+        return 2 if window.shape == (3, 4, 4) else 3 if len(window.shape) == 1 and not window.glued else _ANYWHERE
+    return 10 if language == "en" and window.shape == (3, 3, 4) and window.whole else _ANYWHERE
 
 
-def _cue(window: Window, reach: int = 99) -> bool:
+def _cued(window: Window, reach: int = 99) -> bool:
     distance = window.near.distance(*_CUES)
     return distance is not None and distance <= reach
 
 
-def _international(digits: str) -> bool:
-    """Country code and 6 to 12 digits: E.164."""
-    if not 8 <= len(digits) <= 15:
+def _is_valid(number: str, country: str | None, *, possible: bool = False) -> bool:
+    """Whether `phonenumbers` knows a number as given out, or only as of a `possible` length."""
+    try:
+        parsed = phonenumbers.parse(number, country)
+    except phonenumbers.NumberParseException:
         return False
-    if digits.startswith("1"):
-        return len(digits) == 11
-    if digits.startswith("86"):
-        return len(digits) in (11, 12, 13, 14)
-    if digits.startswith("44"):
-        return len(digits) in (11, 12, 13)
-    return any(int(digits[:n]) in COUNTRY_CODE_TO_REGION_CODE for n in (1, 2, 3))
+    return phonenumbers.is_possible_number(parsed) if possible else phonenumbers.is_valid_number(parsed)
+
+
+def _of_countries(window: Window, countries: Sequence[str]) -> float:
+    """A number of a source's countries, in groups where no cue stands beside it."""
+    if not window.whole or window.glued or not (_cued(window) or (len(window.shape) > 1 and _no_list(window))):
+        return 0.0
+    known = any(_is_valid(window.digits, country) for country in countries)
+    return (0.9 if _cued(window) else 0.7) if known else 0.0
 
 
 def _mobile(window: Window) -> float:
-    digits = window.digits
-    for prefix in ("0086", "86", "0", ""):  # 0: as dialled from another province
-        if digits.startswith(prefix) and len(digits) == 11 + len(prefix):
-            if not _MOBILE.fullmatch(digits, len(prefix)):
-                continue
-            if _cue(window):
-                return 0.97
-            return 0.9 if window.whole and not window.glued else 0.0
-    return 0.0
-
-
-# Numbers of Taiwan as dialled there, and of Hong Kong, Macau and Taiwan from abroad without a plus.
-_TAIWAN_MOBILE = re.compile("09[0-9]{8}")
-_TAIWAN_LANDLINE = re.compile("0(?:2[0-9]{8}|[3-8][0-9]{7,8})")
-_FROM_ABROAD = re.compile("(?:00)?(?:85[23][235689][0-9]{7}|8869[0-9]{8})")
-_LOCAL_SHAPES = {(4, 4), (8,)}
+    if not _RE["mobile"].fullmatch(window.digits):
+        return 0.0
+    return 0.97 if _cued(window) else 0.9 if window.whole and not window.glued else 0.0
 
 
 def _beyond_the_mainland(window: Window) -> float:
     """Taiwan, Hong Kong, Macau: their own forms, surer with a cue."""
-    digits, shape = window.digits, window.shape
-    cued = _cue(window)
-    if not window.whole or (window.glued and not cued):
+    if not window.whole or window.glued or not _no_list(window):
         return 0.0
-    if _TAIWAN_MOBILE.fullmatch(digits):
-        return 0.95 if cued else 0.85 if shape in ((4, 3, 3), (4, 6)) else 0.7 if len(shape) == 1 else 0.0
-    if _TAIWAN_LANDLINE.fullmatch(digits) and shape[0] in (2, 3) and len(shape) > 1 and min(shape[1:]) >= 3:
-        return 0.9 if cued else 0.7
-    if _FROM_ABROAD.fullmatch(digits) and (cued or len(shape) > 1):
-        return 0.9 if cued else 0.75
-    # Eight digits beginning with 5, 6 or 9 are a mobile in Hong Kong, with 6 in Macau.
-    if digits[0] in "569" and shape in _LOCAL_SHAPES and _cue(window, 6):
-        return 0.7
-    return 0.0
+    if _RE["taiwan"].fullmatch(window.digits) or _RE["from_abroad"].fullmatch(window.digits):
+        alone = 0.7 if window.digits.startswith("09") else 0.0
+        return 0.95 if _cued(window) else 0.8 if len(window.shape) > 1 else alone
+    return 0.7 if _RE["hong_kong"].fullmatch(window.digits) and _cued(window, 6) else 0.0
 
 
 def _landline(window: Window) -> float:
-    digits = window.digits
-    if digits.startswith("0086"):
-        digits = "0" + digits[4:]
-    elif digits.startswith("860"):
-        digits = digits[2:]
-    elif digits.startswith("86") and window.shape[0] == 2 and len(digits) > 11:
-        digits = "0" + digits[2:]
-    if re.fullmatch(r"[48]00[0-9]{7}", digits):
-        spaced = window.shape in ((3, 3, 4), (3, 4, 3), (4, 3, 3), (3, 7), (10,))
-        return 0.95 if _cue(window) else 0.8 if spaced and window.whole else 0.0
-    if digits[:1] == "0":
-        area = _AREA.match(digits)
-        if area and _local(digits, area.end()):
-            return 0.95 if _cue(window) else _uncued_landline(window, area.end())
-        if len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole:
-            whole = digits[: -window.shape[-1]]  # an extension behind it
-            if area and _local(whole, area.end()):
-                return 0.95 if _cue(window) else 0.85
-    if _RUNG.search(window.lead) and window.whole and _LOCAL.fullmatch(digits):
-        return 0.7 if window.shape in ((7,), (8,), (3, 4), (4, 4)) else 0.0
-    if len(window.shape) == 1 and not window.near.kinds and _PAIR.fullmatch(digits) and not window.glued:
-        return 0.52 if window.whole and not window.near.around - {"phone", "landline", "vehicle"} else 0.0
-    if window.gaps == ("-",) and not window.near.kinds and window.whole and _PAIR.fullmatch(digits):
-        return 0.55 if window.shape == (4, 4) else 0.0
-    if window.gaps == ("-",) and window.whole and window.shape in ((8, 3), (8, 4), (7, 3)) and _LOCAL.match(digits):
-        return 0.6 if not window.near.kinds or _cue(window) else 0.0  # an extension
-    direct = window.near.distance("landline")
-    direct = window.near.distance("phone") if direct is None else direct
-    if len(digits) in (7, 8) and digits[0] in "2345678" and window.whole and not window.glued:
-        if direct is not None and direct <= 3:
-            return 0.7
-        about = window.near.around & {"phone", "landline"} and window.near.nearest in (
-            "",
-            "phone",
-            "landline",
-        )
-        if about and not digits.startswith(("19", "20")):
-            return 0.65 if direct is not None else 0.55
-    return 0.0
-
-
-def _local(digits: str, area: int) -> bool:
-    return len(digits) - area in ((8,) if area == 3 else (7, 8)) and digits[area] in "2345678"
-
-
-def _uncued_landline(window: Window, area: int) -> float:
-    if not window.whole or window.glued:
+    """A landline with its area code, perhaps an extension behind; a local number near a word for one."""
+    digits, near = window.digits, window.near
+    if digits.startswith(("0086", "86")) and len(digits) > 11:
+        digits = "0" + digits.removeprefix("00").removeprefix("86").removeprefix("0")
+    extension = len(window.shape) > 2 and window.shape[-1] <= 5 and window.gaps[-1] == "-" and window.whole
+    if _RE["landline"].fullmatch(digits):
+        split = 0.85 if window.shape[0] in (3, 4) and len(window.shape) > 1 else 0.65 if len(window.shape) == 1 else 0.0
+        return 0.95 if _cued(window) else split if window.whole and not window.glued else 0.0
+    if extension and _RE["landline"].fullmatch(digits[: -window.shape[-1]]):
+        return 0.95 if _cued(window) else 0.85
+    if window.glued or not window.whole or not _RE["local"].fullmatch(digits):
         return 0.0
-    split = len(window.shape) > 1 and window.shape[0] == area
-    return 0.85 if split else 0.65 if len(window.shape) == 1 else 0.0
-
-
-def _nanp(digits: str) -> bool:
-    return len(digits) == 10 and digits[0] in "23456789" and digits[3] in "23456789"
-
-
-def _cued_english(window: Window) -> float:
-    """Foreign numbers in a Chinese text: only in their own grouping and with a cue."""
-    if window.shape in _SHAPES_EN and _cue(window, 10) and _nanp(window.digits[-10:]):
-        return 0.8
-    return 0.0
+    if _cued(window, 3):
+        return 0.7
+    if near.around & {*_CUES} and near.nearest in ("", *_CUES):
+        return 0.65 if _cued(window) else 0.55
+    alone = len(window.shape) == 1 and not near.kinds and not near.around - {*_CUES, "vehicle"}
+    return 0.52 if alone and _RE["uncued_local"].fullmatch(digits) else 0.0
 
 
 def _english(window: Window) -> float:
     digits, shape = window.digits, window.shape
-    cued = _cue(window)
-    if digits.startswith("00") and 10 <= len(digits) <= 16 and _international(digits[2:]):
-        return 0.9 if cued or (window.whole and len(shape) > 1) else 0.0
-    if digits.startswith("011") and 12 <= len(digits) <= 17 and _international(digits[3:]) and cued:
-        return 0.9
+    cued = _cued(window)
+    abroad = digits.removeprefix("011").removeprefix("00")
+    if len(abroad) >= 11 and digits[0] != "1" and _is_valid(f"+{abroad}", None, possible=cued):
+        return 0.9 if cued else 0.85 if window.whole and abroad != digits and len(shape) > 1 else 0.0
     ten = digits[1:] if len(digits) == 11 and digits[0] == "1" else digits
     if len(ten) == 10 and ten[0] in "23456789":
         return _north_american(window, ten, cued)
-    if digits[0] == "0" and _TRUNK.fullmatch(digits):
+    if _RE["trunk"].fullmatch(digits):
         return _trunk(window, cued)
-    if len(digits) == 12 and digits[:2] == "91" and digits[2] in "6789" and cued:
-        return 0.85
-    if (
-        len(digits) in (11, 12)
-        and digits[:2] in ("44", "61")
-        and digits[2] in "2347"
-        and (cued or _mobile_abroad(window))
-    ):
-        return 0.85
-    if (
-        len(digits) == 7
-        and digits[0] in "23456789"
-        and shape in ((3, 4), (7,))
-        and _cue(window, 30 if window.gaps == ("-",) else 12)
-        and window.whole
-    ):
-        return 0.7
-    return 0.0
-
-
-def _mobile_abroad(window: Window) -> bool:
-    """447700900461, without its plus."""
-    return window.whole and not window.glued and re.fullmatch("447[0-9]{9}|614[0-9]{8}", window.digits) is not None
+    local = len(digits) == 7 and digits[0] in "23456789" and shape in ((3, 4), (7,)) and window.whole
+    return 0.7 if local and _cued(window, 30 if window.gaps == ("-",) else 12) else 0.0
 
 
 def _north_american(window: Window, ten: str, cued: bool) -> float:
     grouped = window.shape in _SHAPES_EN
     if cued and (window.whole or grouped):
         return 0.95
-    if grouped and len(window.shape) > 2 and window.whole and not window.glued:
+    if not window.whole or window.glued:
+        return 0.0
+    if grouped and len(window.shape) > 2:
         return 0.85
     indian = ten[0] in "6789" and window.shape == (5, 5)
-    known = phonenumbers.is_valid_number(PhoneNumber(country_code=1, national_number=int(ten)))
-    if window.whole and not window.glued and (indian or (known and _no_list(window))):
-        return 0.65
-    return 0.0
+    return 0.65 if indian or (_no_list(window) and _is_valid(ten, "US")) else 0.0
 
 
 def _trunk(window: Window, cued: bool) -> float:
@@ -250,9 +154,7 @@ def _trunk(window: Window, cued: bool) -> float:
         return 0.93 if window.whole or len(window.shape) <= 4 else 0.75
     if not window.whole or window.glued or not _no_list(window):
         return 0.0
-    if window.digits[:2] in ("07", "04") or len(window.shape) > 1:
-        return 0.75
-    return 0.6 if len(window.digits) == 11 else 0.0
+    return 0.75 if window.digits[:2] in ("07", "04") or len(window.shape) > 1 else 0.0
 
 
 def _no_list(window: Window) -> bool:

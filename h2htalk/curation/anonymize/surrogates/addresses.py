@@ -22,6 +22,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 _HAN_NUMBER = "〇零一二三四五六七八九十百"
 _POSTCODE = re.compile(r"\b[A-Za-z]{1,2}[0-9][A-Za-z0-9]?\s?[0-9][A-Za-z]{2}\b")
 _ZIP = re.compile(r"(?<![0-9])[0-9]{5}(?:-[0-9]{4})?$")
+_TIERS = ("province", "city1", "city2", "city3")
 _NUMBERS_FIRST = 20  # tries with other numbers before the names change too
 
 
@@ -54,12 +55,6 @@ def _replaced(pattern: re.Pattern[str], value: str, other: Callable[[re.Match[st
     return "".join([*parts, value[at:]])
 
 
-def _drawn(draw: SeededRandom, section: str, besides: str, length: int = 0) -> str:
-    """A word of a section of `places_zh` or `places_en`, another than this, of a length if one is given."""
-    pool = pools("places_zh" if _HAN.match(besides) else "places_en")[section]
-    return draw.choice([w for w in pool if w.lower() != besides.lower() and length in (0, len(w))])
-
-
 @cache
 def _any_of(*sections: str) -> str:
     return "|".join(word for section in sections for word in pools("places_zh")[section])
@@ -80,12 +75,42 @@ def _chinese(draws: AddressDraws, value: str) -> str:
     def other(found: re.Match[str]) -> str:
         if found["count"] or found["digits"]:
             return _renumbered(numbers, value[found.start() : found.end()])
-        if found["head"]:
-            return _place(draws.name(found["head"]), found["head"], found["tail"]) + found["tail"]
-        draw = draws.name(found.group())
-        return _composed(draw, found["rest"]) if found["rest"] else _letters(draw, found["latin"])
+        if found["latin"]:
+            return _letters(draws.name(found["latin"]), found["latin"])
+        name = found["head"] or found["rest"]
+        return _chinese_name(draws.name(name), name, _section(found["tail"] or "")) + (found["tail"] or "")
 
     return _replaced(_chinese_parts(), value, other)
+
+
+def _section(tail: str) -> str:
+    """The section of `places_zh` with the names that stand before a word for a place."""
+    if tail in ("省", "自治区", "市"):
+        return "city3" if tail == "市" else "province"
+    if re.fullmatch(_any_of("tail_area"), tail):
+        return "district"
+    return "road" if re.match(_any_of("tail_road"), tail) else "estate"
+
+
+def _chinese_name(draw: SeededRandom, name: str, section: str) -> str:
+    """Another name, as long: of a province or city one of its tier, else one of a section, else invented characters."""
+    own = pools("places_zh")
+    tiers = {city: tier for tier in _TIERS for city in own[tier]}
+    if name in tiers:
+        return draw.choice([word for word in own[tiers[name]] if word != name])
+    if name[:2] in tiers:  # 北京朝阳区: a city, then the rest
+        return _chinese_name(draw, name[:2], "") + _chinese_name(draw, name[2:], section)
+    fitting = [word for word in own[section] if len(word) == len(name) and word != name]
+    return draw.choice(fitting) if fitting else "".join(_character(draw, char) for char in name)
+
+
+def _character(draw: SeededRandom, char: str) -> str:
+    """Another character of its kind."""
+    if _HAN.match(char):
+        return draw.choice([c for c in pools("places_zh")["character"] if c != char])
+    if char.isdigit():
+        return draw.choice(DIGITS[1:])
+    return match_case(char, draw.choice(LETTERS)) if char.isalpha() and char.isascii() else char
 
 
 def _letters(draw: SeededRandom, written: str) -> str:
@@ -109,42 +134,9 @@ def _renumbered(draw: SeededRandom, written: str) -> str:
     return "".join(made)
 
 
-@cache
-def _tiers() -> dict[str, str]:
-    own = pools("places_zh")
-    return {city: tier for tier in ("province", "city1", "city2", "city3") for city in own[tier]}
-
-
-def _place(draw: SeededRandom, head: str, tail: str) -> str:
-    """Another name of a place, of its tier and as long."""
-    if tail in ("省", "市", "自治区") or head in _tiers():
-        return _drawn(draw, _tiers().get(head, "province" if tail == "省" else "city3"), head)
-    if head[:2] in _tiers() and len(head) > 3:  # 北京朝阳区: a city, then the rest
-        return _place(draw, head[:2], "市") + _place(draw, head[2:], tail)
-    kind = "estate"
-    if re.fullmatch(_any_of("tail_area"), tail):
-        kind = "district"
-    elif re.match(_any_of("tail_road"), tail):
-        kind = "road"
-    section = kind if len(head) == 2 else f"{kind}{len(head)}"
-    return _drawn(draw, section, head, len(head)) if section in pools("places_zh") else _composed(draw, head)
-
-
-def _composed(draw: SeededRandom, written: str) -> str:
-    """Invented, as long, of characters that names of places are made of; a city in front becomes another city."""
-    front = ""
-    if written[:2] in _tiers():
-        front, written = _place(draw, written[:2], "市"), written[2:]
-    return front + "".join(_letter(draw, letter) for letter in written)
-
-
-def _letter(draw: SeededRandom, char: str) -> str:
-    """Another character of its kind."""
-    if _HAN.match(char):
-        return _drawn(draw, "character", char)
-    if char.isdigit():
-        return draw.choice(DIGITS[1:])
-    return match_case(char, draw.choice(LETTERS)) if char.isalpha() and char.isascii() else char
+def _english_name(draw: SeededRandom, section: str, besides: str) -> str:
+    """A word of a section of `places_en`, another than this."""
+    return draw.choice([word for word in pools("places_en")[section] if word.lower() != besides])
 
 
 @cache
@@ -182,13 +174,13 @@ def _english(draws: AddressDraws, value: str) -> str:
             return _renumbered(draw, written)
         late = start > len(seen) // 2
         if word in _states() and (" " in word or (late and (written.isupper() or len(word) > 2))):
-            return match_case(written, _drawn(draws.name(word), _states()[word], word))
+            return match_case(written, _english_name(draws.name(word), _states()[word], word))
         if word in _kept("kept"):
             return written
         follows, named = start - named == 1, end
         if len(word) == 1:
             return _letters(draws.name(word), written)
-        return match_case(written, _drawn(draws.name(word), "place" if late or follows else "street", word))
+        return match_case(written, _english_name(draws.name(word), "place" if late or follows else "street", word))
 
     return _replaced(_english_parts(), value, other)
 
@@ -207,15 +199,7 @@ def organization(draws: AddressDraws, value: str) -> str:
         return _english_organization(draw, value)
     tail = re.search(f"(?:{_any_of('tail_organization')})$", value)
     head = value[: tail.start()] if tail and tail.start() > 0 else value
-    end = value[len(head) :]
-    front = ""
-    if head[:2] in _tiers() and len(head) > 2:
-        front = _place(draw, head[:2], "市")
-        front += "市" if head[2:3] == "市" and len(head) > 3 else ""
-        head = head[len(front) :]
-    if len(head) in (2, 3) and _HAN.match(head):
-        return front + _drawn(draw, f"org{len(head)}", head) + end
-    return front + "".join(_letter(draw, c) for c in head) + end
+    return _chinese_name(draw, head, "organization") + value[len(head) :]
 
 
 def _english_organization(draw: SeededRandom, value: str) -> str:
@@ -228,7 +212,7 @@ def _english_organization(draw: SeededRandom, value: str) -> str:
             return _renumbered(draw, written)
         if word in _kept("organization_kept") and (named or found.start() or found.end() < len(value)):
             return written
-        made = match_case(written, _drawn(draw, "street" if named else "place", word))
+        made = match_case(written, _english_name(draw, "street" if named else "place", word))
         named = True
         return made + (written[-2:] if word.endswith(("'s", "’s")) else "")
 

@@ -25,7 +25,6 @@ from h2htalk.curation.anonymize.values.value_shape import numbers_in, value_shap
 from h2htalk.curation.anonymize.values.value_variants import (
     LEAKING,
     national_format,
-    postcodes,
     visible_value,
 )
 from h2htalk.data.languages import find_language
@@ -89,7 +88,7 @@ class Surrogates:
         groups: dict[str, list[tuple[str, str]]] = {}
         for kind, raw in sorted(raws):
             groups.setdefault(normalized_value(kind, raw), []).append((kind, raw))
-        parts = containing_values(groups)
+        parts = containing_numbers(groups)
         told = set(parts.values())
         for value, written in sorted(groups.items()):
             if value in parts:
@@ -104,7 +103,7 @@ class Surrogates:
                 made = {raw: self._render(kind, value, raw, attempt) for _, raw in written}
                 norms = {normalized_value(kind, surrogate) for surrogate in made.values()}
                 if value in told:
-                    norms |= identifying_ends(kind, made.values())
+                    norms |= {value_shape(surrogate, numeric=True).compact[-TAIL:] for surrogate in made.values()}
                 if not norms & self._taken and not any(self._repeats_value(m) for m in made.values()):
                     break
                 attempt += 1
@@ -114,7 +113,7 @@ class Surrogates:
         for value, owner in sorted(parts.items()):
             whole_kind, whole = groups[owner][0]
             for kind, raw in groups[value]:
-                end = surrogate_part(kind, raw, whole, self._made[whole_kind, whole])
+                end = end_of_number(raw, self._made[whole_kind, whole])
                 self._made[kind, raw] = f"[{kind}]" if end is None else end
 
     def _render(self, kind: str, value: str, raw: str, attempt: int) -> str:
@@ -165,47 +164,24 @@ LONG_NUMBER = 8  # a shorter one is not told by its end
 Written = Sequence[tuple[str, str]]  # (type, as written) of one value, sorted
 
 
-def containing_values(groups: Mapping[str, Written]) -> dict[str, str]:
-    """Of each value that is a part of another one, that other; of several the last.
+def containing_numbers(groups: Mapping[str, Written]) -> dict[str, str]:
+    """Of each value that is the last digits of another one, that other; of several the last.
 
     Args:
-        groups: by what a value's spellings have in common (`surrogates.normalized_value`), the types and spellings.
+        groups: by what a value's spellings have in common (`normalized_value`), the types and spellings.
     """
-    tails: dict[tuple[str, str], str] = {}
-    codes: dict[str, str] = {}
-    for value, written in sorted(groups.items()):
-        for kind, raw in written:
-            if kind in NUMBERS and len(value) >= LONG_NUMBER:
-                tails[kind, value[-TAIL:]] = value
-            elif kind == "ADDRESS":
-                codes |= {code: value for code in postcodes(raw) if code != value}
-    found = {}
-    for value, written in groups.items():
-        kind = written[0][0]
-        owner = tails.get((kind, value)) if len(value) == TAIL else codes.get(value)
-        if owner is not None and (kind in NUMBERS or kind == "ADDRESS"):
-            found[value] = owner
-    return found
+    tails = {
+        (kind, value[-TAIL:]): value
+        for value, written in sorted(groups.items())
+        for kind, _ in written
+        if kind in NUMBERS and len(value) >= LONG_NUMBER
+    }
+    owners = {value: tails.get((written[0][0], value)) for value, written in groups.items()}
+    return {value: owner for value, owner in owners.items() if owner is not None}
 
 
-def surrogate_part(kind: str, raw: str, whole: str, made: str) -> str | None:
-    """The surrogate of a part, written as `raw`, of a value written as `whole` whose surrogate is `made`.
-
-    None where the surrogate has no such part (a name of the type stands there).
-    """
-    if kind != "ADDRESS":
-        end = value_shape(made, numeric=True).compact[-TAIL:]
-        shape = value_shape(raw, numeric=True)
-        return shape.reformatted(end) if len(shape.compact) == len(end) else None
-    told = value_shape(raw, numeric=False)
-    codes, others = postcodes(whole), postcodes(made)
-    at = codes.index(told.compact) if told.compact in codes else len(others)
-    same = at < len(others) and len(others[at]) == len(told.compact)
-    return told.reformatted(others[at]) if same else None
-
-
-def identifying_ends(kind: str, surrogates: Iterable[str]) -> set[str]:
-    """What the surrogates would be told by: the last digits of numbers, postcodes of addresses."""
-    if kind in NUMBERS:
-        return {value_shape(made, numeric=True).compact[-TAIL:] for made in surrogates}
-    return {code for made in surrogates for code in postcodes(made)}
+def end_of_number(raw: str, made: str) -> str | None:
+    """The last digits of a surrogate, written as `raw`; None where it has none (a name of the type stands there)."""
+    end = value_shape(made, numeric=True).compact[-TAIL:]
+    shape = value_shape(raw, numeric=True)
+    return shape.reformatted(end) if len(shape.compact) == len(end) else None

@@ -23,9 +23,8 @@ from h2htalk.curation.anonymize.values.name_parts import (
 )
 from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES
 
-_ENOUGH_DRAWS = 60  # draws from a pool of one class before any of the kind will do
+_ENOUGH_DRAWS = 60  # draws from a pool before two of it are joined
 _LAST = 80  # drawings of a whole dialogue before names that still clash become placeholders
-_SHORT, _MIDDLE = 4, 7  # letters: length classes of Latin names end here
 _MAPPED: tuple[Role, ...] = (
     "surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname", "pinyin_given",
 )  # fmt: skip
@@ -123,50 +122,35 @@ def latin_gender(name: str) -> Gender:
 
 
 def _draw_part(draw: SeededRandom, role: Role, key: str, gender: Gender, attempt: int) -> str:
-    """One of the same kind; after many draws that were taken, any of the kind, then two of them joined."""
-    wide, joined = attempt >= _ENOUGH_DRAWS, attempt >= 2 * _ENOUGH_DRAWS
+    """One of the same kind; after many draws that were taken, two of them joined."""
+    pool = _pool(role, key, gender)
+    if attempt < _ENOUGH_DRAWS:
+        return draw.choice(pool)
+    return draw.choice(pool) + ("-" if role.startswith(("latin", "pinyin")) else "") + draw.choice(pool)
+
+
+def _pool(role: Role, key: str, gender: Gender) -> tuple[str, ...]:
+    """What a part is drawn from: of its kind, its gender and, of Chinese names, its length."""
     own = pools("people_zh")
-    if role.startswith(("latin", "pinyin")):
-        pool = _latin_pool(role, len(key), gender, wide)
-        return draw.choice(pool) + (f"-{draw.choice(pool)}" if joined else "")
-    if role == "surname":
-        pool = own["surname2" if key in DOUBLE_SURNAMES and not wide else "surname"]
-        return draw.choice(pool) + (draw.choice(own["surname"]) if joined else "")
+    if role in ("latin_given", "latin_surname"):
+        return _latin_pool("surname" if role == "latin_surname" else gender)
+    if role == "pinyin_given":
+        return own["pinyin_given2" if len(key) > 5 else "pinyin_given1"]
+    if role == "surname" and key in DOUBLE_SURNAMES:
+        return own["surname2"]
     if role == "doubled":
-        letter = draw.choice(own["doubled"])
-        return letter + (draw.choice(own["doubled"]) if joined else letter)
+        return tuple(letter * 2 for letter in own["doubled"])
     if role == "nick":
-        fitting = [n for n in own["nick"] if wide or gender in (chinese_gender(n), "neutral")]
-        return draw.choice(fitting) + (draw.choice(own["nick"]) if joined else "")
+        return tuple(name for name in own["nick"] if gender in (chinese_gender(name), "neutral"))
     if role == "foreign":
-        made = draw.choice(own[f"foreign{min(max(len(key), 2), 4)}"])
-        made += draw.choice(own["foreign_last"]) if joined else ""
-        return made + "".join(draw.choice(own["foreign2"]) for _ in range((len(key) - 3) // 2))
-    ones = own[f"given1_{gender}"]
-    if len(key) == 1 and not joined:
-        every = [n for kind in ("neutral", "female", "male") for n in own[f"given1_{kind}"]]
-        return draw.choice(every if wide else ones)
-    if len(key) <= 2 and not wide:
-        return draw.choice(own[f"given2_{gender}"])
-    return "".join(draw.choice(ones) for _ in range(max(len(key), 2)))
+        return own[f"foreign{min(max(len(key), 2), 4)}"]
+    return own[f"given{min(len(key), 2)}_{gender}" if role == "given" else role]
 
 
 @cache
-def _latin_pool(role: Role, length: int, gender: Gender, wide: bool) -> tuple[str, ...]:
-    own = pools("people_zh")
-    if role == "pinyin_surname":
-        return own["pinyin_surname"]
-    if role == "pinyin_given":
-        one, two = own["pinyin_given1"], own["pinyin_given2"]
-        return one + two if wide else two if length > 5 else one
-    listed = latin_names()["surname" if role == "latin_surname" else gender]
-    names = tuple(name for name in listed if name.lower() not in words().words)
-    fitting = tuple(name for name in names if _length_class(len(name)) == _length_class(length))
-    return names if wide or len(fitting) < 8 else fitting
-
-
-def _length_class(length: int) -> int:
-    return 0 if length <= _SHORT else 1 if length <= _MIDDLE else 2
+def _latin_pool(kind: str) -> tuple[str, ...]:
+    """Faker's names that are no English words."""
+    return tuple(name for name in latin_names()[kind] if name.lower() not in words().words)
 
 
 def _render_part(part: NamePart, mapped: Mapping[Key, str]) -> str:

@@ -9,13 +9,12 @@ from dataclasses import dataclass, replace
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_whole_word, to_lower
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
-from h2htalk.curation.anonymize.values.leak_check import LeakCheck
-from h2htalk.curation.anonymize.values.reformatted_values import ReformattedValues
+from h2htalk.curation.anonymize.values.leak_check import leaks
+from h2htalk.curation.anonymize.values.value_index import ReformattedValues, ValueIndex
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
 
 # The recogniser of what was found elsewhere in the dialogue first.
 REPEATED = "RepeatedValue"
-_FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
 _LONG_NUMBER = 8  # characters: of such a number the last four are told
 _TAIL = re.compile(
     r"(?:last (?:four|4)(?: digits)?|(?<![a-z])end(?:s|ing)(?: (?:in|with|on))?"
@@ -36,32 +35,25 @@ class KnownValues:
     """The values of one dialogue, found again in a text in one walk over it."""
 
     def __init__(self, values: Iterable[KnownValue]) -> None:
-        self._values: dict[str, list[KnownValue]] = {}
-        self._lengths: dict[str, list[int]] = {}
+        forms: dict[str, list[KnownValue]] = {}
         for value in sorted(set(values), key=lambda v: (v.form, v.written != "", v.type, -v.score)):
-            known = self._values.setdefault(value.form, [])
+            known = forms.setdefault(value.form, [])
             if not known or known[0].written:
                 known.append(value)
-        for form in self._values:
-            lengths = self._lengths.setdefault(form[:2], [])
-            if len(form) not in lengths:
-                lengths.append(len(form))
-        for lengths in self._lengths.values():
-            lengths.sort(reverse=True)
-        reformattable = [value for known in self._values.values() for value in known if value.compact]
-        numbers = {v.compact: (v.type, v.score) for v in reformattable if v.type != "PERSON"}
-        self._reformatted = ReformattedValues(
-            numbers.items(), {v.compact: (v.type, v.score) for v in reformattable if v.type == "PERSON"}.items()
-        )
+        self._values = ValueIndex(forms.items())
+        compact = [value for known in forms.values() for value in known if value.compact]
+        numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
+        people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
+        self._reformatted = ReformattedValues(numbers.items(), people.items())
         self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
     def __bool__(self) -> bool:
         """Whether there is any value."""
-        return bool(self._values)
+        return bool(self._values.values)
 
     def contains(self, name: str) -> bool:
         """Whether a name, in any case, is one of the values."""
-        return to_lower(name) in self._values
+        return to_lower(name) in self._values.values
 
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
@@ -71,7 +63,7 @@ class KnownValues:
 
     def unambiguous(self) -> list[str]:
         """The values, in lower case, that are nothing else wherever they stand: no words."""
-        return sorted(v.form for known in self._values.values() for v in known if not (v.written or v.needs_cue))
+        return sorted(v.form for known in self._values.values.values() for v in known if not (v.written or v.needs_cue))
 
     def _ends_of_numbers(self, text: str) -> list[Span]:
         """The last four digits of a number, said to be such."""
@@ -84,37 +76,24 @@ class KnownValues:
         return [Span(*place, *known) for place, known in said if known is not None]
 
     def _as_written(self, text: str) -> list[Span]:
-        """In one walk over the text; of those that begin together, the longest."""
         lowered = to_lower(text)
-        spans: list[Span] = []
-        if len(self._values) <= _FEW_VALUES and not any(form in lowered for form in self._values):
-            return spans
-        at = 0
-        while at < len(lowered):
-            length = 0
-            for size in self._lengths.get(lowered[at : at + 2], ()):
-                value = self._at(text, lowered, at, size)
-                if value is not None:
-                    spans.append(Span(at, at + size, value.type, value.score))
-                    length = size
-                    break
-            at += max(length, 1)
-        return spans
 
-    def _at(self, text: str, lowered: str, at: int, size: int) -> KnownValue | None:
-        form = lowered[at : at + size]
-        if len(form) < size:  # the text ends sooner: what is left may be another, shorter value
-            return None
-        for value in self._values.get(form, ()):
-            if not _is_bounded(lowered, at, form) and not _is_family_plural(lowered, at, value):
-                continue
-            if value.written:
-                if not _is_used_as_name(text, at, value.written):
-                    continue
-            elif value.needs_cue and not _is_beside_cue(lowered, at, at + size):
-                continue
-            return value
-        return None
+        def meant(start: int, end: int) -> KnownValue | None:
+            values = self._values.values[lowered[start:end]]
+            return next((value for value in values if _is_meant(text, lowered, start, value)), None)
+
+        found = self._values.find(lowered, lambda start, end: meant(start, end) is not None)
+        return [Span(start, end, v.type, v.score) for start, end, _ in found if (v := meant(start, end)) is not None]
+
+
+def _is_meant(text: str, lowered: str, at: int, value: KnownValue) -> bool:
+    """Whether the characters of a value are that value there: no part of a word, and no word that a name is too."""
+    end = at + len(value.form)
+    if not _is_bounded(lowered, at, value.form) and not _is_family_plural(lowered, at, value):
+        return False
+    if value.written:
+        return _is_used_as_name(text, at, value.written)
+    return not value.needs_cue or _is_beside_cue(lowered, at, end)
 
 
 def _is_used_as_name(text: str, at: int, written: str) -> bool:
@@ -175,11 +154,10 @@ class DialogueData:
         plain_texts = [visible_value(text) for text in texts]
         if any(s.end - s.start >= LEAKING for text in plain_texts for s in self.find_known(text)):
             return True
-        return LeakCheck(piece for text in plain_texts for piece in self._mask_allowed(text)).contains(
-            self.values.unambiguous()
-        )
+        pieces = [piece for text in plain_texts for piece in self._around_allowed(text)]
+        return leaks(pieces, self.values.unambiguous())
 
-    def _mask_allowed(self, text: str) -> Iterator[str]:
+    def _around_allowed(self, text: str) -> Iterator[str]:
         at = 0
         for stays in self.allowed_names(text):
             yield text[at : stays.start]

@@ -6,9 +6,11 @@ By its parts a name is known again where it is said in another way, and its surr
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+import tomllib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Literal
 
 from h2htalk.curation.anonymize.chinese.words import sections, words
@@ -26,26 +28,13 @@ _PINYIN = re.compile("(?:(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?[aeiouv]{1,3}(?:ng|
 _PREFIXES = "小老阿大"
 _FEMALE_TITLES = re.compile("姐|妹|姨|婶|姑|嫂|奶|婆|妈|娘|女士|小姐|太太|夫人|姥姥|师姐|学姐")
 _MALE_TITLES = re.compile("哥|弟|叔|伯|爷|公|爸|先生|兄|学长|姥爷|大爷")
-_FEMALE_LETTERS = frozenset(
-    "娟丽芳娜婷燕霞玲秀敏静洁莉琳雪梅兰英花萍红艳娇媛莹倩薇琪颖蕾菲瑶璐露婉嫣妍怡彤萱妮姗珊珍凤玉芬淑惠慧巧香月翠婷雯蓉娥姣桂萌欣"
-)
-_MALE_LETTERS = frozenset(
-    "伟强军勇杰涛超刚平辉鹏飞磊斌波建国志豪浩峰龙海东林泽宇轩凯俊健威毅鑫亮旭栋彬坤武胜刚雄彪根柱栓铁壮虎"
-)
-_MALE_EN = "mr mister sir uncle father brother grandpa grandad granddad"
-_FEMALE_EN = "mrs ms miss madam lady aunt auntie aunty sister grandma granny nana mother"
-_NEUTRAL_EN = "dr doctor prof professor coach pastor rev reverend nurse officer judge captain mx rabbi imam"
-_TITLES_EN: Mapping[str, Gender] = dict(
-    [
-        *((title, "male") for title in _MALE_EN.split()),
-        *((title, "female") for title in _FEMALE_EN.split()),
-        *((title, "neutral") for title in _NEUTRAL_EN.split()),
-    ]
-)
-_BEFORE_SURNAMES = "mr mister mrs ms miss dr doctor prof professor coach officer judge captain mx"
-_SURNAME_TITLES = frozenset(_BEFORE_SURNAMES.split())
-_SMALL = "van von der den de del della di da dos al el bin bint ibn ben la le ter st mac o y junior jr sr ii iii"
-_PARTICLES = frozenset(_SMALL.split())
+
+
+@cache
+def name_words() -> dict[str, frozenset[str]]:
+    """The sets of words.toml: of characters where no space parts them."""
+    raw = tomllib.loads((Path(__file__).parent / "words.toml").read_text(encoding="utf-8"))
+    return {key: frozenset(value if key.endswith("characters") else value.split()) for key, value in raw.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,28 +107,28 @@ def _is_form_of_address(rest: str) -> bool:
 
 def _core(core: str, givens: frozenset[str], *, addressed: bool) -> list[NamePart]:
     """The name itself, without what stands around it."""
-    if not core:
-        return []
     if not all(_HAN.match(letter) for letter in core):
         return _mixed(core)
-    if len(core) == 1:
-        surname = core in SURNAMES or core in _surnames()
-        return [NamePart(core, "surname" if surname else "nick")]
-    if core in DOUBLE_SURNAMES:
-        return [NamePart(core, "surname")]
+    if len(core) < 2 or core in DOUBLE_SURNAMES:
+        surname = core in SURNAMES or core in _surnames() or core in DOUBLE_SURNAMES
+        return [NamePart(core, "surname" if surname else "nick")] if core else []
     if len(core) == 2 and core[0] == core[1]:
         return [NamePart(core, "doubled")]
     if core in givens or addressed:
         return [NamePart(core, "given")]
     if looks_foreign(core) and (len(core) > 3 or core[0] not in SURNAMES):
         return [NamePart(core, "foreign")]
+    surnames: tuple[str, ...] = ()
     if core[:2] in DOUBLE_SURNAMES and len(core) <= 4:
-        return [NamePart(core[:2], "surname"), NamePart(core[2:], "given")]
-    if core[0] in _surnames() and len(core) <= 3 and core not in _given_alone():
-        return [NamePart(core[0], "surname"), NamePart(core[1:], "given")]
-    if len(core) == 4 and core[0] in SURNAMES and core[1] in SURNAMES:  # 王李思琪: both parents'
-        return [NamePart(core[0], "surname"), NamePart(core[1], "surname"), NamePart(core[2:], "given")]
-    return [NamePart(core, "given" if len(core) <= 3 else "foreign")]
+        surnames = (core[:2],)
+    elif core[0] in _surnames() and len(core) <= 3 and core not in _given_alone():
+        surnames = (core[0],)
+    elif len(core) == 4 and core[0] in SURNAMES and core[1] in SURNAMES:  # 王李思琪: both parents'
+        surnames = (core[0], core[1])
+    elif len(core) > 3:
+        return [NamePart(core, "foreign")]
+    given = core[len("".join(surnames)) :]
+    return [*(NamePart(surname, "surname") for surname in surnames), NamePart(given, "given")]
 
 
 @cache
@@ -172,66 +161,49 @@ def _mixed(core: str) -> list[NamePart]:
 
 def _latin(name: str, surnames: frozenset[str]) -> NameParts:
     """A name in Latin (or other) letters."""
+    lists = name_words()
     pieces = _WORD.findall(name)
-    keys = [plain(p).lower().rstrip(".") for p in pieces]
+    keys = [plain(piece).lower().rstrip(".") for piece in pieces]
     spoken = [at for at, piece in enumerate(pieces) if piece[0].isalpha()]
     gender: Gender = "neutral"
     titled = False
-    while spoken and keys[spoken[0]] in _TITLES_EN and len(spoken) > 1:
-        gender = _TITLES_EN[keys[spoken[0]]]
-        titled = titled or keys[spoken[0]] in _SURNAME_TITLES
-        spoken = spoken[1:]
-    names = [
-        at
-        for at in spoken
-        if keys[at] not in _PARTICLES or len(spoken) == 1 or (pieces[at][:1].isupper() and len(keys[at]) == 1)
-    ]
-    roles = dict(
-        zip(
-            names,
-            _roles([keys[at] for at in names], [pieces[at] for at in names], titled, surnames),
-            strict=True,
-        )
-    )
+    while len(spoken) > 1 and keys[spoken[0]] in lists["male"] | lists["female"] | lists["neutral"]:
+        title = keys[spoken.pop(0)]
+        gender = "male" if title in lists["male"] else "female" if title in lists["female"] else "neutral"
+        titled = titled or title in lists["before_surnames"]
+    initials = [at for at in spoken if pieces[at][:1].isupper() and len(keys[at]) == 1]
+    names = [at for at in spoken if keys[at] not in lists["particles"] or len(spoken) == 1 or at in initials]
+    roles = dict(zip(names, _roles([keys[at] for at in names], titled, surnames), strict=True))
     parts = []
     for at, piece in enumerate(pieces):
         role = roles.get(at, "kept")
+        ending = ""
         if role != "kept" and piece.endswith(("'s", "’s")) and len(piece) > 3:
-            parts += [NamePart(piece[:-2], role), NamePart(piece[-2:], "kept")]
-        elif role != "kept" and piece.endswith(".") and role != "initial":
-            parts += [NamePart(piece[:-1], role), NamePart(".", "kept")]
-        else:
-            parts.append(NamePart(piece, role))
+            ending = piece[-2:]
+        elif role not in ("kept", "initial") and piece.endswith("."):
+            ending = "."
+        parts.append(NamePart(piece.removesuffix(ending), role))
+        parts += [NamePart(ending, "kept")] if ending else []
     return NameParts(tuple(parts), gender)
 
 
-def _roles(keys: Sequence[str], shown: Sequence[str], titled: bool, surnames: frozenset[str]) -> list[Role]:
+def _roles(keys: Sequence[str], titled: bool, surnames: frozenset[str]) -> list[Role]:
     """What each word of a name is."""
-    if _is_pinyin(keys):
+    chinese = len(keys) in (2, 3) and keys[0] in sections("foreign_names")["pinyin_surnames"]
+    if chinese and all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in keys[1:]):
         given: Role = "pinyin_given"
         return ["pinyin_surname", *(given for _ in keys[1:])]
-    roles: list[Role] = []
-    for at, key in enumerate(keys):
-        if len(key) == 1 and len(keys) > 1:
-            roles.append("initial")
-        elif len(keys) == 1:
-            roles.append("latin_surname" if titled or key in surnames else "latin_given")
-        else:
-            roles.append("latin_surname" if at == len(keys) - 1 else "latin_given")
-    return roles
-
-
-def _is_pinyin(keys: Sequence[str]) -> bool:
-    if len(keys) not in (2, 3) or keys[0] not in sections("foreign_names")["pinyin_surnames"]:
-        return False
-    return all(_PINYIN.fullmatch(key.replace("-", "").replace("'", "")) for key in keys[1:])
+    if len(keys) == 1:
+        return ["latin_surname" if titled or keys[0] in surnames else "latin_given"]
+    last = len(keys) - 1
+    return ["initial" if len(k) == 1 else "latin_surname" if at == last else "latin_given" for at, k in enumerate(keys)]
 
 
 def chinese_gender(given: str) -> Gender:
     """What the characters of a given name say, the last before the others."""
     for letter in reversed(given):
-        if letter in _FEMALE_LETTERS:
+        if letter in name_words()["female_characters"]:
             return "female"
-        if letter in _MALE_LETTERS:
+        if letter in name_words()["male_characters"]:
             return "male"
     return "neutral"

@@ -5,14 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 from h2htalk.curation.anonymize.allow_list import to_lower
 from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.pools import pools
-from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts
+from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
 from h2htalk.curation.anonymize.values.value_shape import value_shape
 
 # A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
@@ -20,28 +19,6 @@ LEAKING = 4
 _HAN = re.compile("[\u4e00-\u9fff]")
 _NUMBERED = frozenset({"PHONE_NUMBER", "NATIONAL_ID", "CREDIT_CARD", "ACCOUNT_NUMBER", "QQ", "WECHAT", "LICENSE_PLATE"})
 _WORDS = re.compile(r"[^\W\d_]+")
-# Surnames that are words too, beside those of the list of everyday words.
-_ALSO_WORDS = """
-archer baker bailey banks barber barker bass beach bell bird bishop black blake bloom bond booth bowman branch bridge
-brook brooks brown bush butcher butler carpenter carver castle chambers chance chandler chase church clay cole cook
-cooper cotton court cox crane cross crow dale day dean diamond draper drake dyer english farmer fields finch fisher
-fletcher flood flowers ford forest foster fowler fox french frost fuller gamble gardener gardner gates glass glover
-golden gold goodman grant graves gray green grey grove hall hardy hart hawk hay heath hill hood hook horn house hunt
-hunter joiner joy judge keen key king kitchen knight lake lamb lane law leach leaf little long love lynch major marsh
-marshall martin mason may mayor mead mercer mills miller moody moon moore moss needle noble norman north page painter
-park parker parks parsons peach pepper perry piper pitt pike plant pool pope porter post potter potts powers price
-pride prince quick rains reader reed rice rich rivers roach robin rock rose rush sailor salmon savage sawyer sellers
-sharp shepherd short silver singer slater small snow south sparks speaker spears spicer spring stamp steel stern stone
-storm story street strong summers swan sweet swift tailor tanner taylor teller thatcher thorn tiller towers town trapper
-tucker turner tyler underwood violet wade walker wall waller ward waters weaver webb webber welch wells west wheeler
-white wild winter winters wise wolf wood woods worth wright young
-"""
-_SURNAME_WORDS = frozenset(_ALSO_WORDS.split())
-_TIMES = """
-january february march april may june july august september october november december monday tuesday wednesday thursday
-friday saturday sunday christmas easter spring summer autumn winter
-"""
-_MONTHS_AND_DAYS = frozenset(_TIMES.split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,19 +69,15 @@ def _other_variants(written: str, span: Span) -> list[KnownValue]:
         values = [KnownValue(to_lower(written), kind, score, compact=compact)]
         home = national_format(compact).removeprefix("0") if kind == "PHONE_NUMBER" else compact
         return values if home == compact or len(home) < 9 else [*values, KnownValue(home, kind, score, compact=home)]
-    values = [KnownValue(to_lower(written), kind, score)]
+    forms = [to_lower(written)]
     if kind == "HANDLE" and len(written.lstrip("@")) > LEAKING:
-        values.append(KnownValue(to_lower(written.lstrip("@")), kind, score))
+        forms.append(forms[0].lstrip("@"))
     if kind == "ADDRESS":
-        values += [
-            KnownValue(form, kind, score)
-            for form in address_variants(written)
-            if not (_HAN.search(form) and _is_word(form))
-        ]
-        values += [KnownValue(code, kind, score, compact=code) for code in postcodes(written)]
-    elif kind == "ORGANIZATION":
-        values += [KnownValue(form, kind, score) for form in organization_variants(written)]
-    return values
+        forms += [form for form in address_variants(written) if not (_HAN.search(form) and _is_word(form))]
+    if kind == "ORGANIZATION":
+        forms += organization_variants(written)
+    codes = postcodes(written) if kind == "ADDRESS" else []
+    return [KnownValue(f, kind, score) for f in forms] + [KnownValue(c, kind, score, compact=c) for c in codes]
 
 
 def _letters(name: str) -> str:
@@ -117,52 +90,33 @@ def _letters(name: str) -> str:
 
 def _name_variants(name: str, parts: NameParts, score: float) -> list[KnownValue]:
     """How a person is called again."""
-    values = []
-    if len(name) > 1 and (" " in name or _HAN.search(name)):
-        needs_cue = _HAN.search(name) is not None and _is_word(name)
-        values.append(
-            KnownValue(
-                to_lower(name),
-                "PERSON",
-                score,
-                needs_cue=needs_cue,
-                compact="" if needs_cue else _letters(name),
-            )
-        )
-    if _HAN.search(name):
+    values, forms = [], []
+    han = _HAN.search(name) is not None
+    if len(name) > 1 and (han or " " in name):
+        cue = han and _is_word(name)
+        values.append(KnownValue(to_lower(name), "PERSON", score, needs_cue=cue, compact="" if cue else _letters(name)))
+    if han:
         core = "".join(p.text for p in parts.parts if p.role not in ("kept", "nick"))
-        if len(core) > 1 and len(core) < len(name) and _HAN.search(core) and not _is_word(core):
-            values.append(KnownValue(to_lower(core), "PERSON", score))
-        values += [
-            KnownValue(p.key, "PERSON", score)
-            for p in parts.with_role("given")
-            if len(p.key) > 1 and not _is_word(p.key)
-        ]
-    for part in parts.with_role("latin_given", "latin_surname", "foreign", "pinyin_given"):
-        if part.role == "foreign":
-            if len(part.text) > 2:
-                values.append(KnownValue(part.key, "PERSON", score))
-        elif part.role != "pinyin_given" or len(part.key) > 4:
-            single = _latin_variant(part.text, score, surname=part.role == "latin_surname")
-            values += [single] if single is not None else []
+        told = [core] if len(core) < len(name) and _HAN.search(core) else []
+        told += [part.key for part in parts.with_role("given")]
+        forms = [to_lower(form) for form in told if len(form) > 1 and not _is_word(form)]
+    forms += [part.key for part in parts.with_role("foreign") if len(part.text) > 2]
+    values += [KnownValue(form, "PERSON", score) for form in forms]
+    for part in parts.with_role("latin_given", "latin_surname", "pinyin_given"):
+        if part.role != "pinyin_given" or len(part.key) > 4:
+            values += _latin_variant(part.text, score, surname=part.role == "latin_surname")
     return values
 
 
-def _latin_variant(word: str, score: float, *, surname: bool = False) -> KnownValue | None:
+def _latin_variant(word: str, score: float, *, surname: bool) -> list[KnownValue]:
     """One word of a name: in any case, or with its capital alone where it could be something else."""
-    key = to_lower(plain(word)).replace("’", "'")
-    if len(key) < 2 or key in _MONTHS_AND_DAYS:
-        return None
-    if len(key) == 2 or key in _english_words() or (surname and (len(key) == 3 or key in _SURNAME_WORDS)):
-        return KnownValue(to_lower(plain(word)), "PERSON", score, plain(word)) if word[0].isupper() else None
-    return KnownValue(to_lower(plain(word)), "PERSON", score)
-
-
-@cache
-def _english_words() -> frozenset[str]:
-    from h2htalk.curation.anonymize.english.word_lists import words
-
-    return frozenset(words().words)
+    form = to_lower(plain(word))
+    key = form.replace("’", "'")
+    if len(key) < 2 or key in name_words()["times"]:
+        return []
+    if len(key) == 2 or key in words().words or (surname and (len(key) == 3 or key in name_words()["surname_words"])):
+        return [KnownValue(form, "PERSON", score, plain(word))] if word[0].isupper() else []
+    return [KnownValue(form, "PERSON", score)]
 
 
 def _is_word(name: str) -> bool:

@@ -40,9 +40,10 @@ def _days(key: str | None, user: Any) -> Iterator[RawDialogue | RefusedItem]:
     if not history:
         yield RefusedItem("empty")
     person = read_name(user.get("name")) or read_name(key)
+    named = {"name": person} if person else {}
     for day, exchanges in history.items():
         when = iso_date(day)
-        metadata, tags = ({"date": when}, ()) if when else ({}, ("undated",))
+        metadata, tags = ({"date": when, **named}, ()) if when else (named, ("undated",))
         try:
             yield RawDialogue(_turns(exchanges), None, person, metadata=metadata, tags=tags)
         except RefusedItem as refused:

@@ -32,6 +32,7 @@ def sections(name: str) -> dict[str, frozenset[str]]:
     return {section: frozenset(words) for section, words in found.items()}
 
 
+@cache
 def words(name: str, section: str, key: str) -> frozenset[str]:
     """The words of one entry of a TOML file."""
     return frozenset(table(name)[section][key].split())
