@@ -151,7 +151,7 @@ def _weigh_offence(
     """Weigh the offensive language of each message, and add its code to `plain` or `doubtful`.
 
     Two kinds of evidence on one message (`_kinds`) are plain, one is doubtful. In a longer dialogue two such messages
-    are plain, or one with a slur in an attack, or a companion's abuse. A message that quotes, reports or rejects such
+    are plain, or one with three kinds, or a companion's abuse. A message that quotes, reports or rejects such
     words is doubtful where another would be plain, and else no evidence. Somebody who reports insults in several turns
     is a victim; one message is not enough to tell.
     """
@@ -167,7 +167,7 @@ def _weigh_offence(
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
             if not (reported or mentioned or ("doubt", POSSIBLE) in here):
-                proved.append((code, {"slur", "attack"} < kinds or (message.role == "companion" and "abuse" in kinds)))
+                proved.append((code, len(kinds) > 2 or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))
         ):
