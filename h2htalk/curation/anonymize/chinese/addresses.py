@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from h2htalk.curation.anonymize.chinese.address_edges import cued_homes
 from h2htalk.curation.anonymize.chinese.address_parts import AddressPart, address_parts, divisions, weak
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
-from h2htalk.curation.anonymize.chinese.words import words
+from h2htalk.curation.anonymize.chinese.words import patterns, words
 
-_SEPARATOR = re.compile(r"[ \t,，、\-—·./]{0,2}")
-# One mouthful after another.
-_REPEATED = re.compile(r"(\w{2})\1")
-_LEADS_HOME = re.compile(
-    "[0-9０-９一二三四五六七八九十百号栋幢楼室路街巷弄里苑园村庄屯寨组队院府邸湾居阁轩庭城座层门排]"
-)
+_RE = patterns("addresses")
 
 
 def addresses(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, float]]:
@@ -40,7 +34,7 @@ def _joined(text: str, before: AddressPart, after: AddressPart) -> bool:
         return True
     if gap and after.kind in ("door", "room"):
         return before.kind != "division" and gap in (" ", "-", ",", "，", "—")
-    return _SEPARATOR.fullmatch(gap) is not None
+    return _RE["separator"].fullmatch(gap) is not None
 
 
 def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, float]]:
@@ -50,7 +44,7 @@ def _address(text: str, chain: list[AddressPart]) -> Iterator[tuple[int, int, fl
     if not chain:
         return
     score, told = _score(text, chain), text[chain[0].start : chain[-1].end]
-    if score and _LEADS_HOME.search(told) and not _REPEATED.search(told):
+    if score and _RE["leads_home"].search(told) and not _RE["repeated"].search(told):
         yield chain[0].start, chain[-1].end, score
 
 

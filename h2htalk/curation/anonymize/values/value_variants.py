@@ -164,7 +164,7 @@ def organization_variants(written: str) -> Iterator[str]:
     if _HAN.search(written):
         core = _FIRM.sub("", written)
         own = pools("places_zh")
-        if any(core[:2] in own[tier] for tier in ("province", "city1", "city2", "city3")):
+        if any(core[:2] in own[tier] for tier in ("province", "city")):
             core = core[2:].removeprefix("市")
         if len(core) >= 4 and core != written and core.endswith(("科技", "传媒", "教育", "网络", "物流", "文化")):
             yield core
