@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import widen_addresses
-from h2htalk.curation.anonymize.chinese.addresses import addresses
+from h2htalk.curation.anonymize.chinese.addresses import addresses, widen_addresses
 from h2htalk.curation.anonymize.chinese.name_segmenter import segment_text
 from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
