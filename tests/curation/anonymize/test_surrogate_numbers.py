@@ -8,26 +8,8 @@ import phonenumbers
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from stdnum import iban
-from stdnum.gb import nhs
 
-from h2htalk.curation.anonymize.structured.identity_numbers import (
-    luhn,
-    resident,
-    resident_check,
-    social_security,
-)
-from h2htalk.curation.anonymize.surrogates.numbers import (
-    NUMBERS,
-    account,
-    card,
-    has_valid_check_digit,
-    national_id,
-    phone,
-    plate,
-    qq,
-    wechat,
-)
+from h2htalk.curation.anonymize.surrogates.numbers import NUMBERS, has_valid_check_digit, number
 from h2htalk.curation.anonymize.surrogates.seeded_random import SeededRandom
 from h2htalk.curation.anonymize.surrogates.web import email, ip_address, url
 from h2htalk.curation.anonymize.values.value_shape import value_shape
@@ -61,20 +43,20 @@ def draws() -> list[SeededRandom]:
         ("en", "33612345678", r"3363998\d{4}"),
         ("en", "4915112345678", r"4900\d{9}"),
         ("en", "919876543210", r"9100\d{8}"),
-        ("en", "00353861234567", r"0035300\d{7}"),
+        ("en", "00353861234567", r"003500\d{8}"),
     ],
 )
 def test_telephone_numbers_are_of_ranges_that_nobody_has(language: str, digits: str, pattern: str) -> None:
     for draw in draws():
-        other = phone(draw, digits, language)
+        other = number("PHONE_NUMBER", draw, digits, language)
         assert len(other) == len(digits)
         assert re.fullmatch(pattern, other), other
 
 
 def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     for n in range(500):  # 161 was among the prefixes, and 1610 is given out
-        number = phonenumbers.parse(phone(SeededRandom(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
-        assert not phonenumbers.is_valid_number(number)
+        parsed = phonenumbers.parse(number("PHONE_NUMBER", SeededRandom(n.to_bytes(2), "x"), "13812345678", "zh"), "CN")
+        assert not phonenumbers.is_valid_number(parsed)
 
 
 @given(
@@ -84,46 +66,44 @@ def test_no_chinese_surrogate_is_a_number_in_use() -> None:
     attempt=st.sampled_from([0, 1, 100]),
 )
 def test_every_kind_keeps_the_length(kind: str, value: str, language: str, attempt: int) -> None:
-    made = NUMBERS[kind](SeededRandom(b"k" * 32, kind, value), value, language, attempt)
+    made = number(kind, SeededRandom(b"k" * 32, kind, value), value, language, attempt)
     assert len(made) == len(value)
 
 
-def test_ids_cards_and_accounts_fail_their_check_digits() -> None:
+@pytest.mark.parametrize(
+    ("kind", "value", "pattern"),
+    [
+        ("NATIONAL_ID", "110101199003078515", r"000\d{15}"),
+        ("NATIONAL_ID", "11010119900307851x", r"000\d{14}[a-z]"),
+        ("NATIONAL_ID", "219099999", r"000\d{6}"),
+        ("NATIONAL_ID", "ab123456c", r"qq000\d{3}[a-z]"),
+        ("NATIONAL_ID", "9434765919", r"000\d{7}"),
+        ("CREDIT_CARD", "6222021234567890128", r"62\d{17}"),
+        ("ACCOUNT_NUMBER", "gb29nwbk60161331926819", r"gb00[a-z]{4}\d{14}"),
+        ("ACCOUNT_NUMBER", "021000021", r"00\d{7}"),
+        ("ACCOUNT_NUMBER", "a123456789", r"q00\d{7}"),
+        ("QQ", "12345678", r"0\d{7}"),
+        ("WECHAT", "zhang_88", r"0[a-z]{4}_\d\d"),
+        ("WECHAT", "13812345678", r"(?:154|16[03489]|179)\d{8}"),
+        ("LICENSE_PLATE", "a12345", r"[io]\d{5}"),
+    ],
+)
+def test_numbers_are_of_forms_that_are_not_given_out(kind: str, value: str, pattern: str) -> None:
     for draw in draws():
-        other = national_id(draw, "110101199003078515", "zh")
-        assert resident(other)
-        assert not resident_check(other)
-        old = national_id(draw, "110101900307851", "zh")
-        assert not resident(f"{old[:6]}19{old[6:]}")
-        assert not social_security(national_id(draw, "219099999", "en"))
-        assert national_id(draw, "ab123456c", "en").startswith("qq")
-        assert not nhs.is_valid(national_id(draw, "9434765919", "en"))
-        assert not luhn(card(draw, "6222021234567890128", "zh"))
-        made = account(draw, "gb29nwbk60161331926819", "en")
-        assert made[:4] == "gb00"
-        assert not iban.is_valid(made.upper(), check_country=False)
-        assert not has_valid_check_digit(account(draw, "021000021", "en"))
-        assert account(draw, "6217001234567", "zh").startswith("00")
-        assert account(draw, "e12345678", "zh")[:2] == "e0"
-
-
-def test_messengers_and_plates_are_of_forms_that_are_not_given_out() -> None:
-    for draw in draws():
-        assert qq(draw, "12345678", "zh")[0] == "0"
-        assert wechat(draw, "zhang_88", "zh")[0] == "0"
-        assert re.fullmatch(r"(?:154|16[03489]|179)\d{8}", wechat(draw, "13812345678", "zh"))
-        assert set(plate(draw, "a12345", "zh")) & set("io")
+        made = number(kind, draw, value, "zh")
+        assert re.fullmatch(pattern, made), made
+        assert kind in ("QQ", "WECHAT", "LICENSE_PLATE") or not has_valid_check_digit(made)
 
 
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
-        ("emily.carter92@gmail.com", r"[a-z]{5}\.[a-z]{6}\d\d@example\.(?:com|org|net)"),
-        ("zhangwei＠qq.com", r"[a-z]{8}＠example\.(?:com|org|net)"),
-        ("Tom (at) gmail [dot] com", r"[A-Z][a-z]{2} \(at\) example \[dot\] (?:com|org|net)"),
-        ("li88 @ 163 . com", r"[a-z]{2}\d\d @ example . (?:com|org|net)"),
-        ("lin#qq.com", r"[a-z]{3}#example\.(?:com|org|net)"),
-        ("ＡＢ１＠ｑｑ．ｃｏｍ", r"[Ａ-Ｚ]{2}[０-９]＠ｅｘａｍｐｌｅ．(?:ｃｏｍ|ｏｒｇ|ｎｅｔ)"),
+        ("Emily.Carter92@gmail.com", r"[a-z]{5}\.[a-z]{6}\d\d@example\.(?:com|org|net)"),
+        ("zhangwei＠qq.com", r"[a-z]{8}@example\.(?:com|org|net)"),
+        ("Tom (at) gmail [dot] com", r"[a-z]{3}@example\.(?:com|org|net)"),
+        ("li88 @ 163 . com", r"[a-z]{2}\d\d@example\.(?:com|org|net)"),
+        ("lin#qq.com", r"[a-z]{3}@example\.(?:com|org|net)"),
+        ("ＡＢ１＠ｑｑ．ｃｏｍ", r"[a-z]{2}\d@example\.(?:com|org|net)"),
     ],
 )
 def test_mail_goes_to_domains_kept_for_examples(value: str, pattern: str) -> None:
@@ -135,10 +115,10 @@ def test_mail_goes_to_domains_kept_for_examples(value: str, pattern: str) -> Non
 @pytest.mark.parametrize(
     ("value", "pattern"),
     [
-        ("https://www.instagram.com/emilyc92", r"https://www\.example\.(?:com|org|net)/[a-z]{6}\d\d"),
-        ("weibo.com/u/1234567", r"example\.(?:com|org|net)/[a-z]/\d{7}"),
+        ("https://www.instagram.com/emilyc92", r"https://[a-z]{6}\.example\.(?:com|org|net)/[a-z]{6}\d\d"),
+        ("weibo.com/u/1234567", r"[a-z]{6}\.example\.(?:com|org|net)/[a-z]/\d{7}"),
         ("mysite.cn", r"[a-z]{6}\.example\.(?:com|org|net)"),
-        ("http://10.0.0.8:8080/x?y=1", r"http://example\.(?:com|org|net):\d{4}/[a-z]\?[a-z]=\d"),
+        ("http://10.0.0.8:8080/x?y=1", r"http://[a-z]{6}\.example\.(?:com|org|net):\d{4}/[a-z]\?[a-z]=\d"),
     ],
 )
 def test_urls_lead_to_domains_kept_for_examples(value: str, pattern: str) -> None:
@@ -151,7 +131,7 @@ def test_urls_lead_to_domains_kept_for_examples(value: str, pattern: str) -> Non
     ("value", "pattern"),
     [
         ("83.12.45.9", r"(?:192\.0\.2|198\.51\.100|203\.0\.113)\.\d{1,3}"),
-        ("83 . 12 . 45 . 9", r"(?:192 \. 0 \. 2|198 \. 51 \. 100|203 \. 0 \. 113) \. \d{1,3}"),
+        ("83 . 12 . 45 . 9", r"(?:192\.0\.2|198\.51\.100|203\.0\.113)\.\d{1,3}"),
         ("fe80::1ff:fe23:4567:890a", r"2001:db8::[0-9a-f]{1,4}:[0-9a-f]{1,4}:[0-9a-f]{1,4}"),
     ],
 )
@@ -164,12 +144,11 @@ def test_ip_addresses_are_kept_for_documentation(value: str, pattern: str) -> No
     ("value", "compact", "other", "reformatted"),
     [
         ("138-1234", "1381234", "9990000", "999-0000"),
-        ("１３８", "138", "904", "９０４"),
-        ("①③⑧", "138", "904", "⑨⓪④"),
-        ("⓪①", "01", "70", "⑦⓪"),
-        ("一三八", "138", "904", "九〇四"),
-        ("幺三八", "138", "104", "一〇四"),
-        ("Five five 5", "555", "012", "Zero one 2"),
+        ("１３８", "138", "904", "904"),
+        ("①③⑧", "138", "904", "904"),
+        ("一三八", "138", "904", "904"),
+        ("幺三八", "138", "104", "104"),
+        ("Five five 5", "555", "012", "0 1 2"),
         ("1oo4", "1004", "9876", "9876"),
         ("1️⃣3️⃣", "13", "90", "9️⃣0️⃣"),
         ("AB 12c", "ab12c", "xy34z", "XY 34z"),
@@ -179,10 +158,3 @@ def test_a_value_keeps_its_format(value: str, compact: str, other: str, reformat
     shape = value_shape(value, numeric=True)
     assert shape.compact == compact
     assert shape.reformatted(other) == reformatted
-
-
-def test_hong_kong_and_taiwan_numbers_passed_their_check() -> None:
-    assert has_valid_check_digit("a1234563")
-    assert has_valid_check_digit("a123456789")
-    made = [NUMBERS["ACCOUNT_NUMBER"](SeededRandom(bytes([n]), "x"), "a1234563", "zh", 0) for n in range(200)]
-    assert not any(has_valid_check_digit(value) for value in made)

@@ -129,9 +129,8 @@ def test_the_same_value_in_another_dress_is_the_same() -> None:
     )
     digits = texts[0].removeprefix("电话")
     assert len(digits) == 11
-    assert texts[1] == "电话" + "".join(chr(ord(d) + 0xFEE0) for d in digits)
     assert texts[2] == f"电话 {digits[:3]}-{digits[3:7]}-{digits[7:]}"
-    assert re.fullmatch("电话[〇一二三四五六七八九]{11}", texts[3])
+    assert texts[1] == texts[3] == texts[0]
 
 
 KINDS = [
@@ -204,7 +203,7 @@ def test_a_dialogue_full_of_names_still_gets_a_surrogate_each() -> None:
     [
         ("上海市浦东新区世纪大道100号2栋301室", r"\w{2}市\w{2,3}区\w{2}大道[1-9]\d\d号[1-9]栋[1-9]\d\d室"),
         ("和平里小区6栋176", r"\w{2,3}小区[1-57-9]栋[1-9]\d\d|\w{2}里小区[1-57-9]栋[1-9]\d\d"),
-        ("阳光花园三单元", r"\w{2}花园[一二三四五六七八九]单元"),
+        ("阳光花园三单元", r"\w{2}花园[1-9]单元"),
         (
             "1428 Elm Street, Apt 3B, Springfield, IL 62704",
             r"[1-9]\d{3} \w+ Street, Apt \d[A-Z], \w+, [A-Z]{2} 000\d\d",
@@ -237,7 +236,7 @@ def test_organisations_keep_what_they_are(value: str, pattern: str) -> None:
 
 def test_characters_that_nobody_sees_do_not_spoil_a_url() -> None:
     other = stand_in("ht\u200ctp\u200cs://pan.baidu.com/s/1aBc", "URL")
-    assert re.fullmatch(r"https://example\.(?:com|org|net)/[a-z]/\d[a-zA-Z]{3}", other), other
+    assert re.fullmatch(r"https://[a-z]{6}\.example\.(?:com|org|net)/[a-z]/\d[a-z]{3}", other), other
 
 
 def test_many_initials_with_one_surname_never_came_to_an_end() -> None:

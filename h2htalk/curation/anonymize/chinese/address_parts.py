@@ -9,15 +9,12 @@ from functools import cache
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
-from h2htalk.curation.anonymize.chinese.words import sections, words
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
+
+_RE = patterns("address_parts")
 
 _NUMERAL = "0-9零〇一二两三四五六七八九十百千"
 _NUMBER = f"(?:[甲乙丙丁]?[{_NUMERAL}]{{1,7}}|[A-Za-z](?![a-z])[0-9]{{0,4}})(?:[-—–][0-9A-Za-z]{{1,5}}){{0,4}}[A-Za-z]?"
-# A number that no word follows: a room after a building. Not an amount, a year, a time.
-_ROOM = re.compile(
-    r"[-—–之 ]?[甲乙丙丁A-Za-z]?(?:[0-9]{1,5}|[零〇一二三四五六七八九十]{3,5})(?:[-—–][0-9A-Za-z]{1,5}){0,4}[A-Za-z]?"
-    r"(?![0-9A-Za-z.:：]|[年月日天点分秒元块个人岁次米斤平万千百])"
-)
 _CROSSINGS = ("交叉", "交汇", "交界", "路口", "拐角", "十字路口")
 _LONGEST_NAME = 9  # characters of a street's or an estate's name before its suffix
 _SKIPPED_TAGS = frozenset({"r", "p", "c", "u", "uj", "ul", "y", "e", "o"})
@@ -27,8 +24,6 @@ _CLOSING_TAGS = frozenset({"u", "uj", "ul", "p", "c", "v", "d", "y", "f", "r", "
 # A part may be followed so closely by the name of the next one: 石桥乡大李庄村. An estate's last character is seldom
 # one, but stands in the next name.
 _NEAR = {"street": 6, "area": 6, "estate": 0}
-# These doors are a building's: what stands before is its name, whatever that ends with (观澜湖5栋).
-_BUILDING = re.compile(r"(?:栋|幢|号楼|单元|号院)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +85,7 @@ def address_parts(text: str, segments: Sequence[Segment]) -> Iterator[AddressPar
             continue
         if hit.kind in ("division", "door", "room"):
             doors = touched and after is not None and after.kind in ("door", "room")
-            if hit.kind == "door" and hit.start > free and (doors or _BUILDING.search(text, hit.start, hit.end)):
+            if hit.kind == "door" and hit.start > free and (doors or _RE["building"].search(text, hit.start, hit.end)):
                 start = _name_start(text, AddressPart(hit.start, hit.start, "estate"), ends, free)
                 if hit.start - start > 1 and text[start : hit.start] not in _ordinary():
                     yield AddressPart(start, hit.start, "estate")
@@ -144,7 +139,7 @@ def _hits(text: str) -> Iterator[AddressPart]:
             yield AddressPart(at, found.end(), found.lastgroup or "")
             at = roomy = found.end()
             continue
-        room = _ROOM.match(text, at) if at == roomy else None
+        room = _RE["room"].match(text, at) if at == roomy else None
         if room and room.group().strip():
             yield AddressPart(at, room.end(), "room")
             at = roomy = room.end()

@@ -7,20 +7,12 @@ from collections.abc import Iterator
 from functools import cache
 
 from h2htalk.curation.anonymize.chinese.name_segmenter import KIN, left_cue, right_cue
-from h2htalk.curation.anonymize.chinese.words import sections
+from h2htalk.curation.anonymize.chinese.words import patterns, sections
 from h2htalk.curation.anonymize.english.word_lists import RARE, folded, words
 
-_LETTER = "A-Za-z\u00c0-\u024f"
-_WORD = re.compile(rf"(?<![{_LETTER}0-9@._/-])[{_LETTER}]{{2,20}}(?![{_LETTER}0-9@_/])")
+_RE = patterns("latin_names")
+
 _PREFIX = "阿小老"
-_TITLE = re.compile(
-    "(?:老师|医生|同学|先生|女士|小姐|阿姨|叔叔|学长|学姐|学妹|学弟|师兄|师姐|教练|经理|总监|教授|大哥|姐姐|哥哥|姐|哥|总|叔|姨|妈妈|爸爸|妈|爸)(?![姐妹哥夫])"
-)
-_FINALS = (
-    "iang|iong|uang|ang|eng|ian|iao|ing|ong|uai|uan|ai|an|ao|ei|en|er|ia|ie|in|iu|ou|ua|ue|ui|un|uo|ve|a|e|i|o|u|v"
-)
-_SYLLABLE = f"(?:zh|ch|sh|[bpmfdtnlgkhjqxrzcsyw])?(?:{_FINALS})"
-_GIVEN = re.compile(f"(?:{_SYLLABLE}){{1,2}}")
 _LONGEST_RUN = 4  # more Latin words in a row are a foreign sentence
 _BEFORE = 1.9
 
@@ -33,7 +25,7 @@ def _lowered(file: str, section: str) -> frozenset[str]:
 def latin_names(text: str) -> Iterator[tuple[int, int, float]]:
     """(start, end, score in [0, 1]) of each name, from left to right."""
     run: list[re.Match[str]] = []
-    for word in _WORD.finditer(text):
+    for word in _RE["word"].finditer(text):
         if run and text[run[-1].end() : word.start()] not in (" ", "·"):
             yield from _in_run(text, run)
             run = []
@@ -56,7 +48,7 @@ def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, flo
 
 def _titled(text: str, start: int, end: int) -> tuple[int, int]:
     """With the form of address on either side: 阿May, Vivian姐."""
-    title = _TITLE.match(text, end)
+    title = _RE["title"].match(text, end)
     before = text[start - 1 : start]
     return start - 1 if before and before in _PREFIX else start, title.end() if title else end
 
@@ -94,4 +86,4 @@ def _is_cued(text: str, found: re.Match[str], left: float) -> bool:
 def _two_words(first: str, second: str, surnames: frozenset[str]) -> bool:
     english = sections("foreign_names")["english"]
     surname, given = (first, second) if first in surnames else (second, first)
-    return surname in surnames and english.isdisjoint((surname, given)) and _GIVEN.fullmatch(given) is not None
+    return surname in surnames and english.isdisjoint((surname, given)) and _RE["given"].fullmatch(given) is not None

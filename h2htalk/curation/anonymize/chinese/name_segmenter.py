@@ -55,12 +55,6 @@ def surnames() -> dict[str, float]:
 
 
 @cache
-def _characters(name: str) -> frozenset[str]:
-    """A set of characters that names are not made of."""
-    return frozenset(table("persons")["characters"][name])
-
-
-@cache
 def _given() -> dict[str, float]:
     weights: dict[str, float] = {}
     for weight, letters in table("persons")["given"].items():
@@ -77,7 +71,8 @@ def _rare() -> float:
 
 def given(letter: str, left: float = 0.0) -> float | None:
     """Log probability of a character of a given name; None where no name has it."""
-    refused = letter in _characters("never") or (left < STRONG and letter in _characters("seldom"))
+    characters = table("persons")["characters"]
+    refused = letter in characters["never"] or (left < STRONG and letter in characters["seldom"])
     known = _given().get(letter)
     if refused or known is not None:
         return None if refused else known
@@ -176,14 +171,15 @@ def name_candidates(text: str, start: int) -> Iterator[NameCandidate]:
 
 def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[NameCandidate]:
     # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
-    weak = left < KIN and (text[start] in _characters("weak") or (start > 0 and usual(text[start - 1 : at])))
+    small = left < KIN and text[start] in table("persons")["characters"]["weak"]
+    weak = small or (left < KIN and start > 0 and usual(text[start - 1 : at]))
     end = _title_end(text, at)
     if end > at and not weak and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"]):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
         yield NameCandidate(start, end, _TITLED + family + around, left, "title")
     score = _FULL + family + left
     one = given(text[at : at + 1] or " ", left)
-    if one is None or (left < KIN and text[start] in _characters("weak")):
+    if one is None or small:
         return
     yield from _closed(text, start, at + 1, score + one - 1.0, left, "full")
     two = given(text[at + 1 : at + 2] or " ", left)
@@ -336,7 +332,13 @@ def segment_text(text: str) -> list[Segment]:
             if score > top:
                 top, chosen = score, naming
         best[at], choice[at] = top, chosen
-    return _path(choice)
+    segments = []
+    at = 0
+    while at < size:
+        step = choice[at]
+        segments.append(Segment(at, step) if isinstance(step, int) else Segment(at, step.end, step.shape, step.cue))
+        at = segments[-1].end
+    return segments
 
 
 def _known_name(word: str, naming: NameCandidate) -> bool:
@@ -345,17 +347,3 @@ def _known_name(word: str, naming: NameCandidate) -> bool:
     if full and (naming.cue >= STRONG or (naming.cue >= KIN and listed_characters(word))):
         return True
     return naming.cue > 0 and tags().get(word) in _NAME_TAGS and listed_characters(word)
-
-
-def _path(choice: list[Any]) -> list[Segment]:
-    found = []
-    at = 0
-    while at < len(choice):
-        step = choice[at]
-        if isinstance(step, int):
-            found.append(Segment(at, step))
-            at = step
-        else:
-            found.append(Segment(at, step.end, step.shape, step.cue))
-            at = step.end
-    return found

@@ -13,36 +13,16 @@ from functools import cache
 from h2htalk.curation.anonymize.chinese.address_parts import divisions
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import tags, usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import Segment
-from h2htalk.curation.anonymize.chinese.words import words
+from h2htalk.curation.anonymize.chinese.words import patterns, words
+
+_RE = patterns("organizations")
 
 _KINDS = ("firm", "school", "care", "worship", "club", "office")
 _LONGEST_NAME = 14
 _REGISTERED = ("有限公司", "有限责任公司", "股份公司", "集团公司", "律师事务所", "会计师事务所", "合伙企业")
-# Somebody is, works, learns or is treated there.
-_BEFORE = re.compile(
-    "(?:在|去|来|进|进了|到|考上了?|考进了?|考取了?|录取到|保送到?|就读于?|毕业于|就职于|任职于|供职于|入职了?|跳槽[到去]了?"
-    "|转学?到了?|转去了?|调到了?|调去了?|分到了?|派到了?|来自|读|念|上|离开了?|辞了|我们|咱们|他们|她们|送到|送去|住进了?|面试了?|应聘了?"
-    '|签了|拿到了?|公司|单位|公司是|学校是|单位是|叫做?|名叫|是)["“「]?$'
-)
-_AFTER = re.compile(
-    '["”」]?(?:的?(?:上[了过]?[几一两三夜早晚白中]?[个年月]?班|工作|打工|实习|任教|教书|教[语数英化物体音美]|代课|带班|读|念书|念|上学|上课|上大学|'
-    "毕业|住院|住了|看病|治疗|做义工|做礼拜|当|做(?![梦的])|卖|看的|看了|干了|干活|兼职|值班|夜班|培训|排练|裁|辞|离职|待了|呆了|复读|军训|报到|支教|开会|出差|洗碗|收银|理货|学徒|端盘子|带团|配送|后厨|规培|劝退|解约|的?offer|学[琴画车舞]|办了?卡)"
-    "|的(?:老师|学生|员工|同事|护士|医生|校长|老板|教练|班主任|人事|hr|面试|年会|工资|主管|领导|司机|店长|会员)|[高初大]?[一二三四五六123](?![些个起样直种次点下切定般]))"
-)
-_PERSON = re.compile(
-    "[我他她咱俺]|妈|爸|爷|奶|公|婆|友|姐|哥|弟|妹|叔|舅|姨|姑|儿|女|孩|娃|侄|同学|同事|老师|闺蜜|对象|老婆"
-)
 _CLAUSES = 14  # characters before the name in which somebody is spoken of
 _NAMED_TAGS = frozenset({"nz", "nt", "nr", "nrt", "nrfg", "ns"})
-_ORDINAL = re.compile("第?[一二三四五六七八九十百]{1,3}本?|[0-9]{1,3}")
 _EVERYDAY = 400  # occurrences in the dictionary's corpus from which a word is everyday
-_BARE = re.compile(
-    '(?:(?<!初)入职(?!场)|就职于|供职于|任职于|跳槽[到去]|公司叫|学校叫|单位叫|店叫|工作室叫|乐队叫|社团叫)了?["“「]?'
-    '(?P<name>[\u4e00-\u9fffA-Za-z0-9]{2,10}?)(?=["”」，。！？,.!?、\\s]|$|[的了做当半一两三四五六七八九十几0-9]|上班|工作)'
-)
-_AT_WORK = re.compile(
-    "(?<![存现实内所正好])(?:在|进|从|去)(?P<name>[\u4e00-\u9fffA-Za-z]{2,6}?)(?=上班|上夜班|工作(?![中上时的地])|实习|打工|辞职|裁员)"
-)
 
 
 @cache
@@ -131,7 +111,7 @@ def _may_name(text: str, segment: Segment) -> bool:
         len(word) == 1
         or word in _set("auspicious")
         or word in divisions()
-        or _ORDINAL.fullmatch(word)
+        or _RE["ordinal"].fullmatch(word)
         or word in _generic()
     ):
         return word not in "的了是在我你他她它们去来到和跟与就都也这那有个位家所读上进从被把给让对为向"
@@ -148,7 +128,7 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
     proper = False
     for segment in inner:
         word = text[segment.start : segment.end]
-        if len(word) == 1 or word in _generic() or _ORDINAL.fullmatch(word):
+        if len(word) == 1 or word in _generic() or _RE["ordinal"].fullmatch(word):
             continue
         if word not in _set("auspicious") and word not in divisions() and usual(word, _EVERYDAY):
             return False
@@ -159,8 +139,8 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
 
 def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
     """Whether somebody works, learns or is treated there, by the words before and behind, and who is spoken of."""
-    before, after = _BEFORE.search(text, max(start - 6, 0), start), _AFTER.match(text, end)
-    spoken_of = _PERSON.search(text, max(start - _CLAUSES, 0), start) is not None
+    before, after = _RE["before"].search(text, max(start - 6, 0), start), _RE["after"].match(text, end)
+    spoken_of = _RE["person"].search(text, max(start - _CLAUSES, 0), start) is not None
     told = (before is not None) + (after is not None)
     if suffix not in _loose():
         return told > 0
@@ -170,7 +150,7 @@ def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
 
 def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
     """A name behind "joined" or "our shop is called", and between 在 and 上班 one that no dictionary has."""
-    for pattern in (_BARE, _AT_WORK):
+    for pattern in (_RE["bare"], _RE["at_work"]):
         for hit in pattern.finditer(text):
             name = hit["name"]
             if not _FUNCTION_CHARACTERS.isdisjoint(name):
@@ -179,7 +159,7 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
                 continue
             unknown = name not in tags() or tags()[name] in _NAMED_TAGS
             brand = name in words("organizations", "brands", "words")
-            if unknown and (brand or (pattern is _BARE and not usual(name, _EVERYDAY))):
+            if unknown and (brand or (pattern is _RE["bare"] and not usual(name, _EVERYDAY))):
                 yield hit.start("name"), hit.end("name"), 0.65
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 from math import log
@@ -19,7 +18,9 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
     right_cue,
     surnames,
 )
-from h2htalk.curation.anonymize.chinese.words import sections
+from h2htalk.curation.anonymize.chinese.words import patterns, sections
+
+_RE = patterns("persons")
 
 _SCORES = {
     "full": 0.85,
@@ -34,21 +35,6 @@ _LONGEST_PUBLIC = 10
 _NAMES = frozenset({"nr", "nrfg", "nrt"})
 _RARE_SURNAME, _FREQUENT_SURNAME = log(0.002), log(0.0055)
 _EVERYDAY = 60  # occurrences in the dictionary's corpus
-_HAN = "\u4e00-\u9fff"
-_SMALL = "像我你他她它的了是在和跟与给把被让叫说问找对向从到去来就都也又还很不没有这那吗呢吧啊"
-# A name in two parts: 买买提·阿不都.
-_DOTTED = re.compile(f"(?:(?![{_SMALL}])[{_HAN}]){{1,4}}(?:[·•・‧](?:(?![{_SMALL}])[{_HAN}]){{1,6}}){{1,3}}")
-_WORK = re.compile(
-    r"的?(?:新?歌|演得|演的|唱的那首|那首|原唱|代表作|(?:书|歌|小说|文章|著作)[《□]|书[，。]|新书|新专|专辑|演唱会|新?电影|小说|新书|书里|作品|诗|词|画作|理论|粉丝|新剧|戏|动漫|动画|漫画|舞台|直播间|微博|定律|效应|心理学|语录|名言|传记?》)"
-)
-_FAMOUS = re.compile(
-    r"(?:歌手|演员|导演|作家|明星|偶像|影星|歌星|主演|饰演|扮演|心理学家|哲学家|诗人|科学家|画家|音乐家|作曲家|主持人|博主|主播|网红|赌王|大学士|将军|心理专家|皇帝|总统|主席|古人|小说家|文学家|数学家|物理学家|企业家|教育家|思想家|听着|循环|翻唱|重温|偶像是|男神|女神|爱豆|粉|主人公|主角|角色|女主|男主|人物|》[里中]?的?|□[里中]的?)$"
-)
-
-# 柯立芝效应: who a theory is named after.
-_THEORY = re.compile(
-    f"[{_HAN}]{{0,2}}(?:效应|定律|法则|定理|原理|悖论|综合[征症]|量表|[说言]过?[:：]?[“「])|曾经?[说言]|有云"
-)
 
 
 @cache
@@ -67,7 +53,7 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     Args:
         segments: the text's segments (`name_segmenter.segment_text`).
     """
-    dotted = [found.span() for found in _DOTTED.finditer(text)]
+    dotted = [found.span() for found in _RE["dotted"].finditer(text)]
     named = [s for s in segments if s.shape and not any(a < s.end and s.start < b for a, b in dotted)]
     # Whom a text introduces as a figure is one wherever it names them.
     figures = {text[s.start : s.end] for s in named if _known(text, s)}
@@ -76,35 +62,26 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
             continue
         score = _SCORES[segment.shape.partition("+")[0]]
         yield segment.start, segment.end, min(0.95, score + (0.1 if segment.cue >= KIN else 0.0))
-    for hit in _PARENT.finditer(text):
+    for hit in _RE["parent"].finditer(text):
         if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
             yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
-        figure = _FAMOUS.search(text[max(0, start - 6) : start]) or _THEORY.match(text, end)
+        figure = _RE["famous"].search(text[max(0, start - 6) : start]) or _RE["theory"].match(text, end)
         if not figure and not _listed(text, start, end):
             yield start, end, 0.7
     yield from latin_names(text)
 
 
-# A child's name before its parent: 果果妈.
-_PARENT = re.compile("(?P<child>[一-龥])(?P=child)(?:妈妈|爸爸|奶奶|爷爷|姥姥|姥爷|外婆|外公|妈|爸)(?![一-龥]?[妈爸])")
 _NO_CHILD = frozenset(
     "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
 )
-# Behind these a word is a name, whatever else it means.
-_NAMING = re.compile('(?:[我他她]叫|[我他她]是叫|名叫|名字[是叫]|姓名[:：]?|叫我|大名|小名|网名|昵称|乳名)[:："“「 ]?$')
-_SPEAKING = re.compile(
-    f"^[{_HAN}]{{0,2}}(?:说|讲|曾|主讲|提出|认为|写|的[“《{_HAN}]{{0,10}}(?:课|书|讲座|理论|文章|声音|观点))"
-)
-_TEACHING = re.compile("主讲|的[“《]")
-_OWN = re.compile("[我咱]|班|学校|孩子|儿子|女儿")
 _LONG_TITLES = ("妈妈", "爸爸", "奶奶", "爷爷")
 
 
 def _is_word(text: str, segment: Segment) -> bool:
     """Whether the characters are rather words: in the dictionary, or a rare surname before what no name is made of."""
     start, end = segment.start, segment.end
-    if segment.shape == "surname" or _NAMING.search(text, max(start - 5, 0), start):
+    if segment.shape == "surname" or _RE["naming"].search(text, max(start - 5, 0), start):
         return False
     word, shape = text[start:end], segment.shape
     if word in ordinary():
@@ -125,10 +102,10 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True
     if len(word) > 2 and segment.cue < STRONG and dictionary()[0].get(word) == 0:
         return True  # 万念俱灰: a word of the dictionary begins so
-    if word.endswith("老师") and _TEACHING.match(text, end):
+    if word.endswith("老师") and _RE["teaching"].match(text, end):
         return True
-    own = _OWN.search(text, max(start - 10, 0), start) is not None
-    if shape == "full+title" and word.endswith("老师") and not own and _SPEAKING.match(text[end : end + 20]):
+    own = _RE["own"].search(text, max(start - 10, 0), start) is not None
+    if shape == "full+title" and word.endswith("老师") and not own and _RE["speaking"].match(text[end : end + 20]):
         return True  # who teaches in public
     if shape == "title" and (word.endswith(_LONG_TITLES) or word[0] == "于") and is_letter(text, start - 1):
         return word[0] in "向于对从"
@@ -155,14 +132,14 @@ def _known(text: str, segment: Segment) -> bool:
         return True
     before = text[max(0, segment.start - 8) : segment.start]
     if before.endswith("叫"):
-        return _FAMOUS.search(before[:-1]) is not None
+        return _RE["famous"].search(before[:-1]) is not None
     if segment.cue >= KIN:
         return False
-    if _THEORY.match(text, segment.end):
+    if _RE["theory"].match(text, segment.end):
         return True
     if "+" in segment.shape or segment.shape in ("title", "nick"):
         return False
-    return _WORK.match(text, segment.end) is not None or _FAMOUS.search(before) is not None
+    return _RE["work"].match(text, segment.end) is not None or _RE["famous"].search(before) is not None
 
 
 def _listed(text: str, start: int, end: int) -> bool:

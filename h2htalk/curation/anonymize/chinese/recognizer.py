@@ -5,35 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from h2htalk.curation.anonymize.chinese.address_edges import widen_addresses
-from h2htalk.curation.anonymize.chinese.addresses import addresses
+from h2htalk.curation.anonymize.chinese.addresses import addresses, widen_addresses
 from h2htalk.curation.anonymize.chinese.name_segmenter import segment_text
 from h2htalk.curation.anonymize.chinese.organizations import organizations
 from h2htalk.curation.anonymize.chinese.persons import persons
-from h2htalk.curation.anonymize.chinese.words import sections
+from h2htalk.curation.anonymize.chinese.words import patterns, sections
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.text.traditional_chinese import simplified
 
+_RE = patterns("recognizer")
+
 # Stands where something was found before or must not be read. No letter, so that nothing runs over it.
-_HAN_NAME = re.compile("[\u4e00-\u9fff]{2}")
 MASK = "\u25a1"
 LONGEST_STRETCH = 1000  # characters read at once
-_NAMEABLE = re.compile("[\u4e00-\u9fffA-Za-z]")
-# What a title's marks hold is no person and no employer. Longer than this, a mark was never closed.
-_TITLED = re.compile("《[^《》\n]{1,60}》")
 _CUTS = (re.compile("[\n。！？!?；;]+"), re.compile("[，,、 ]+"))
-# A name written letter by letter: 陈 思 琪.
-_LETTERED = re.compile(
-    "(?<=[\u4e00-\u9fff])(?<![\u4e00-\u9fff]{2}) (?=[\u4e00-\u9fff])"
-    "|(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff](?![\u4e00-\u9fff]))"
-)
-_SPACED = re.compile("(?<=[\u4e00-\u9fff0-9])[ \u3000\t]+(?=[\u4e00-\u9fff0-9])")
 
 
 def reads(text: str) -> bool:
     """Whether a message of a dialogue in another language holds Chinese words."""
-    return _HAN_NAME.search(text) is not None
+    return _RE["han_name"].search(text) is not None
 
 
 def known_figures() -> list[str]:
@@ -62,7 +53,7 @@ def _find_in_text(text: str, taken: Sequence[Span]) -> list[Span]:
     masked = _masked(simplified(plain(text)), ((span.start, span.end) for span in taken))
     spans: list[Span] = []
     for start, end in _stretches(masked):
-        if _NAMEABLE.search(masked, start, end):
+        if _RE["nameable"].search(masked, start, end):
             # Resolved stretch by stretch: the time that it takes grows with the square of their number.
             spans += resolve_overlaps(_find(masked[start:end], start))
     return spans
@@ -96,10 +87,10 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _find(stretch: str, offset: int) -> Iterator[Span]:
-    seen, at = _without(stretch, _LETTERED)
-    close, joined = _without(seen, _SPACED)
+    seen, at = _without(stretch, _RE["lettered"])
+    close, joined = _without(seen, _RE["spaced"])
     segments = segment_text(seen)
-    titles = [found.span() for found in _TITLED.finditer(seen)]
+    titles = [found.span() for found in _RE["titled"].finditer(seen)]
     near = segments if close == seen else segment_text(close)
     placed = _mapped(widen_addresses(close, sorted(addresses(close, near)), near), joined, "ADDRESS")
     firms = _mapped(organizations(close, near), joined, "ORGANIZATION")

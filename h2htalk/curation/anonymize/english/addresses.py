@@ -1,8 +1,8 @@
 """Addresses in English text: what leads to a door or a building, from the first word of it to the last.
 
-An address is a chain of pieces: "Flat 3" and "27 Camden High "
-    "Street" and "London" and "NW1 7JE". Each kind of piece has
-one pattern of bounded length; a chain counts where a piece is sure by itself or two weak ones hold each other up.
+An address is a chain of pieces: "Flat 3" and "27 Camden High Street" and "London" and "NW1 7JE". Each kind of piece has
+one pattern (`words/address_patterns.toml`); a chain counts where a piece is sure by itself or two
+weak ones hold each other up.
 """
 
 from __future__ import annotations
@@ -10,27 +10,18 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from h2htalk.curation.anonymize.english.address_edges import house_before, spelled_streets
-from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, words
+from h2htalk.curation.anonymize.english.word_lists import COMMON, hint, is_word, words
+from h2htalk.curation.anonymize.pattern_tables import compile_patterns
 from h2htalk.curation.anonymize.spans import Span
 
-_FILE = Path(__file__).parent / "words" / "address_words.toml"
+_FOLDER = Path(__file__).parent / "words"
 _SCORE = 0.85
-_NUMBER = r"(?:\d{1,3}/\d{1,3},?[ ]{1,2})?\d{1,6}(?:[ ]1/2|[-/–]\d{1,5})?[A-Za-z]?"
-_WORD = r"[^\W\d_][\w'’.-]{0,24}"
-_ORDINAL = r"\d{1,3}(?:st|nd|rd|th|ST|ND|RD|TH)"
-_DIRECTION = r"(?:[NSEWnsew]|[NSns][EWew]|(?i:north|south|east|west)(?i:east|west)?)"
-_POSTCODE = r"(?:[A-Z]{1,2}\d[A-Z\d]?[ ]?\d[ABD-HJLNP-UW-Z]{2}|[ABCEGHJ-NPRSTVXY]\d[A-Z][ ]?\d[A-Z]\d)"
-_ZIP = r"\d{5}(?:-\d{4})?(?![\w-])"
-# Without a number only a house's name and its lane make an address: worth a look where a lane is named.
-_LANE = re.compile(r"[A-Z][\w'’-]{1,24}[ ](?:Lane|Road|Street|Close|Avenue|Walk|Drive|Row|Terrace)\b")
-_DIGIT = re.compile(r"\d")
-_CITY = r"[^\W\d_a-z][\w'’.-]{1,24}(?:[ ](?:[^\W\d_a-z][\w'’.-]{1,24}|upon|on|de|la|of|by|le|under)){0,3}"
+_LONGEST_BEFORE = 110  # characters before an address that may name its house and village
+_TAILS = ("tail_a", "tail_b", "tail_c", "tail_d", "tail_e")
 
 
 class _Piece(NamedTuple):
@@ -39,74 +30,20 @@ class _Piece(NamedTuple):
     kind: str  # street, unit, building, lane, code, box
 
 
-@dataclass(frozen=True, slots=True)
-class _Patterns:
-    street: re.Pattern[str]
-    typed: re.Pattern[str]
-    unit: re.Pattern[str]
-    building: re.Pattern[str]
-    small_building: re.Pattern[str]
-    code: re.Pattern[str]
-    box: re.Pattern[str]
-    tails: tuple[re.Pattern[str], ...]
-    lists: dict[str, frozenset[str]]
+@cache
+def _lists() -> dict[str, frozenset[str]]:
+    raw = tomllib.loads((_FOLDER / "address_words.toml").read_text(encoding="utf-8"))
+    states = {"state_names": frozenset(re.split(r"[|\n]", raw["state_names"].strip()))}
+    return {key: frozenset(value.split()) for key, value in raw.items()} | states
 
 
 @cache
-def _patterns() -> _Patterns:
-    with _FILE.open("rb") as file:
-        raw: dict[str, str] = tomllib.load(file)
-    lists = {key: frozenset(value.split()) for key, value in raw.items()}
-    either = {key: "|".join(sorted(value, key=len, reverse=True)) for key, value in lists.items()}
-    state = "|".join([*sorted(lists["states"], key=len, reverse=True), *re.split(r"[|\n]", raw["state_names"].strip())])
-    starts = r"(?<![\w$£€#@.:/%+-])"
-    street, building = rf"(?i:{either['street']})", rf"(?i:{either['building']})"
-    unit_number = r"(?:[A-Za-z][-‑]?\d{1,5}|\d{1,5}(?:[-/]\d{1,5})?[A-Za-z]?|[A-Z])(?![\w'])"
-    unit = rf"(?i:{either['unit']})\b\.?[ ]?(?:#|(?i:no\.?|number)[ ])?[ ]?{unit_number}"
-    return _Patterns(
-        street=re.compile(
-            rf"{starts}(?P<number>{_NUMBER}),?[ ]{{1,2}}(?:{_DIRECTION}\.?[ ])?"
-            rf"(?P<name>(?:(?:St|Saint|Mt|Ft)\.?[ ]{_WORD}[ ])?(?:(?:{_WORD}|{_ORDINAL})[ ]){{0,4}}?)"
-            rf"(?P<kind>{street})\b(?!['’])\.?"
-            rf"(?:[ ](?:(?=[A-Z]){street}|{either['sure_street']}|way|dr|drive|place)\b(?!['’])\.?){{0,2}}"
-            rf"(?:[ ]{_DIRECTION}(?![\w'’]))?"
-        ),
-        typed=re.compile(
-            rf"{starts}(?P<number>{_NUMBER}),?[ ](?P<kind>(?i:{either['street_before']}))[ ]"
-            r"(?P<name>(?:(?i:road|route|rd|to market)[ ])?"
-            r"(?:\d{1,4}[A-Z]?\b|(?:(?i:of|the|de|del|la|des|du|da|das)[ ]){0,2}"
-            rf"[^\W\d_a-z][\w'’-]{{1,24}}(?:[ ][A-Z][\w'’-]{{1,24}}){{0,2}}))(?:[ ]{_DIRECTION}(?![\w'’]))?"
-        ),
-        unit=re.compile(
-            rf"(?<![\w'’-]){unit}"
-            r"|(?<![\w-])#[ ]?\d{1,5}(?:-\d{1,5})?[A-Za-z]?(?![\w-])|(?<![\w-])[A-Z]-\d{2,4}(?!\w)"
-            r"|(?<!\w)(?:\d{1,3}(?:st|nd|rd|th)|(?i:ground|first|second|third|fourth|fifth|top))"
-            r"[ ](?i:floor|flat)(?:[ ](?i:flat))?\b"
-        ),
-        building=re.compile(
-            r"(?<![\w'’-])(?:(?:[^\W\d_a-z]|\d{1,4}[A-Za-z]?[ ][^\W\d_a-z])[\w'’.-]{1,24}[ ]){1,4}"
-            rf"(?P<kind>{building})\b(?!['’])(?:,?[ ](?P<door>#?\d{{1,4}}[A-Za-z]?)(?![\w'’.:]))?"
-        ),
-        small_building=re.compile(rf"(?:[^\W\d_]{{2,20}}[ ]){{1,2}}{building}\b"),
-        code=re.compile(rf"(?<![\w-]){_POSTCODE}(?![\w-])"),
-        box=re.compile(
-            r"(?<!\w)(?:(?i:p\.?[ ]?o\.?|post office)[ ]?)?(?i:box)[ ]?#?\d{1,6}(?!\w)"
-            r"|(?<!\w)(?i:rural route|rr|r\.r\.)[ ]?\d{1,3}(?:,?[ ](?i:box)[ ]\d{1,5})?(?!\w)"
-        ),
-        tails=(
-            re.compile(
-                rf",?\s{{1,2}}(?:{_CITY},?[ ])?(?:{state})(?![\w'’])\.?"
-                rf"(?:,?[ ]{{1,2}}(?:{_ZIP}|\d{{4}}(?!\w)|{_POSTCODE}))?"
-            ),
-            re.compile(
-                rf",?\s{{0,2}}[a-z]{{2,20}}(?:[ ][a-z]{{2,20}}){{0,2}},?[ ](?i:{'|'.join(lists['states'])}),?[ ]{_ZIP}"
-            ),
-            re.compile(rf",?\s{{1,2}}{_ZIP}"),
-            re.compile(rf",?\s{{1,2}}(?:(?P<town>{_CITY}),?[ ])?{_POSTCODE}(?![\w-])"),
-            re.compile(rf",[ ]?(?:\d{{1,5}}[ ])?(?P<city>{_CITY})(?:[ ]\d{{1,6}}(?!\w))?"),
-        ),
-        lists=lists,
-    )
+def _patterns() -> dict[str, re.Pattern[str]]:
+    lists = {key: "|".join(sorted(words, key=lambda word: (-len(word), word))) for key, words in _lists().items()}
+    parts = {f"{key}_words": either for key, either in lists.items()}
+    parts |= {key: "|".join(sorted(hint(key))) for key in ("numbers", "spelled_streets")}
+    parts["state"] = f"{lists['states']}|{lists['state_names']}"
+    return compile_patterns(tomllib.loads((_FOLDER / "address_patterns.toml").read_text(encoding="utf-8")), parts)
 
 
 def find_addresses(text: str) -> list[Span]:
@@ -114,34 +51,31 @@ def find_addresses(text: str) -> list[Span]:
 
     Linear in the text's length: every pattern is bounded.
     """
-    if not (_DIGIT.search(text) or _LANE.search(text) or any(True for _ in spelled_streets(text))):
-        return []
     patterns = _patterns()
+    if not (patterns["digit"].search(text) or patterns["lane"].search(text) or any(_spelled_streets(text))):
+        return []
     spans: list[Span] = []
-    for chain in _chains(text, _pieces(text, patterns)):
+    for chain in _chains(text, _pieces(text)):
         # A town's post code may be another chain.
         if _counts(chain) and not (spans and chain[0].start < spans[-1].end):
-            start = house_before(text, chain[0].start, chain[0].kind)
-            spans.append(Span(start, _with_tail(text, chain[-1].end, patterns), "ADDRESS", _SCORE))
+            start = _house_before(text, chain[0].start, chain[0].kind)
+            spans.append(Span(start, _with_tail(text, chain[-1].end), "ADDRESS", _SCORE))
     return spans
 
 
-def _pieces(text: str, patterns: _Patterns) -> list[_Piece]:
-    pieces = [
-        _Piece(*m.span(), "street") for m in patterns.street.finditer(text) if _is_street(text, m, patterns.lists)
-    ]
-    pieces += [_Piece(*m.span(), "street") for m in patterns.typed.finditer(text)]
-    pieces += [_Piece(*span, "street") for span in spelled_streets(text)]
-    units = [_Piece(*m.span(), "unit") for m in patterns.unit.finditer(text)]
-    pieces += units
-    pieces += [_building(m) for m in patterns.building.finditer(text)]
-    pieces += [_Piece(*m.span(), "code") for m in patterns.code.finditer(text)]
-    pieces += [_Piece(*m.span(), "box") for m in patterns.box.finditer(text)]
+def _pieces(text: str) -> list[_Piece]:
+    patterns = _patterns()
+    pieces = [_Piece(*m.span(), "street") for m in patterns["street"].finditer(text) if _is_street(text, m)]
+    pieces += [_Piece(*span, "street") for span in _spelled_streets(text)]
+    pieces += [_building(m) for m in patterns["building"].finditer(text)]
+    for name, kind in (("typed", "street"), ("unit", "unit"), ("code", "code"), ("box", "box")):
+        pieces += [_Piece(*m.span(), kind) for m in patterns[name].finditer(text)]
+    units = [piece for piece in pieces if piece.kind == "unit"]
     for unit in units:
         between = text[unit.end : unit.end + 2]
         after = unit.end + (2 if between == ", " else int(between[:1] in (" ", ",")))
-        small = patterns.small_building.match(text, after)
-        if small and not set(small[0].lower().split()[:-1]) & patterns.lists["no_name"]:
+        small = patterns["small_building"].match(text, after)
+        if small and not set(small[0].lower().split()[:-1]) & _lists()["no_name"]:
             pieces.append(_Piece(*small.span(), "building"))
     return sorted(pieces)
 
@@ -154,8 +88,9 @@ def _building(match: re.Match[str]) -> _Piece:
     return _Piece(match.start(), match.end("kind"), "lane" if kind in hint("lanes") else "building")
 
 
-def _is_street(text: str, match: re.Match[str], lists: dict[str, frozenset[str]]) -> bool:
+def _is_street(text: str, match: re.Match[str]) -> bool:
     """In lower case, no word between number and street may be one that sentences are made of."""
+    lists = _lists()
     kind, capital = match["kind"].lower(), match["kind"][0].isupper()
     name = match["name"].split()
     small = [word for word in name if word[0].islower()]
@@ -203,11 +138,11 @@ def _counts(chain: Sequence[_Piece]) -> bool:
     return "building" in kinds and "lane" in kinds
 
 
-def _with_tail(text: str, end: int, patterns: _Patterns) -> int:
+def _with_tail(text: str, end: int) -> int:
     """Where the address ends with its town, state and post code."""
     for _ in range(4):
-        for tail in patterns.tails:
-            match = tail.match(text, end)
+        for tail in _TAILS:
+            match = _patterns()[tail].match(text, end)
             if match and not _is_somebody(match.groupdict().get("city") or ""):
                 end = match.end()
                 break
@@ -221,3 +156,32 @@ def _is_somebody(city: str) -> bool:
     lists, name = words(), city.lower()
     word = name in lists.words - lists.surnames or name in ("i", "i'm")
     return name not in lists.hints["places"] and (word or lists.given.get(name) == COMMON)
+
+
+def _spelled_streets(text: str) -> Iterator[tuple[int, int]]:
+    """(start, end) of numbers in words with their street (four two oh nine Rosewood Lane), of corners and blocks."""
+    for name in ("spelled", "more"):
+        yield from (match.span() for match in _patterns()[name].finditer(text))
+
+
+def _house_before(text: str, start: int, kind: str) -> int:
+    """Where the house and the village named before an address begin: The Old Forge, Nether Compton, DT9 4QE.
+
+    Args:
+        start: where the address starts without them.
+        kind: of its first piece; before a post code any name belongs to it, else only a house's.
+    """
+    match = _patterns()["before"].search(text, max(0, start - _LONGEST_BEFORE), start)
+    names = match["names"].split(", ")[:-1] if match else []
+    while names and not _names_place(names[0].lower().split(), kind):
+        names = names[1:]
+    return start - sum(len(name) + 2 for name in names)
+
+
+def _names_place(name: list[str], kind: str) -> bool:
+    first, last = name[0], name[-1]
+    if first in hint("not_names") - {"the"} or (words().given.get(first) == COMMON and kind != "code"):
+        return False
+    if kind == "code":
+        return len(name) > 1 or not (is_word(last) or words().given.get(last) == COMMON)
+    return len(name) > 1 and (first in ("the", "old") or not hint("houses").isdisjoint(name))

@@ -1,18 +1,27 @@
 """Organisations in English chat: where somebody works, learns, prays, plays or is looked after, by name.
 
 Two ways lead to one. The name ends or begins like one ("Calder Steel Works", "University of Elmsford"), or the words
-before say that what follows is one ("our bakery, X": `organization_cues`).
+before say that what follows is one ("our bakery, X").
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from bisect import bisect_left
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 
-from h2htalk.curation.anonymize.english.organization_cues import cued_organizations, org_words
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, INITIAL, LOWER, UPPER, Tokens
-from h2htalk.curation.anonymize.english.word_lists import hint, is_word
+from h2htalk.curation.anonymize.english.word_lists import COMMON, folded, hint, is_word, words
+from h2htalk.curation.anonymize.pattern_tables import compile_patterns
 from h2htalk.curation.anonymize.spans import Span
+
+_FOLDER = Path(__file__).parent / "words"
+_SCORES = {"called": 0.65, "at_work": 0.6, "got_into": 0.6, "alone": 0.55}
+_SMALL = frozenset(("of", "the", "and", "&", "for", "n", "on"))
+
 
 _SCORE = 0.8
 _LONGEST = 6  # words of a name on either side of its kind
@@ -23,11 +32,27 @@ _NUMBERED = re.compile(
 )
 
 
+@cache
+def _org_words() -> dict[str, frozenset[str]]:
+    """The sets of words of organization_words.toml."""
+    raw = tomllib.loads((_FOLDER / "organization_words.toml").read_text(encoding="utf-8"))
+    return {key: frozenset(folded(w) for w in value.split()) for key, value in raw.items()}
+
+
+@cache
+def _cues() -> tuple[tuple[re.Pattern[str], float], ...]:
+    """What announces a name (`name`), each with the score of what it finds."""
+    parts = {key: "|".join(sorted(_org_words()[key])).replace("_", " ") for key in ("kinds", "work")}
+    raw = tomllib.loads((_FOLDER / "organization_cues.toml").read_text(encoding="utf-8"))
+    patterns = compile_patterns(raw, parts)
+    return tuple((patterns[name], score) for name, score in _SCORES.items())
+
+
 def find_organizations(tokens: Tokens) -> list[Span]:
     """Spans of ORGANIZATION in a text's words, those that `tokens` blocks left out; in order, none overlap."""
     spans = [Span(*match.span(), "ORGANIZATION", _SCORE) for match in _NUMBERED.finditer(tokens.text)]
     tokens.block(spans)
-    kinds = org_words()["suffix"] | hint("greek") | hint("fronted") | hint("fronts")
+    kinds = _org_words()["suffix"] | hint("greek") | hint("fronted") | hint("fronts")
     reached = 0
     for index, word in enumerate(tokens.words):
         if index < reached or word not in kinds or tokens.blocked[index] or tokens.shapes[index] == LOWER:
@@ -44,7 +69,7 @@ def find_organizations(tokens: Tokens) -> list[Span]:
 def _cued(tokens: Tokens) -> list[Span]:
     """What only the words before tell, where nothing was found yet."""
     more: list[Span] = []
-    for start, end, score in sorted(cued_organizations(tokens.text), key=lambda each: (each[0], -each[1])):
+    for start, end, score in sorted(_cued_organizations(tokens.text), key=lambda each: (each[0], -each[1])):
         start += 4 * tokens.text.startswith("the ", start)  # an article is none of the name unless written so
         first, last = bisect_left(tokens.starts, start), bisect_left(tokens.starts, end)
         if first < last and not any(tokens.blocked[first:last]) and not (more and start < more[-1].end):
@@ -64,7 +89,7 @@ def _closed(tokens: Tokens, end: int) -> int:
 
 def _by_kind(tokens: Tokens, index: int, reached: int) -> tuple[int, int] | None:
     """A name by the kind of thing that it ends in or begins with, as its first word and its end."""
-    lists, word = org_words(), tokens.words[index]
+    lists, word = _org_words(), tokens.words[index]
     if word in hint("fronts") and _is_capital(tokens, index + 1) and _joined(tokens, index + 1):
         return index, _last_word(tokens, index + 1) + 1
     first = index
@@ -125,7 +150,7 @@ def _last_word(tokens: Tokens, index: int) -> int:
         if _begins_part(tokens, after):
             last = after
         elif word in ("of", "and", "de", "the") and tokens.spaced[after] and _begins_part(tokens, after + 1):
-            if word != "of" and tokens.words[after + 1] not in org_words()["suffix"]:
+            if word != "of" and tokens.words[after + 1] not in _org_words()["suffix"]:
                 break
             last = after + 1
         else:
@@ -135,3 +160,36 @@ def _last_word(tokens: Tokens, index: int) -> int:
 
 def _begins_part(tokens: Tokens, index: int) -> bool:
     return _joined(tokens, index) and _is_capital(tokens, index) and tokens.words[index] not in hint("not_names")
+
+
+def _cued_organizations(text: str) -> Iterator[tuple[int, int, float]]:
+    """(start, end, score in [0, 1]) of each, in no order; they may overlap."""
+    for pattern, score in _cues():
+        for hit in pattern.finditer(text):
+            aimed = "before" in pattern.groupindex and hit["before"].lower() in _org_words()["aimed"]
+            if not aimed and _is_named(hit["name"]):
+                yield *hit.span("name"), score
+
+
+def _is_named(name: str) -> bool:
+    """Whether words in capitals can be an organisation's: no person's, no town's, no day's, no site's."""
+    lists, own = words(), _org_words()
+    parts = [part.lower().replace("'s", "").replace("’s", "").strip(".") for part in name.split()]
+    inner = [part for part in parts if part not in _SMALL]
+    if not inner or inner[0] in hint("not_names") | own["sites"] | lists.hints["kin"]:
+        return False
+    if len(inner) > 1 and inner[-1] in own["suffix"]:
+        return True
+    if inner[0] in lists.hints["titles"] | hint("months"):
+        return False
+    if all(part in lists.hints["places"] or part in ("new", "north", "south", "east", "west") for part in inner):
+        return False
+    given = lists.given.get(inner[0], 0)
+    owned = "'" in name or "’" in name
+    if not owned and ((given and len(inner) == 1) or (given >= COMMON and len(inner) == 2 and not is_word(inner[1]))):
+        return False
+    if inner[0] in own["letters"] and name.isupper():
+        return True
+    if len(inner) > 1:
+        return True
+    return not (is_word(inner[0]) or inner[0] in hint("stop") or (name.isupper() and len(name) < 5))

@@ -24,9 +24,7 @@ class WordLists:
     never: frozenset[str]
     hints: dict[str, frozenset[str]]
     known: dict[str, tuple[tuple[str, ...], ...]]  # public and invented people, by their first word
-    works: dict[
-        str, tuple[tuple[str, ...], ...]
-    ]  # works, brands, dishes, sayings that hold a name, by their first word
+    works: dict[str, tuple[tuple[str, ...], ...]]  # works, brands, dishes and sayings that hold a name
 
 
 @cache
@@ -48,17 +46,19 @@ def words() -> WordLists:
         given.pop(word, None)
     for word in (hints["titles"] | hints["kin"]) - {"nan", "nana", "pal", "sis"}:
         given.pop(word, None)
-    known: dict[str, list[tuple[str, ...]]] = {}
-    for entry in re.split(r"[|\n]", raw["known_people"]):
-        if parts := tuple(folded(part) for part in entry.split()):
-            known.setdefault(parts[0], []).append(parts)
     surnames = frozenset(_listed("surnames.txt")) - hints["never_given"] - hints["makes"]
     never = hints["never_given"] | hints["makes"]
-    return WordLists(given, surnames, ordinary | never, never, hints, _longest_first(known), _longest_first(_works()))
+    known, works = _phrases(raw["known_people"]), _phrases("\n".join(_lines("works.txt")))
+    return WordLists(given, surnames, ordinary | never, never, hints, known, works)
 
 
-def _longest_first(names: dict[str, list[tuple[str, ...]]]) -> dict[str, tuple[tuple[str, ...], ...]]:
-    return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in names.items()}
+def _phrases(text: str) -> dict[str, tuple[tuple[str, ...], ...]]:
+    """Names of one or several words, parted by `|` or line ends, by their first word; the longest first."""
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for entry in re.split(r"[|\n]", text):
+        if parts := tuple(map(folded, entry.split())):
+            found.setdefault(parts[0], []).append(parts)
+    return {word: tuple(sorted(each, key=len, reverse=True)) for word, each in found.items()}
 
 
 @cache
@@ -73,28 +73,14 @@ def endings() -> tuple[str, ...]:
     return tuple(hint("endings"))
 
 
-def _works() -> dict[str, list[tuple[str, ...]]]:
-    """Works, figures, brands, dishes and sayings with a name in them. "Wendy's" alone is a shop only with its 's."""
-    entries = [entry.strip() for line in works_section("always") for entry in line.split("|")]
-    distinct = " ".join(works_section("distinct")).split()
-    found: dict[str, list[tuple[str, ...]]] = {}
-    for entry in [*(each for each in entries if " " in each or "'" not in each), *distinct]:
-        for form in sorted({entry, entry.replace("'s", "").replace("’s", "")}):
-            if parts := tuple(part for part in map(folded, form.split()) if part.isalpha()):
-                found.setdefault(parts[0], []).append(parts)
-    return found
-
-
-def works_section(name: str) -> list[str]:
-    """The lines of one section of `works.txt`, without its comments."""
-    text = (_FOLDER / "works.txt").read_text(encoding="utf-8")
-    lines = text.partition(f"[{name}]\n")[2].partition("\n[")[0].splitlines()
-    return [line for line in lines if line and not line.startswith("#")]
+def _lines(name: str) -> list[str]:
+    """The lines of a text file, without its comments."""
+    lines = (_FOLDER / name).read_text(encoding="utf-8").splitlines()
+    return [line for line in lines if not line.startswith("#")]
 
 
 def _listed(name: str) -> list[str]:
-    lines = (_FOLDER / name).read_text(encoding="ascii").splitlines()
-    return [word for line in lines if not line.startswith("#") for word in line.split()]
+    return " ".join(_lines(name)).split()
 
 
 def is_word(word: str) -> bool:

@@ -6,30 +6,20 @@ form of address says one, and of the same length. Case, titles, 小 and possessi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable
 from functools import cache
 
-from h2htalk.curation.anonymize.english.word_lists import words
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.surrogates.pools import latin_names, pools
 from h2htalk.curation.anonymize.surrogates.seeded_random import LETTERS, SeededRandom
-from h2htalk.curation.anonymize.values.name_parts import (
-    Gender,
-    NamePart,
-    NameParts,
-    Role,
-    chinese_gender,
-    name_parts,
-)
+from h2htalk.curation.anonymize.values.name_parts import Gender, NameParts, Role, chinese_gender, name_parts
 from h2htalk.text.chinese_surnames import DOUBLE_SURNAMES
 
 _ENOUGH_DRAWS = 60  # draws from a pool before two of it are joined
-_LAST = 80  # drawings of a whole dialogue before names that still clash become placeholders
-_MAPPED: tuple[Role, ...] = (
-    "surname", "given", "nick", "doubled", "foreign", "latin_given", "latin_surname", "pinyin_surname", "pinyin_given",
-)  # fmt: skip
-_GIVEN: tuple[Role, ...] = ("given", "nick", "doubled", "latin_given", "foreign")
-Key = tuple[str, str]  # a part's role, and what it is known by
+_ATTEMPTS = 20  # drawings of a whole dialogue before names that still clash become placeholders
+_GIVEN: tuple[Role, ...] = ("given", "nick", "doubled", "latin_given")
+Key = tuple[Role, str]  # a part's role, and what it is known by
 
 
 def person_surrogates(
@@ -47,52 +37,50 @@ def person_surrogates(
         name -> surrogate; names that differ (in more than case) get surrogates that differ, and none is a name given.
     """
     parts = name_parts(names)
-    for attempt in range(_LAST):
-        mapped = _mapping(secret, parts.values(), said, "person" if attempt == 0 else f"person {attempt}")
-        made = {name: "".join(_render_part(part, mapped) for part in found.parts) for name, found in parts.items()}
-        # A name that nothing can stand in for part by part (no letters) is a placeholder.
+    real = {_folded(name) for name in names}
+    made: dict[str, str] = {}
+    bad: set[str] = set()
+    for attempt in range(_ATTEMPTS):
+        mapped = _mapping(secret, parts.values(), said, f"person {attempt}")
         made = {
-            name: other if other.lower() != name.lower() else f"[PERSON {n}]"
-            for n, (name, other) in enumerate(sorted(made.items()), 1)
+            name: "".join(match_case(part.text, mapped.get((part.role, part.key), part.text)) for part in found.parts)
+            for name, found in parts.items()
         }
-        clashing = _clashing(made)
-        if not clashing and (attempt >= _ENOUGH_DRAWS or not any(map(refused, made.values()))):
-            return made
-    return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(clashing), len(made) + 1)}
+        owners = Counter(other for _, other in {(_folded(name), _folded(other)) for name, other in made.items()})
+        bad = {n for n, other in made.items() if owners[_folded(other)] > 1 or _folded(other) in real or refused(other)}
+        if not bad:
+            break
+    return made | {name: f"[PERSON {n}]" for n, name in enumerate(sorted(bad), 1)}
 
 
-def _clashing(made: Mapping[str, str]) -> set[str]:
-    """Names that share a surrogate with another name, or whose surrogate is one of the names."""
-    sharing: dict[str, set[str]] = {}
-    for name, surrogate in made.items():  # O'Brien and O’BRIEN are one name
-        sharing.setdefault(surrogate.lower(), set()).add(plain(name).lower().replace("’", "'"))
-    real = {name.lower() for name in made}
-    shared = {surrogate for surrogate, owners in sharing.items() if len(owners) > 1 or surrogate in real}
-    return {name for name, surrogate in made.items() if surrogate.lower() in shared}
+def _folded(name: str) -> str:
+    """What O'Brien and O’BRIEN have in common."""
+    return plain(name).lower().replace("’", "'")
 
 
 def _mapping(secret: bytes, names: Collection[NameParts], said: Collection[str], salt: str) -> dict[Key, str]:
     """What stands in for each part; the parts in an order of their own, so that where they were found says nothing."""
     genders = _genders(names)
-    keys = {(part.role, part.key) for name in names for part in name.parts if part.role != "kept"}
-    # An initial is one of 26: it only has to be another.
-    taken = {word for word in {key for _, key in keys} | set(said) if len(word) > 1 or not word.isascii()}
+    keys = sorted({(part.role, part.key) for name in names for part in name.parts if part.role != "kept"})
+    taken = {key for _, key in keys} | set(said)
+    # Initials all move by the same number of letters: each is another one, and no two are alike.
+    shift = 1 + SeededRandom(secret, salt, "initial").below(25)
     mapped: dict[Key, str] = {}
-    for role in _MAPPED:
-        for key in sorted(key for own, key in keys if own == role):
-            attempt, made = 0, ""
-            while not made or made.lower() in taken:
-                draw = SeededRandom(secret, salt, role, key, str(attempt))
-                made = _draw_part(draw, role, key, genders.get(key, "neutral"), attempt)
-                attempt += 1
-            taken.add(made.lower())
-            mapped[role, key] = made
-    # Each initial is the next one in a drawn round of all letters: another one, and no two alike.
-    draw, left = SeededRandom(secret, salt, "initial"), list(LETTERS)
-    order = "".join(left.pop(draw.below(len(left))) for _ in LETTERS)
-    following = dict(zip(order, order[1:] + order[0], strict=True))
-    initials = sorted(key for role, key in keys if role == "initial")
-    return mapped | {("initial", key): following.get(key[0]) or draw.choice(LETTERS) for key in initials}
+    for role, key in keys:
+        if role == "initial":
+            letter = LETTERS[(LETTERS.find(key[0]) + shift) % 26]
+            mapped[role, key] = letter.upper() + key[1:]
+            continue
+        pool = _pool(role, key, genders.get(key, "neutral"))
+        attempt, made = 0, ""
+        while not made or made.lower() in taken:
+            draw = SeededRandom(secret, salt, role, key, str(attempt))
+            joint = "-" if role.startswith(("latin", "pinyin")) else ""
+            made = joint.join(draw.choice(pool) for _ in range(1 if attempt < _ENOUGH_DRAWS else 2))
+            attempt += 1
+        taken.add(made.lower())
+        mapped[role, key] = made
+    return mapped
 
 
 def _genders(names: Iterable[NameParts]) -> dict[str, Gender]:
@@ -100,9 +88,9 @@ def _genders(names: Iterable[NameParts]) -> dict[str, Gender]:
     called: dict[str, set[Gender]] = {}
     for name in names:
         for part in name.with_role(*_GIVEN):
-            own = latin_gender(part.key) if part.role == "latin_given" else chinese_gender(part.key)
-            known = own != "neutral" and part.role != "foreign"
-            called.setdefault(part.key, set()).add(own if known else name.gender)
+            latin = part.role == "latin_given"
+            own = _latin_genders().get(part.key, "neutral") if latin else chinese_gender(part.key)
+            called.setdefault(part.key, set()).add(name.gender if own == "neutral" else own)
     said = {key: found - {"neutral"} for key, found in called.items()}
     return {key: next(iter(found)) if len(found) == 1 else "neutral" for key, found in said.items()}
 
@@ -113,27 +101,11 @@ def _latin_genders() -> dict[str, Gender]:
     return {name.lower(): kind for kind in kinds for name in latin_names()[kind]}
 
 
-def latin_gender(name: str) -> Gender:
-    """Whose name it mostly is: by Faker's lists, else by its ending; `name` is in lower case."""
-    known = _latin_genders().get(name)
-    if known is not None or len(name) < 4:
-        return known or "neutral"
-    return "female" if name.endswith(("ella", "elle", "ette", "ina", "issa", "lyn", "lynn", "ia")) else "neutral"
-
-
-def _draw_part(draw: SeededRandom, role: Role, key: str, gender: Gender, attempt: int) -> str:
-    """One of the same kind; after many draws that were taken, two of them joined."""
-    pool = _pool(role, key, gender)
-    if attempt < _ENOUGH_DRAWS:
-        return draw.choice(pool)
-    return draw.choice(pool) + ("-" if role.startswith(("latin", "pinyin")) else "") + draw.choice(pool)
-
-
 def _pool(role: Role, key: str, gender: Gender) -> tuple[str, ...]:
     """What a part is drawn from: of its kind, its gender and, of Chinese names, its length."""
     own = pools("people_zh")
     if role in ("latin_given", "latin_surname"):
-        return _latin_pool("surname" if role == "latin_surname" else gender)
+        return latin_names()["surname" if role == "latin_surname" else gender]
     if role == "pinyin_given":
         return own["pinyin_given2" if len(key) > 5 else "pinyin_given1"]
     if role == "surname" and key in DOUBLE_SURNAMES:
@@ -145,22 +117,6 @@ def _pool(role: Role, key: str, gender: Gender) -> tuple[str, ...]:
     if role == "foreign":
         return own[f"foreign{min(max(len(key), 2), 4)}"]
     return own[f"given{min(len(key), 2)}_{gender}" if role == "given" else role]
-
-
-@cache
-def _latin_pool(kind: str) -> tuple[str, ...]:
-    """Faker's names that are no English words."""
-    return tuple(name for name in latin_names()[kind] if name.lower() not in words().words)
-
-
-def _render_part(part: NamePart, mapped: Mapping[Key, str]) -> str:
-    """A part's surrogate, in the case it was written in."""
-    other = mapped.get((part.role, part.key))
-    if other is None:
-        return part.text
-    if part.role == "initial" and part.text.endswith("."):
-        other += "."
-    return match_case(part.text, other)
 
 
 def match_case(written: str, other: str) -> str:

@@ -42,6 +42,12 @@ class SeededRandom:
     def digits(self, n: int) -> str:
         return "".join(self.choice(DIGITS) for _ in range(n))
 
-    def scramble(self, compact: str) -> str:
-        """Other letters for letters, other digits for digits."""
-        return "".join(self.choice(DIGITS) if c.isdigit() else self.choice(LETTERS) for c in compact)
+    def scramble(self, text: str) -> str:
+        """Other letters for letters (of any script Latin ones), other digits for digits; what is neither stays."""
+        return "".join(map(self._other_character, text))
+
+    def _other_character(self, char: str) -> str:
+        if not char.isalnum():
+            return char
+        other = self.choice(DIGITS if char.isdigit() else LETTERS)
+        return other.upper() if char.isupper() else other

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, is_whole_word, to_lower
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
+from h2htalk.curation.anonymize.pattern_tables import pattern_table
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.leak_check import leaks
-from h2htalk.curation.anonymize.values.value_index import ReformattedValues, ValueIndex
+from h2htalk.curation.anonymize.values.value_index import HAN, SHORTEST, ValueIndex, find_reformatted
 from h2htalk.curation.anonymize.values.value_variants import LEAKING, KnownValue, variants_of, visible_value
+
+_RE = pattern_table(Path(__file__).parent / "patterns.toml", "dialogue_values")
 
 # The recogniser of what was found elsewhere in the dialogue first.
 REPEATED = "RepeatedValue"
 _LONG_NUMBER = 8  # characters: of such a number the last four are told
-_TAIL = re.compile(
-    r"(?:last (?:four|4)(?: digits)?|(?<![a-z])end(?:s|ing)(?: (?:in|with|on))?"
-    r"|[后末](?:四|4)位(?:数字?)?|尾号|尾数|结尾)"
-    r"[^0-9a-z\n]{0,3}(?:(?:are|is|of)[^0-9a-z\n]{1,2})?((?:[0-9][ -]?){3}[0-9x])(?![0-9])"
-)
-# A number with stars for all but its end, and the Chinese word behind it: **** 1234, 1234结尾.
-_MASKED_NUMBER = re.compile(r"(?:[*•]{2,6}[ -]?){1,4}([0-9]{3}[0-9x])(?![0-9])|(?<![0-9])([0-9]{3}[0-9x])(?=结尾|收尾)")
-_MARKS = re.compile("[ -]")
-# Beside a Chinese name that is a word as well.
-_NAMING = re.compile("(?:叫|名字是|我是|姓名[:：]?|[妈爸姐妹哥弟]|朋友|同学|同桌|闺蜜|老师)$")
-_SPOKEN_TO = re.compile("你好|您好|老师|同学|姐|哥|妹|说|呢")
-_VOCATIVE = re.compile("[,:]|['’]s")
-_SENTENCE_START = re.compile(r"(?:^|[.!?。！？\n\"“”…:*(]|- )\s*$")
 
 
 class KnownValues:
@@ -44,7 +34,8 @@ class KnownValues:
         compact = [value for known in forms.values() for value in known if value.compact]
         numbers = {v.compact: (v.type, v.score) for v in compact if v.type != "PERSON"}
         people = {v.compact: (v.type, v.score) for v in compact if v.type == "PERSON"}
-        self._reformatted = ReformattedValues(numbers.items(), people.items())
+        self._numbers = ValueIndex((n, known) for n, known in numbers.items() if len(n) >= SHORTEST)
+        self._people = ValueIndex((n, k) for n, k in people.items() if len(n) >= (2 if HAN.match(n) else SHORTEST))
         self._tails = {n[-4:]: known for n, known in sorted(numbers.items()) if len(n) >= _LONG_NUMBER}
 
     def __bool__(self) -> bool:
@@ -57,7 +48,7 @@ class KnownValues:
 
     def find(self, text: str) -> list[Span]:
         """Where values stand in a text (plain, in its own case), as written or in another format."""
-        reformatted = [*self._reformatted.find(text), *self._ends_of_numbers(text)]
+        reformatted = [*find_reformatted(text, self._numbers, self._people), *self._ends_of_numbers(text)]
         spans = self._as_written(text)
         return resolve_overlaps([*spans, *reformatted]) if reformatted else spans
 
@@ -70,9 +61,9 @@ class KnownValues:
         if not self._tails:
             return []
         lowered = to_lower(text)
-        hits = [(m.span(1), m[1]) for m in _TAIL.finditer(lowered)]
-        hits += [(m.span(m.lastindex or 1), m[m.lastindex or 1]) for m in _MASKED_NUMBER.finditer(lowered)]
-        said = [(place, self._tails.get(_MARKS.sub("", end))) for place, end in sorted(hits)]
+        hits = [(m.span(1), m[1]) for m in _RE["tail"].finditer(lowered)]
+        hits += [(m.span(m.lastindex or 1), m[m.lastindex or 1]) for m in _RE["masked_number"].finditer(lowered)]
+        said = [(place, self._tails.get(_RE["marks"].sub("", end))) for place, end in sorted(hits)]
         return [Span(*place, *known) for place, known in said if known is not None]
 
     def _as_written(self, text: str) -> list[Span]:
@@ -100,13 +91,18 @@ def _is_used_as_name(text: str, at: int, written: str) -> bool:
     """Whether a word that is a name too is meant as one: by its capital, or by its capitals among small letters."""
     end = at + len(written)
     if text[at:end] == written:
-        return _VOCATIVE.match(text, end) is not None or not _SENTENCE_START.search(text, max(at - 8, 0), at)
+        return _RE["vocative"].match(text, end) is not None or not _RE["sentence_start"].search(
+            text, max(at - 8, 0), at
+        )
     around = text[max(at - 20, 0) : at] + text[end : end + 20]
     return len(written) > 2 and text[at:end] == written.upper() and any(map(str.islower, around))
 
 
 def _is_beside_cue(text: str, start: int, end: int) -> bool:
-    return _NAMING.search(text, max(start - 6, 0), start) is not None or _SPOKEN_TO.match(text, end) is not None
+    return (
+        _RE["naming"].search(text, max(start - 6, 0), start) is not None
+        or _RE["spoken_to"].match(text, end) is not None
+    )
 
 
 def _is_family_plural(text: str, at: int, value: KnownValue) -> bool:

@@ -14,7 +14,7 @@ T = TypeVar("T")
 _START = 2  # characters by which values are told apart first
 _FEW_VALUES = 50  # values that are looked for one by one before a text is walked over
 SHORTEST = 6  # digits and letters of a reformatted value: shorter ones are met by chance
-_HAN = re.compile("[\u4e00-\u9fff]")
+HAN = re.compile("[\u4e00-\u9fff]")
 _LETTER = re.compile(r"[^\W\d_\u4e00-\u9fff]")
 _DIGITS = str.maketrans(HAN_DIGITS)
 _NUMBER_CHARS = re.compile("[0-9a-z]")
@@ -53,27 +53,20 @@ class ValueIndex(Generic[T]):
             at = end
 
 
-class ReformattedValues:
-    """The numbers and full names of one dialogue, known by letters and digits, with a mark or two between those."""
-
-    def __init__(self, numbers: Iterable[tuple[str, Known]], names: Iterable[tuple[str, Known]]) -> None:
-        """`numbers`: digits and letters in lower case, `SHORTEST` or more; `names`: letters of full names."""
-        self._numbers = ValueIndex((n, k) for n, k in sorted(numbers) if len(n) >= SHORTEST)
-        self._names = ValueIndex(
-            (n, k) for n, k in sorted(names) if len(n) >= SHORTEST or (_HAN.match(n) and len(n) > 1)
-        )
-
-    def find(self, shown: str) -> list[Span]:
-        """Where they stand in a text (plain), in order."""
-        lowered = to_lower(shown)
-        numbers = _compact(lowered.translate(_DIGITS), self._numbers, _NUMBER_CHARS, _NUMBER_MARKS)
-        names = _compact(lowered, self._names, _NAME_CHARS, _NAME_MARKS)
-        hits = [hit for hit in numbers if _is_whole_number(lowered, hit.start, hit.end)]
+def find_reformatted(shown: str, numbers: ValueIndex[Known], names: ValueIndex[Known]) -> list[Span]:
+    """Where numbers and full names stand in a text (plain), in order, with a mark or two between their characters."""
+    lowered = to_lower(shown)
+    hits = [
+        hit
+        for hit in _compact(lowered.translate(_DIGITS), numbers, _NUMBER_CHARS, _NUMBER_MARKS)
+        if _is_whole_number(lowered, hit.start, hit.end)
+    ]
+    for hit in _compact(lowered, names, _NAME_CHARS, _NAME_MARKS):
         # Han characters that stand together are looked for as they are.
-        hits += [hit for hit in names if len(_HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
-                 and not _LETTER.match(lowered, hit.end)
-                 and not (hit.start and _LETTER.match(lowered, hit.start - 1))]  # fmt: skip
-        return sorted(hits)
+        apart = len(HAN.findall(lowered, hit.start, hit.end)) < hit.end - hit.start
+        if apart and not any(_LETTER.fullmatch(lowered[at : at + 1]) for at in (hit.start - 1, hit.end) if at >= 0):
+            hits.append(hit)
+    return sorted(hits)
 
 
 def _compact(text: str, index: ValueIndex[Known], chars: re.Pattern[str], marks: re.Pattern[str]) -> Iterator[Span]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -13,7 +12,6 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _DIGIT_SOUNDS = re.compile(
     r"(?<![a-z])(?:zero|oh|one|two|three|four|five|six|seven|eight|nine)(?![a-z])", re.IGNORECASE
 )
-_HAN_SETS = ("〇一二三四五六七八九", "零一二三四五六七八九", "零壹贰叁肆伍陆柒捌玖", "零一二三四五六七八九")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +27,12 @@ class ValueShape:
         return "".join(char for char in self.compact if char.isdigit())
 
     def reformatted(self, compact: str) -> str:
-        """The value with other letters and digits, each in the format of the one it stands for."""
+        """The value with other letters and digits, plainly written, in capitals where the value is."""
         parts = []
         at = 0
         for (start, end), char in zip(self.offsets, compact, strict=True):
-            parts += [self.value[at:start], _in_format_of(self.value[start:end], char)]
+            upper = end - start == 1 and plain(self.value[start:end]).isupper()
+            parts += [self.value[at:start], char.upper() if upper else char]
             at = end
         return "".join([*parts, self.value[at:]])
 
@@ -75,32 +74,6 @@ def _plain_char(value: str, seen: str, at: int, numeric: bool) -> str:
 def _among_digits(text: str, at: int) -> bool:
     around = [c for c in (text[at - 1 : at], text[at + 1 : at + 2]) if c]
     return any(c.isdigit() for c in around) and not any(c.isalpha() and c not in "oO" for c in around)
-
-
-def _in_format_of(written: str, char: str) -> str:
-    """`char` (a plain lower-case letter or digit) as `written` was."""
-    if len(written) > 1:  # a word for a digit
-        word = _WORDS[int(char)] if char.isdigit() else char
-        return word.upper() if written.isupper() else word.capitalize() if written[0].isupper() else word
-    if written in HAN_DIGITS and char.isdigit():
-        return next(s for s in _HAN_SETS if written in s or s is _HAN_SETS[-1])[int(char)]
-    if char.isalpha():
-        upper = char.upper() if plain(written).isupper() else char
-        return chr(ord(upper) + 0xFEE0) if "\uff01" <= written <= "\uff5e" else upper
-    if written.isascii() or not char.isdigit():
-        return char
-    return _digit_like(written, int(char))
-
-
-def _digit_like(written: str, digit: int) -> str:
-    """A digit of the same set (full-width, circled, bold), where it has one."""
-    known = unicodedata.digit(written, None)
-    if known is None:
-        return str(digit)
-    if written == "⓪" or "①" <= written <= "⑨":
-        return "⓪" if digit == 0 else chr(ord("①") + digit - 1)
-    other = chr(ord(written) - known + digit)
-    return other if unicodedata.digit(other, None) == digit else str(digit)
 
 
 def numbers_in(texts: Sequence[str]) -> set[str]:

@@ -5,14 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from h2htalk.curation.anonymize.allow_list import to_lower
 from h2htalk.curation.anonymize.english.word_lists import WORD_NAME, words
 from h2htalk.curation.anonymize.normalization import normalize_text, plain
+from h2htalk.curation.anonymize.pattern_tables import pattern_table
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.pools import pools
 from h2htalk.curation.anonymize.values.name_parts import NameParts, name_parts, name_words
 from h2htalk.curation.anonymize.values.value_shape import value_shape
+
+_RE = pattern_table(Path(__file__).parent / "patterns.toml", "value_variants")
 
 # A value this long must not be seen again, in whatever place; shorter ones are too often part of something else.
 LEAKING = 4
@@ -132,11 +136,6 @@ _SHORT = {"street": "st", "road": "rd", "avenue": "ave", "lane": "ln", "drive": 
 _LONG = {short: long for long, short in _SHORT.items()}
 _KINDS = "|".join([*_SHORT, *_LONG, "close", "crescent", "gardens", "grove", "row", "mews", "way"])
 _STREET = re.compile(rf"(?<![^\W_])([^\W\d_]+(?: [^\W\d_]+)?) ({_KINDS})(?![^\W_])")
-_POSTCODE = re.compile(r"\b([a-z]{1,2}[0-9][a-z0-9]?)\s?([0-9][a-z]{2})\b")
-_ZIP = re.compile(r"[A-Za-z.]{2},? ([0-9]{5})(?:-[0-9]{4})?$")
-_ROAD = re.compile("(?:^|(?<=[省市区县镇乡旗州]))[\u4e00-\u9fff]{2,4}?(?:大街|大道|胡同|路|街|巷|弄)")
-_ESTATE = re.compile("(?:^|(?<=[号路街区市县]))[\u4e00-\u9fff]{2,5}?(?:小区|花园|公寓|家园|新村|山庄|苑)")
-_FIRM = re.compile("(?:股份)?(?:有限)?(?:责任)?公司$|集团$")
 _WORD = re.compile(r"[^\W\d_]+")
 _OWN_NAME = 5  # letters: a firm's first word is its own name, and long enough to mean nothing else
 
@@ -144,7 +143,7 @@ _OWN_NAME = 5  # letters: a firm's first word is its own name, and long enough t
 def address_variants(written: str) -> Iterator[str]:
     """Streets (with the kind of street in full and short) and estates of an address, in lower case."""
     if _HAN.search(written):
-        for match in (*_ROAD.finditer(written), *_ESTATE.finditer(written)):
+        for match in (*_RE["road"].finditer(written), *_RE["estate"].finditer(written)):
             yield match.group()
         return
     for street in _STREET.finditer(to_lower(written)):
@@ -155,16 +154,16 @@ def address_variants(written: str) -> Iterator[str]:
 
 def postcodes(written: str) -> list[str]:
     """British postcodes of an address, letters and digits alone; else the ZIP code that ends an American one."""
-    british = ["".join(match.groups()) for match in _POSTCODE.finditer(to_lower(written))]
-    return british or _ZIP.findall(written)
+    british = ["".join(match.groups()) for match in _RE["postcode"].finditer(to_lower(written))]
+    return british or _RE["zip"].findall(written)
 
 
 def organization_variants(written: str) -> Iterator[str]:
     """An organisation without the words that many have: 云帆科技, "Bluefin"."""
     if _HAN.search(written):
-        core = _FIRM.sub("", written)
+        core = _RE["firm"].sub("", written)
         own = pools("places_zh")
-        if any(core[:2] in own[tier] for tier in ("province", "city1", "city2", "city3")):
+        if any(core[:2] in own[tier] for tier in ("province", "city")):
             core = core[2:].removeprefix("市")
         if len(core) >= 4 and core != written and core.endswith(("科技", "传媒", "教育", "网络", "物流", "文化")):
             yield core

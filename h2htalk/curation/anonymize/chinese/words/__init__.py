@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from functools import cache
 from pathlib import Path
 from typing import Any
+
+from h2htalk.curation.anonymize.pattern_tables import pattern_table
 
 _FOLDER = Path(__file__).parent
 
@@ -36,3 +39,8 @@ def sections(name: str) -> dict[str, frozenset[str]]:
 def words(name: str, section: str, key: str) -> frozenset[str]:
     """The words of one entry of a TOML file."""
     return frozenset(table(name)[section][key].split())
+
+
+def patterns(module: str) -> dict[str, re.Pattern[str]]:
+    """The regular expressions of a module of the Chinese rules."""
+    return pattern_table(_FOLDER / "patterns.toml", module)
