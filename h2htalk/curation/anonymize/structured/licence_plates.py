@@ -8,12 +8,11 @@ from re import Match
 
 from h2htalk.curation.anonymize.normalization import NormalizedText
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
-from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
 
 _RE = patterns("licence_plates")
-_NO_PART = domains.words("no_plate_words")
+_NO_PART = internet_words("no_plate_words")
 _ABOUT = frozenset(["vehicle", "plate"])
 _ELSEWHERE = frozenset(["other", "account", "id", "wechat"])
 _AS_DIGIT = str.maketrans("ioszbl", "105281")
@@ -93,7 +92,7 @@ def _score(text: str, start: int, end: int, normalized: NormalizedText, cues: Cu
     near = cues.near(start, end)
     shown = normalized.visible[start:end]
     elsewhere = near.nearest in _ELSEWHERE
-    if _RE["own_form"].fullmatch(shown) and shown[-3:] not in domains.words("no_plate_letters") and not elsewhere:
+    if _RE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
         return 0.85 if near.around & _ABOUT else 0.7
     letters = "".join(filter(str.isalnum, text[start:end]))
     modern = _RE["modern"].fullmatch(letters) is not None

@@ -45,7 +45,7 @@ def phone(window: Window, language: str, countries: Sequence[str] = (), *, told:
         told: a word for a phone stands right before it.
     """
     near = window.near
-    if window.plus:
+    if _RE["plus"].search(window.lead):
         return 0.97 if window.whole and _is_valid(f"+{window.digits}", None, possible=True) else 0.0
     if near.nearest_is_impersonal(_impersonal_reach(window, language)):
         return 0.0
