@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+
 from h2htalk.curation.anonymize.engine.artifacts import ChatNlpEngine, DialogueArtifacts
 from h2htalk.curation.anonymize.engine.enhancer import DialogueEnhancer
-from h2htalk.curation.anonymize.engine.presidio import AnalyzerEngine, RecognizerRegistry
 from h2htalk.curation.anonymize.engine.recognizers import chat_recognizers, to_span
 from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import Span

@@ -14,13 +14,9 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
 
-from h2htalk.curation.anonymize.allow_list import (
-    AllowedSpan,
-    find_allowed,
-    namesakes_beside_data,
-    private_namesakes,
-)
-from h2htalk.curation.anonymize.engine.presidio import NlpArtifacts, NlpEngine
+from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
+
+from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, namesakes_beside_data, private_namesakes
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.structured.structured import find_structured
@@ -186,20 +182,16 @@ class DialogueArtifacts(NlpArtifacts):
     # may hold one.
 
     @cached_property
-    def _words(self) -> list[re.Match[str]]:
-        return list(_WORD.finditer(self.text))
-
-    @cached_property
     def tokens(self) -> list[str]:
-        return [word[0] for word in self._words]
+        return _WORD.findall(self.text)
 
     @cached_property
     def tokens_indices(self) -> list[int]:
-        return [word.start() for word in self._words]
+        return [word.start() for word in _WORD.finditer(self.text)]
 
     @cached_property
     def lemmas(self) -> list[str]:
-        return [word[0].lower() for word in self._words]
+        return [word.lower() for word in self.tokens]
 
     @property
     def keywords(self) -> list[str]:
@@ -228,17 +220,13 @@ class ChatNlpEngine(NlpEngine):
     def process_text(self, text: str, language: str) -> NlpArtifacts:
         return DialogueArtifacts([text], language)
 
-    def process_batch(
-        self, texts: Iterable[str], language: str, batch_size: int = 1, n_process: int = 1, **kwargs: object
-    ) -> Iterator[tuple[str, NlpArtifacts]]:
-        for text in texts:
-            yield text, self.process_text(text, language)
+    def process_batch(self, texts: Iterable[str], language: str, **_: object) -> Iterator[tuple[str, NlpArtifacts]]:
+        return ((text, self.process_text(text, language)) for text in texts)
 
     def is_stopword(self, word: str, language: str) -> bool:
         return False
 
-    def is_punct(self, word: str, language: str) -> bool:
-        return False
+    is_punct = is_stopword
 
     def get_supported_entities(self) -> list[str]:
         return []

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
+
 from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
 from h2htalk.curation.anonymize.engine.model_recognizers import ModelRecognizer
-from h2htalk.curation.anonymize.engine.presidio import (
-    EntityRecognizer,
-    LemmaContextAwareEnhancer,
-    RecognizerResult,
-)
 from h2htalk.curation.anonymize.engine.recognizers import ChatRecognizer, to_result
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.dialogue_values import collect_values

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+
 from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
-from h2htalk.curation.anonymize.engine.presidio import AnalysisExplanation, EntityRecognizer, RecognizerResult
+from h2htalk.curation.anonymize.engine.recognizers import to_result
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 # What a model finds in one piece: start, end, label, score.
@@ -70,15 +73,9 @@ class ModelRecognizer(EntityRecognizer):
                 for start, end, label, score in found:
                     kind = self._labels.get(label, "")
                     if kind in entities and score >= self._threshold and 0 <= start < end <= len(piece):
-                        results.append(self._result(offset + start, offset + end, kind, min(score, 1.0)))
+                        span = Span(offset + start, offset + end, kind, min(score, 1.0))
+                        results.append(to_result(span, self))
         return results
-
-    def _result(self, start: int, end: int, kind: str, score: float) -> RecognizerResult:
-        metadata = {
-            RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
-            RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
-        }
-        return RecognizerResult(kind, start, end, score, AnalysisExplanation(self.name, score), metadata)
 
 
 class SpacyModelRecognizer(ModelRecognizer):
@@ -102,9 +99,8 @@ class GlinerModelRecognizer(ModelRecognizer):
     LABELS: Mapping[str, str] = {"person": "PERSON", "organization": "ORGANIZATION", "address": "ADDRESS"}
 
     def reader(self, model: str, language: str) -> Reader:
-        gliner = _load(
-            "gliner", "pip install gliner", lambda module: module.GLiNER.from_pretrained(model), f"GLiNER model {model}"
-        )
+        what = f"GLiNER model {model}"
+        gliner = _load("gliner", "pip install gliner", lambda module: module.GLiNER.from_pretrained(model), what)
         # `inference` since GLiNER 0.2.23, `batch_predict_entities` before.
         run = getattr(gliner, "inference", None) or gliner.batch_predict_entities
 

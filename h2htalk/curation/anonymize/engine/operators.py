@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from h2htalk.curation.anonymize.engine.presidio import (
-    AnonymizerEngine,
-    Hash,
-    Operator,
-    OperatorConfig,
-    OperatorType,
-    RecognizerResult,
-)
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+from presidio_anonymizer.operators import Hash, Operator, OperatorType
+
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
