@@ -39,12 +39,10 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
         MissingExtraError: a recogniser's package is not installed.
     """
     if language not in LANGUAGES:
-        raise ConfigError(
-            f"no recognisers of personal data for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"
-        )
-    registry = RecognizerRegistry(
-        [*chat_recognizers(language), *load_recognizers(users, language)], supported_languages=[language]
-    )
+        known = ", ".join(LANGUAGES)
+        raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
+    recognizers = [*chat_recognizers(language), *load_recognizers(users, language)]
+    registry = RecognizerRegistry(recognizers, supported_languages=[language])
     return AnalyzerEngine(
         registry=registry,
         nlp_engine=ChatNlpEngine(),

@@ -73,14 +73,7 @@ class DialogueArtifacts(NlpArtifacts):
         countries: Sequence[str] = (),
         names: Sequence[int] = (),
     ) -> None:
-        """
-        Args:
-            texts: the dialogue's messages, as given.
-            language: `en` or `zh`.
-            allow: names that stay, beside the bundled personas and people whom everybody knows.
-            countries: of whose telephone numbers the texts may hold some.
-            names: which of the texts are a person's name and nothing else.
-        """
+        """Arguments as in `analyzer.find_in_dialogue`."""
         self.countries, self._given = tuple(countries), tuple(names)
         self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
         self.text = SEPARATOR.join(self.texts)
@@ -133,13 +126,13 @@ class DialogueArtifacts(NlpArtifacts):
 
     def _names_of_windows(self) -> list[list[Span]]:
         names: list[list[Span]] = [[] for _ in self.windows]
-        blocked = [window.blocked() for window in self.windows]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
-            chosen = [n for n, w in enumerate(self.windows) if code == self.language or recognizer.reads(w.plain)]
-            found = recognizer.find_names([self.windows[n].plain for n in chosen], [blocked[n] for n in chosen])
-            for n, spans in zip(chosen, found, strict=True):
-                names[n] += spans
+            rows = zip(self.windows, names, strict=True)
+            chosen = [(w, row) for w, row in rows if code == self.language or recognizer.reads(w.plain)]
+            found = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
+            for (_, row), spans in zip(chosen, found, strict=True):
+                row += spans
         return names
 
     @cached_property
@@ -150,11 +143,8 @@ class DialogueArtifacts(NlpArtifacts):
     @cached_property
     def allowed(self) -> list[Span]:
         """Names that stay, whoever finds them."""
-        return [
-            span
-            for window in self.windows
-            for span in window.joined(a.span() for a in window.allowed if a.kind != "title")
-        ]
+        kept = [(window, [a.span() for a in window.allowed if a.kind != "title"]) for window in self.windows]
+        return [span for window, spans in kept for span in window.joined(spans)]
 
     def in_messages(self, span: Span) -> Iterator[Span]:
         """A span without what it holds between two messages."""
