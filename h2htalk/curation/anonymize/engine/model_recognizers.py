@@ -103,12 +103,8 @@ class GlinerModelRecognizer(ModelRecognizer):
         gliner = _load("gliner", "pip install gliner", lambda module: module.GLiNER.from_pretrained(model), what)
         # `inference` since GLiNER 0.2.23, `batch_predict_entities` before.
         run = getattr(gliner, "inference", None) or gliner.batch_predict_entities
-
-        def read(texts: Sequence[str]) -> Iterator[list[Found]]:
-            for entities in run(list(texts), list(self._labels), threshold=self._threshold):
-                yield [(e["start"], e["end"], e["label"], float(e["score"])) for e in entities]
-
-        return read
+        labels = list(self._labels)
+        return lambda texts: _found(run(list(texts), labels, threshold=self._threshold), "label")
 
 
 class TransformersModelRecognizer(ModelRecognizer):
@@ -122,11 +118,7 @@ class TransformersModelRecognizer(ModelRecognizer):
             f"token classifier {model}",
         )
 
-        def read(texts: Sequence[str]) -> Iterator[list[Found]]:
-            for entities in classify(list(texts)):
-                yield [(e["start"], e["end"], e["entity_group"], float(e["score"])) for e in entities]
-
-        return read
+        return lambda texts: _found(classify(list(texts)), "entity_group")
 
 
 # By the names of Presidio's classes.
@@ -135,6 +127,11 @@ MODEL_CLASSES: Mapping[str, type[ModelRecognizer]] = {
     "GLiNERRecognizer": GlinerModelRecognizer,
     "HuggingFaceNerRecognizer": TransformersModelRecognizer,
 }
+
+
+def _found(entities: Iterable[Iterable[Mapping[str, Any]]], label: str) -> Iterator[list[Found]]:
+    """What a model gives of each text; `label`: the key of its label."""
+    return ([(each["start"], each["end"], each[label], float(each["score"])) for each in text] for text in entities)
 
 
 def _load(package: str, command: str, make: Callable[[Any], Any], what: str) -> Any:

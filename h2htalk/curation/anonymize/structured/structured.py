@@ -78,12 +78,12 @@ def _find_all(normalized: NormalizedText, language: str, countries: Sequence[str
     plain = normalized.text
     digits = _RE["five_digits"].search(plain) is not None
     web = _RE["web_mark"].search(plain) is not None
-    some = any(char.isdigit() for char in normalized.digits)
     messenger = language == "zh" and _RE["latin_word"].search(plain) is not None
     plate = language == "en" and _RE["plate_word"].search(plain) is not None
     mentions = list(mention_spans(plain)) if "@" in plain else []
     others = [*handle_spans(plain, language), *birth_date_spans(plain, language)]
-    if not (digits or web or some or messenger or plate or ":" in plain):
+    numbers = digits or plate or ":" in plain or any(map(str.isdigit, normalized.digits))
+    if not (numbers or web or messenger):
         return resolve_overlaps([*mentions, *others])
     cues = find_cues(plain, language)
     taken = TakenCharacters(len(plain))
@@ -92,7 +92,7 @@ def _find_all(normalized: NormalizedText, language: str, countries: Sequence[str
     if web:
         spans += taken.keep(email_spans(normalized))
         spans += taken.keep(url_spans(normalized, cues))
-    if some or digits or plate or ":" in plain:
+    if numbers:
         spans += taken.keep(ip_spans(normalized, cues, taken))
         spans += taken.keep(plate_spans(normalized, cues))
         spans += alphanumeric_id_spans(normalized, cues, taken)
