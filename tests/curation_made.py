@@ -14,7 +14,7 @@ from h2htalk.curation.stage_table import find_stage
 from h2htalk.curation.workspace import Workspace
 
 # Person -> name in the raw files.
-PERSONS = {"made-p0001": "Emily Carter"}
+PERSONS = {"made-p0001": "Emily Carter", "made-p0002": "Ruth Vane"}
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 
 

@@ -14,6 +14,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
 from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.reservations import Totals, add, dollars_text
+from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.data.responses import Usage
@@ -50,7 +51,7 @@ def estimate(spec: EvaluateSpec) -> str:
     if engine.hosted:
         work = _hosted_work(plan, _not_in_batches(spec, requests))
         return f"{spec.model} on {items}: {work.described(answered)}; into {spec.out}. {_price(spec, work)}"
-    sent = sum(_prompt_tokens(request) for request in requests)
+    sent = sum(prompt_tokens(request) for request in requests)
     budget = sum(request.sampling.budget for request in requests)
     price = "nothing but time" if engine.local else "unknown"
     return f"{spec.model} on {items}: {_asked(len(requests), answered, sent, budget)}; into {spec.out}. Price: {price}."
@@ -90,7 +91,7 @@ def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
     price = read_price(spec)
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
-    lengths = {s.id: _rough_tokens(s.reference) for s in plan.split.scenarios}
+    lengths = {s.id: rough_tokens(s.reference) for s in plan.split.scenarios}
     begun: set[str] = set()
     usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
     if calls:
@@ -118,10 +119,10 @@ def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usa
     prefix writes the cache, the others read it. `begun`: the prefixes so far; the call's own is added."""
     request = call.request
     output = (reply + (request.sampling.thinking or 0)) * len(call.requests)
-    sent = _prompt_tokens(request)
+    sent = prompt_tokens(request)
     if call.prefix is None:
         return Usage(sent, output)
-    shared = min(sent, sum(_rough_tokens(message.content[: message.shared]) for message in request.messages))
+    shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
     if call.prefix in begun:
         return Usage(sent, output, cache_read_tokens=shared)
     begun.add(call.prefix)
@@ -167,15 +168,3 @@ def _limit(spec: EvaluateSpec, before: Totals, greatest: Decimal) -> str:
     if spec.batch:
         return f" --max-cost {limit:f} refuses that: a batch is sent whole or not at all."
     return f" --max-cost {limit:f} may stop the run before its end."
-
-
-# --- Tokens -----------------------------------------------------------------------------------------------------
-
-
-def _prompt_tokens(request: Request) -> int:
-    return sum(_rough_tokens(message.content) for message in request.messages)
-
-
-def _rough_tokens(text: str) -> int:
-    ascii_letters = sum(map(str.isascii, text))
-    return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

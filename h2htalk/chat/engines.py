@@ -34,6 +34,7 @@ class Engine:
         model_is: what the part after the colon may be: a `name`, a `folder` (or a name on the Hub), a `file`, or a
             name with a `url`.
         schemas: it makes replies match a response schema.
+        small: its model is too small for tasks in several steps; compose asks it for replies as plain text only.
         downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
     """
 
@@ -49,6 +50,7 @@ class Engine:
     wire: str = ""
     model_is: str = "name"
     schemas: bool = True
+    small: bool = False
     downloads: bool = False
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
@@ -72,7 +74,12 @@ ENGINES: Mapping[str, Engine] = {
     engine.name: engine
     for engine in (
         Engine(
-            name="embedded", path="h2htalk.chat.local.embedded:EmbeddedChat", local=True, reasons=False, schemas=False
+            name="embedded",
+            path="h2htalk.chat.local.embedded:EmbeddedChat",
+            local=True,
+            reasons=False,
+            schemas=False,
+            small=True,
         ),
         Engine(
             name="hf",

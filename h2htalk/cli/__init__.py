@@ -22,7 +22,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-split_app = typer.Typer(help="Splits: list, describe, export.", no_args_is_help=True)
+split_app = typer.Typer(help="Splits: list, describe, export, make from a curation.", no_args_is_help=True)
 import_app = typer.Typer(help="Import the files of other tools.", no_args_is_help=True)
 curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
 round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
@@ -56,6 +56,7 @@ round_app.command("list")(round.round_list)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)
+split_app.command("from")(splits.split_from)
 import_app.command("responses")(splits.import_responses)
 import_app.command("authors")(splits.import_authors)
 

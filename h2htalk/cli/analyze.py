@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli.options import OutOption
+from h2htalk.cli.options import SPLIT_HELP, OutOption
 from h2htalk.cli.output import say
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.splits import list_splits
@@ -14,7 +14,7 @@ from h2htalk.errors import ConfigError
 
 
 def analyze(
-    split: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
+    split: Annotated[str, typer.Argument(help=SPLIT_HELP)],
     out: OutOption,
     compare_with: Annotated[str | None, typer.Option(help="A split to compare it with.")] = None,
     language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; default: all.")] = None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -28,8 +29,16 @@ def curate_run(
     workspace: Annotated[Path | None, typer.Option(help="Replaces the workspace in the file.")] = None,
     from_stage: Annotated[str, typer.Option(help="Make this stage and those after it again.")] = "",
     processes: Annotated[int | None, typer.Option(help="Worker processes; default: all cores.")] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what each stage would read, call and cost; write and call nothing.")
+    ] = False,
 ) -> None:
     """Run the stages that are not finished."""
+    if dry_run:
+        from h2htalk.curation.dry_run import estimate_run
+
+        say(estimate_run(spec, tuple(stage or ()), workspace=workspace, from_stage=from_stage))
+        return
     try:
         from h2htalk.curation.curate import curate, summaries
 
@@ -90,21 +99,17 @@ def curate_identifiers(
 def curate_erase(
     workspace: WorkspaceArgument,
     source_id: Annotated[str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")],
-    yes: Annotated[bool, typer.Option("--yes", help="Also erase near copies of other people.")] = False,
 ) -> None:
     """Erase a person or a dialogue from every stage."""
     from h2htalk.curation.erase import erase
-    from h2htalk.curation.erasure_scope import SharedTextError
     from h2htalk.curation.workspace import Workspace
 
-    try:
-        erased = erase(Workspace(workspace), source_id, include_others=yes)
-    except SharedTextError as error:
-        say("\n".join(f"{name}  {'other' if name in error.others else 'asked for'}" for name in error.ids))
-        raise
+    erased = erase(Workspace(workspace), source_id)
     say(f"erased {counted(len(erased.ids), 'id')}: {', '.join(erased.ids[:5])}")
     if erased.copies:
-        say(f"near copies among them: {', '.join(erased.copies[:5])}")
+        say(f"copies among them: {', '.join(erased.copies[:5])}")
+    if erased.others:
+        say(f"similar dialogues of other or unknown people stay: {', '.join(erased.others)}; erase each by its id")
     if erased.removed_parts:
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
@@ -115,17 +120,22 @@ def curate_erase(
 
 def curate_purge(
     workspace: WorkspaceArgument,
-    yes: Annotated[bool, typer.Option("--yes", help="Required: it cannot be undone.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask; required in scripts.")] = False,
 ) -> None:
     """Remove the raw inputs, the private index and the key of the surrogates."""
-    from h2htalk.curation.purge import purge
+    from h2htalk.curation.purge import purge, unfinished_stages
     from h2htalk.curation.workspace import Workspace
 
     if not yes:
-        raise ConfigError(
-            f"{workspace}: purge removes the raw inputs, the private index and the key for good, and no further stage "
-            "can be made; add --yes"
+        unfinished = unfinished_stages(Workspace(workspace))
+        lost = "".join(f", the unfinished {folder.path.name} stage" for folder in unfinished)
+        what = (
+            f"{workspace}: purge removes the raw inputs, the private index{lost} and the key for good, and no further "
+            "stage can be made"
         )
+        if not sys.stdin.isatty():
+            raise ConfigError(f"{what}; add --yes")
+        typer.confirm(f"{what}. Purge?", abort=True)
     for path in purge(Workspace(workspace)):
         say(f"removed  {path}")
 

@@ -9,7 +9,7 @@ import typer
 
 import h2htalk
 from h2htalk.chat.engines import ENGINES
-from h2htalk.cli.options import EMBEDDER_HELP, VerboseOption, finish
+from h2htalk.cli.options import EMBEDDER_HELP, SPLIT_HELP, VerboseOption, finish
 from h2htalk.cli.output import say
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, quoted
@@ -19,7 +19,7 @@ def evaluate(
     model: Annotated[
         str | None, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}, baseline.")
     ] = None,
-    split: Annotated[str | None, typer.Option(help="A bundled split, a folder or a file.")] = None,
+    split: Annotated[str | None, typer.Option(help=SPLIT_HELP)] = None,
     out: Annotated[str | None, typer.Option(help="The run folder; an unfinished run is continued.")] = None,
     spec: Annotated[
         Path | None, typer.Option(help="A TOML file with any of these settings; options override it.")

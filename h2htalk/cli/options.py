@@ -13,7 +13,10 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.summary import Summary
 
 RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-SplitOption = Annotated[str, typer.Option("--split", help="A bundled split, a folder, or a .jsonl or .parquet file.")]
+SPLIT_HELP = (
+    "A bundled split, a folder, a .jsonl or .parquet file, a curation's workspace or stage (WORKSPACE/compose)."
+)
+SplitOption = Annotated[str, typer.Option("--split", help=SPLIT_HELP)]
 
 
 def read_folder(name: str) -> Path:

@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli.options import EMBEDDER_HELP, OutOption, SplitOption, finish
+from h2htalk.cli.options import EMBEDDER_HELP, SPLIT_HELP, OutOption, SplitOption, finish
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
+
+FileFormatOption = Annotated[str, typer.Option("--format", help="jsonl or parquet.")]
 
 
 def prompt(
@@ -40,7 +42,7 @@ def split_list() -> None:
         say(f"{name}  {description}")
 
 
-def split_info(name: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")]) -> None:
+def split_info(name: Annotated[str, typer.Argument(help=SPLIT_HELP)]) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
     from h2htalk.data.splits import describe_split, load_split
 
@@ -48,9 +50,9 @@ def split_info(name: Annotated[str, typer.Argument(help="A bundled split, a fold
 
 
 def split_export(
-    name: Annotated[str, typer.Argument(help="A bundled split, a folder or a file.")],
+    name: Annotated[str, typer.Argument(help=SPLIT_HELP)],
     out: OutOption,
-    format: Annotated[str, typer.Option("--format", help="jsonl or parquet.")] = "jsonl",
+    format: FileFormatOption = "jsonl",
 ) -> None:
     """Write a split as a folder that can be edited and evaluated."""
     from h2htalk.data.split_export import export_split
@@ -60,6 +62,22 @@ def split_export(
         raise ConfigError(f"--format {format!r}: choose from jsonl, parquet")
     for path in export_split(load_split(name), out, format):  # type: ignore[arg-type]
         say(str(path))
+
+
+def split_from(
+    workspace: Annotated[Path, typer.Argument(help="A workspace made by `curate run`.")],
+    out: OutOption,
+    stage: Annotated[
+        str | None, typer.Option(help="compose or review; default: the last finished one of them.")
+    ] = None,
+    format: FileFormatOption = "jsonl",
+) -> None:
+    """Make a split from the candidates of a workspace's stage."""
+    from h2htalk.curation.stage_table import find_stage
+    from h2htalk.curation.workspace import Workspace
+
+    Workspace(workspace).require_begun()
+    split_export(str(workspace / find_stage(stage).name if stage else workspace), out, format)
 
 
 def import_responses(

@@ -17,7 +17,7 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.pipeline import Incomplete, run_stage
 from h2htalk.curation.preflight import leave_out_unnamed, preflight
-from h2htalk.curation.settings import read_spec
+from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts, require_no_links
 from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
@@ -63,23 +63,12 @@ def curate(
         DataError: a source or a file of the workspace is damaged, or another process works here.
         Incomplete: model calls failed; the same command continues.
     """
-    folder = as_path(workspace, "workspace") if workspace is not None else None
-    spec = read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
-    stages = as_list(stages, "stages")
-    chosen = {find_stage(name).name for name in stages}
-    names = [name for name in STAGES if not chosen or name in chosen]
-    renewed = stages_from(from_stage) if from_stage else []
-    if from_stage and from_stage not in names:
-        raise ConfigError(
-            f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(names)} would be "
-            f"made: add --stage {from_stage}, or leave --stage out"
-        )
-    place = Workspace(Path(spec.workspace))
+    chosen = choose_stages(spec_path, stages, workspace, from_stage, processes)
+    spec, place, renewed = chosen.spec, chosen.place, chosen.renewed
     with place.locked():
         finish_erasure(place)
         key = place.open_key()
-        if not stages:
-            names = leave_out_unnamed(names, spec, place, from_stage)
+        names = chosen.names()
         for name in renewed:
             require_no_links(place.stage(name).path)
         preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
@@ -95,6 +84,43 @@ def curate(
                     raise
                 raise Incomplete(f"{error}, without --from-stage {from_stage}") from error
     return place
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenStages:
+    """What a run makes: of the stages `asked` for (empty: all) those that can be, and `renewed` ones again."""
+
+    spec: CurateSpec
+    place: Workspace
+    asked: Sequence[str]
+    from_stage: str
+    renewed: Sequence[str]
+
+    def names(self) -> list[str]:
+        """The stages, in order; says on standard error which one is left out, and why."""
+        if self.asked:
+            return [name for name in STAGES if name in self.asked]
+        return leave_out_unnamed(list(STAGES), self.spec, self.place, self.from_stage)
+
+
+def choose_stages(
+    spec_path: str | Path,
+    stages: Sequence[str],
+    workspace: str | Path | None,
+    from_stage: str,
+    processes: int | None = None,
+) -> ChosenStages:
+    """Read a specification, and which stages are asked for; arguments and errors as of `curate`."""
+    folder = as_path(workspace, "workspace") if workspace is not None else None
+    spec = read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
+    asked = [find_stage(name).name for name in as_list(stages, "stages")]
+    renewed = stages_from(from_stage) if from_stage else []
+    if from_stage and asked and from_stage not in asked:
+        raise ConfigError(
+            f"--from-stage {from_stage} would remove it and the stages after it, but only {', '.join(asked)} would be "
+            f"made: add --stage {from_stage}, or leave --stage out"
+        )
+    return ChosenStages(spec, Workspace(Path(spec.workspace)), asked, from_stage, renewed)
 
 
 def _finished(workspace: Workspace, stage: str) -> bool:
@@ -130,7 +156,10 @@ def summaries(workspace: Workspace) -> list[StageSummary]:
         folder = workspace.stage(name)
         if (folder.path / "stage.json").exists():
             notes = tuple(str(note["message"]) for note in folder.notes().values())
-            found.append(StageSummary(name, folder.total(), notes))
+            counts = folder.total()
+            if counts.earlier:
+                notes += (f"earlier states of conversations that another item continues: {counts.earlier:,}",)
+            found.append(StageSummary(name, counts, notes))
     if not found:
         raise ConfigError(f"{workspace.path}: no curation has begun here; start one: h2htalk curate run SPEC.toml")
     return found

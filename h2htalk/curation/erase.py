@@ -2,9 +2,10 @@
 
 `erase` writes a tombstone for each id (`tombstones`), removes these ids from what was gathered, and removes every part
 of the later stages that held one. The next `curate run` makes these parts again, as if the ids had never been there:
-stages are deterministic, and paid replies are stored. A near copy of an erased dialogue has the same words, whoever
-said them: where `dedup` has found it, it is erased too. After a kill the next `erase`, `purge` or `curate run` first
-continues from the tombstones. After `purge` no stage can be made again, and an erasure filters the files of all stages.
+stages are deterministic, and paid replies are stored. What other people wrote stays, however similar: a dialogue that
+`dedup` had removed as a duplicate of an erased one comes back. After a kill the next `erase`, `purge` or `curate run`
+first continues from the tombstones. After `purge` no stage can be made again, and an erasure filters the files of all
+stages.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from pathlib import Path
 
 from h2htalk.curation.erasure_scope import (
     Index,
-    find_near_copies,
+    find_copies,
+    find_repeated,
+    find_states,
     read_index,
-    require_same_person,
     resolve_ids,
     source_place,
 )
@@ -39,30 +41,30 @@ class Erased:
     """What was erased.
 
     Attributes:
-        ids: of dialogues and persons, near copies among them.
-        copies: those of `ids` that are near copies of others.
+        ids: of dialogues and persons, copies among them.
+        copies: those of `ids` that are copies of others by the same person, or with equal words by nobody who is known.
+        others: similar dialogues of other or unknown people, which stay.
         raw: places in the owner's own files that still hold the words: `file:line`, or `file:line, item n`.
         removed_parts: how many parts of which stages the next `curate run` makes again.
     """
 
     ids: tuple[str, ...]
     copies: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     removed_parts: Mapping[str, int] = field(default_factory=dict)
 
 
-def erase(workspace: Workspace, source_id: str, *, include_others: bool = False) -> Erased:
+def erase(workspace: Workspace, source_id: str) -> Erased:
     """Erase a dialogue or a person from every stage and table.
 
     Args:
         workspace: with at least a gathered stage.
         source_id: of a dialogue or a person (`SOURCE-p0003`), or, before `purge`, the id in the raw data
             (`SOURCE:ID` where several sources use it).
-        include_others: erase near copies of another or an unknown person too.
 
     Raises:
         ConfigError: several sources or dialogues have that id; the secret key is missing or another one.
-        SharedTextError: there are near copies of others, and `include_others` is False; lists them.
         DataError: there is no workspace, nobody of that id was gathered, a file cannot be rewritten, or a symbolic
             link leads out of the workspace.
     """
@@ -73,17 +75,16 @@ def erase(workspace: Workspace, source_id: str, *, include_others: bool = False)
         key = None if workspace.facts().get("purged") else workspace.open_key(make=False)
         finish_erasure(workspace)
         index = read_index(workspace)
-        asked = resolve_ids(workspace, source_id, index, key)
-        copies = find_near_copies(workspace.stage("dedup"), asked)
-        if not include_others:
-            require_same_person(source_id, asked, copies, index)
+        asked = find_states(index, resolve_ids(workspace, source_id, index, key))
+        asked |= find_repeated(workspace, asked, index)
+        copies, others = find_copies(workspace.stage("dedup"), asked, index)
         ids = asked | copies
         raw = {source_place(index[name]) for name in ids if "file" in index.get(name, {})}
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
             write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
         removed = _apply(workspace)
-        return Erased(tuple(sorted(ids)), tuple(sorted(copies)), tuple(sorted(raw)), removed)
+        return Erased(tuple(sorted(ids)), tuple(sorted(copies)), tuple(sorted(others)), tuple(sorted(raw)), removed)
 
 
 def finish_erasure(workspace: Workspace) -> None:
@@ -101,7 +102,7 @@ def finish_erasure(workspace: Workspace) -> None:
 def _tombstone_lines(
     workspace: Workspace, ids: frozenset[str], asked: frozenset[str], index: Index, key: bytes | None
 ) -> list[Record]:
-    """A tombstone for each of `ids`; those not in `asked` are near copies."""
+    """A tombstone for each of `ids`; those not in `asked` are copies."""
     marks: dict[str, set[str]] = {}
     if key is not None:
         words = {
@@ -118,7 +119,7 @@ def _tombstone_lines(
             if (source, raw_id) in stay:
                 raw_id = None
             of_dialogue = marks_of(key, source, raw_id, person, words.get(name))
-            marks.setdefault(name, set()).update(of_dialogue - of_person)
+            marks.setdefault(name, set()).update(of_dialogue - of_person, entry.get("marks", ()))
             if (known_as := entry.get("known_as")) in asked:
                 marks.setdefault(known_as, set()).update(of_person)
     files = workspace.source_files()
@@ -139,13 +140,15 @@ def _apply(workspace: Workspace) -> dict[str, int]:
     removed: dict[str, int] = {}
     compared = stages_from(_COMPARING)
     affected = any(_is_of(r, gone) for r in workspace.stage(stage_before(_COMPARING)).records(KEPT))
+    # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
+    answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if _is_of(r, gone)}
     for stage in reversed(list(STAGES)):
         folder = workspace.stage(stage)
         folder.remove_unfinished()
         for path in sorted(folder.path.rglob("*.jsonl")):
             # Stored replies and reviews: tables whose lines begin with an item's id.
             if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
-                _filter_lines(path, gone)
+                _filter_lines(path, gone | answered if STAGES[stage].reads == "candidates" else gone)
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
         if facts.get("purged"):
@@ -178,7 +181,7 @@ def _filter_parts(folder: StageFolder, stage: str, gone: frozenset[str]) -> None
         counts = folder.counts(part)
         # A kill may have come before the counts were written.
         lines = [sum(1 for _ in folder.part_records(part, kind)) for kind in (KEPT, REJECTED)]
-        if _holds(folder, part, gone) or lines != [counts.written, sum(counts.reasons.values())]:
+        if _holds(folder, part, gone) or lines != [counts.written, sum(counts.reasons.values()) + counts.earlier]:
             folder.rewrite(
                 part,
                 stage,
@@ -196,7 +199,11 @@ def _holds(folder: StageFolder, part: str, gone: frozenset[str]) -> bool:
 
 def _is_of(record: Record, gone: frozenset[str]) -> bool:
     """Whether a line holds words of an erased id: by its own ids, or by those of the record in it."""
-    names = own_ids(record) | own_ids(record.get("record", {}))
+    records = (record, record.get("record", {}))
+    replies = [
+        r for one in records for r in (*one.get("metadata", {}).get("alternatives", ()), *one.get("references", ()))
+    ]
+    names = frozenset().union(*map(own_ids, (*records, *replies)))
     # A candidate and its calls begin with the dialogue's id: `DIALOGUE:subtask/pair-1-2/ab`.
     return not gone.isdisjoint({*names, *(name.split("/", 1)[0].split(":", 1)[0] for name in names)})
 

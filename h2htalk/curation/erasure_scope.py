@@ -1,4 +1,4 @@
-"""What an erasure covers: from an id, ours or one of the raw data, to every dialogue with the words."""
+"""What an erasure covers: from an id, ours or one of the raw data, to every dialogue of that person with the words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from itertools import chain
 from typing import Any
 
 from h2htalk.curation.dedup.stage import DUPLICATES
-from h2htalk.curation.outcomes import dialogue_of
+from h2htalk.curation.gather.earlier_states import LEAST_CHARACTERS
+from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES
 from h2htalk.curation.tombstones import source_of
@@ -17,19 +18,9 @@ from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError, DataError, quoted
 
 _LISTED = 20  # ids in an error
-# Dialogue -> its place in the raw files (from gather's audit), and the person's id as `known_as`.
+# Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
+# dialogue of whose conversation it is an earlier state.
 Index = Mapping[str, Mapping[str, Any]]
-
-
-class SharedTextError(ConfigError):
-    """Near copies of other people would be erased too. `ids`: everything that would be erased; `others`: of others."""
-
-    def __init__(self, asked: str, ids: frozenset[str], others: frozenset[str]) -> None:
-        super().__init__(
-            f"{quoted(asked)}: dialogues of others hold the same words and would be erased too: {_listed(others)}; "
-            "look at them (h2htalk curate explain), then add --yes"
-        )
-        self.ids, self.others = tuple(sorted(ids)), tuple(sorted(others))
 
 
 def read_index(workspace: Workspace) -> Index:
@@ -43,6 +34,8 @@ def read_index(workspace: Workspace) -> Index:
             person = record.get("record", record).get("provenance", {}).get("person")
             if person is not None:
                 entry["known_as"] = person
+            if record.get("reason") == EARLIER_STATE and "of" in record["evidence"]:
+                entry["state_of"] = record["evidence"]["of"]
     return index
 
 
@@ -82,7 +75,7 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
         elif _is_raw_id(asked, source, entry.get("person")):
             people.setdefault(source, set()).update({dialogue}, {person} if person else ())
         elif _is_raw_id(asked, source, entry.get("id")):
-            dialogues.setdefault(source, set()).add(dialogue)
+            dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
     if not ours:
         _require_unambiguous(asked, people, dialogues)
     ids = ours or set().union(*people.values(), *dialogues.values())
@@ -117,18 +110,6 @@ def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: 
             )
 
 
-def require_same_person(asked: str, ids: frozenset[str], copies: frozenset[str], index: Index) -> None:
-    """Check that near copies are of the same person; where a person is unknown, it may be anybody.
-
-    Raises:
-        SharedTextError: some are not; lists them.
-    """
-    own = {index.get(name, {}).get("known_as", name) for name in ids}
-    others = frozenset(name for name in copies if index.get(name, {}).get("known_as") not in own)
-    if others:
-        raise SharedTextError(asked, ids | copies, others)
-
-
 def _listed(ids: Collection[str]) -> str:
     more = f" and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
     return ", ".join(sorted(ids)[:_LISTED]) + more
@@ -142,24 +123,49 @@ def _is_raw_id(asked: str, source: str, raw: object) -> bool:
     return raw not in (None, "") and unicodedata.normalize("NFC", asked) in (name, f"{source}:{name}")
 
 
-def find_near_copies(dedup: StageFolder, ids: frozenset[str]) -> frozenset[str]:
-    """The dialogues that dedup found to be duplicates of these, of those duplicates, and so on.
+def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:
+    """The duplicates of these dialogues that are of the same people, and those of others, which stay.
 
-    Two dialogues that share a companion's reply alone hold the words of two people, and are not counted.
+    Two dialogues are of the same person where the raw data say so; where they name nobody, where the user's words are
+    equal. Two dialogues that share a companion's reply alone are no copies of each other.
     """
     table = dedup.path / DUPLICATES
     lines = list(dedup.records(REJECTED))
     lines += [line for _, line in read_jsonl(table, torn_tail=True)] if table.exists() else []
-    same: dict[str, set[str]] = {}
+    copies: dict[str, dict[str, bool]] = {}  # dialogue -> its copies, and whether the words are equal
     for line in lines:
-        evidence = line.get("evidence", {})
+        evidence, reason = line.get("evidence", {}), line.get("reason")
         other, on = evidence.get("of"), evidence.get("on")
-        if line.get("reason") != "contaminated" and other and on != "references":
-            same.setdefault(str(line["id"]), set()).add(other)
-            same.setdefault(other, set()).add(str(line["id"]))
-    found, waiting = set(ids), list(ids)
+        if reason != "contaminated" and other and on != "references":
+            copies.setdefault(str(line["id"]), {})[other] = reason != "near_duplicate"
+            copies.setdefault(other, {})[str(line["id"])] = reason != "near_duplicate"
+    same, others, waiting = set(ids), set(), list(ids)
     while waiting:
-        new = same.get(waiting.pop(), set()) - found
-        found |= new
-        waiting += new
-    return frozenset(found - ids)
+        one = waiting.pop()
+        for other, equal in copies.get(one, {}).items():
+            persons = {index.get(name, {}).get("known_as") for name in (one, other)}
+            if len(persons) > 1 or (persons == {None} and not equal):
+                others.add(other)
+            elif other not in same:
+                same.add(other)
+                waiting.append(other)
+    return frozenset(same - ids), frozenset(others - same)
+
+
+def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> frozenset[str]:
+    """The gathered dialogues with exactly the words of these, by the same person or by nobody who is known."""
+
+    def words(record: Record) -> tuple[object, ...] | None:
+        person = index.get(str(record["id"]), {}).get("known_as")
+        turns = tuple((turn["role"], turn["content"]) for turn in record["messages"])
+        return (person, turns) if person or sum(len(text) for _, text in turns) >= LEAST_CHARACTERS else None
+
+    gathered = workspace.stage(FIRST_STAGE)
+    known = {words(record) for record in gathered.records(KEPT) if record["id"] in ids} - {None}
+    return frozenset(str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known)
+
+
+def find_states(index: Index, ids: frozenset[str]) -> frozenset[str]:
+    """These dialogues, and the other states of the same conversations (`gather.earlier_states`)."""
+    latest = {index.get(name, {}).get("state_of", name) for name in ids}
+    return ids | latest | {name for name, entry in index.items() if entry.get("state_of") in latest}

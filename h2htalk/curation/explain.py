@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.curation.erasure_scope import read_index, resolve_ids
-from h2htalk.curation.outcomes import Record, dialogue_of, source_ids
+from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of, source_ids
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.curation.workspace import Workspace
@@ -18,7 +18,7 @@ _ORIGIN = ("id", "origin", "source", "dialogue", "model", "licence", "contract")
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a stage did with one record: `kept` with details, or `rejected` with its reason."""
+    """What a stage did with one record: `kept` with details, `rejected` with its reason, or an `earlier` state."""
 
     stage: str
     id: str
@@ -61,7 +61,8 @@ def _stage_events(workspace: Workspace, stage: str, ids: frozenset[str]) -> Iter
         for record in folder.part_records(part, REJECTED):
             if (source_ids(record.get("record", {})) | {record["id"], dialogue_of(record)}) & ids:
                 details = {"reason": record["reason"], **record["evidence"]}
-                yield Event(stage, str(record["id"]), "rejected", details)
+                what = "earlier" if record["reason"] == EARLIER_STATE else "rejected"
+                yield Event(stage, str(record["id"]), what, details)
 
 
 def _kept_details(record: Record, audit: Record) -> dict[str, Any]:

@@ -26,11 +26,12 @@ def funnel_table(summaries: Sequence[StageSummary]) -> Table:
     from rich.table import Table
 
     table = Table(title="Funnel", title_justify="left", expand=False)
-    for heading in ("stage", "unit", "read", "kept", "rejected", "written"):
+    earlier = any(summary.counts.earlier for summary in summaries)
+    for heading in ("stage", "unit", "read", "kept", "rejected", *(["earlier states"] if earlier else []), "written"):
         table.add_column(heading, justify="left" if heading in ("stage", "unit") else "right")
     for summary in summaries:
         counts = summary.counts
-        numbers = (counts.read, counts.kept, counts.rejected, counts.written)
+        numbers = (counts.read, counts.kept, counts.rejected, *([counts.earlier] if earlier else []), counts.written)
         table.add_row(summary.stage, find_stage(summary.stage).reads, *(f"{n:,}" for n in numbers))
     return table
 
@@ -94,10 +95,11 @@ def _figure(summaries: Sequence[StageSummary]) -> Figure:
     kept = [item.counts.kept for item in summaries]
     axes.barh(rows, kept, color="#3b6ea5", label="kept")
     axes.barh(rows, [item.counts.rejected for item in summaries], left=kept, color="#d9a441", label="rejected")
-    widest = max([item.counts.read for item in summaries], default=1) or 1
+    widest = max([item.counts.kept + item.counts.rejected for item in summaries], default=1) or 1
     for row, item in enumerate(summaries):
-        label = f"{item.counts.kept:,} of {item.counts.read:,}"
-        axes.text(item.counts.read + widest * 0.01, row, label, va="center", fontsize=9)
+        read = item.counts.kept + item.counts.rejected
+        label = f"{item.counts.kept:,} of {read:,}"
+        axes.text(read + widest * 0.01, row, label, va="center", fontsize=9)
     axes.set_yticks(rows, [f"{item.stage}\n({find_stage(item.stage).reads})" for item in summaries])
     axes.invert_yaxis()
     axes.set_xlim(0, widest * 1.18)

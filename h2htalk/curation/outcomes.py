@@ -10,6 +10,8 @@ from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import DataError
 
 Record = Mapping[str, Any]  # a JSON object with an `id`
+# The reason of an item that holds the beginning of another one: counted apart, not as a rejected dialogue.
+EARLIER_STATE = "earlier_state"
 
 
 @dataclass(frozen=True, slots=True)

@@ -198,32 +198,45 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
     Raises:
         ConfigError: it was made with other settings; names them.
     """
-    path = folder.path / "stage.json"
-    made = {
+    if is_made(folder, stage, source):
+        folder.remove_partial_files()
+        return
+    if folder.path.exists():
+        folder.remove()  # left by a removal that was killed, or made with other arithmetic
+        folder.remove_partial_files()
+    write_json(folder.path / "stage.json", _made(stage, source))
+
+
+def is_made(folder: StageFolder, stage: StageRun, source: str) -> bool:
+    """Whether a stage has begun with these settings; False where only its arithmetic differs. Writes nothing.
+
+    Raises:
+        ConfigError: it was made with other settings; names them.
+    """
+    made = _made(stage, source)
+    try:
+        existing = read_json_object(folder.path / "stage.json")
+    except FileNotFoundError:
+        return False
+    if existing.get("fingerprint") == made["fingerprint"]:
+        return True
+    if _only_arithmetic_differs(existing, made, stage.arithmetic):
+        return False
+    raise ConfigError(
+        f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
+        f"again with --from-stage {stage.name}, or name another workspace"
+    )
+
+
+def _made(stage: StageRun, source: str) -> dict[str, Any]:
+    """The content of `stage.json`."""
+    return {
         "stage": stage.name,
         "version": stage.version,
         "settings": json.loads(json.dumps(stage.settings)),
         "source": source,
         "fingerprint": identity(stage, source),
     }
-    try:
-        existing = read_json_object(path)
-    except FileNotFoundError:
-        if folder.path.exists():
-            folder.remove()  # left by a removal that was killed; it was made with other settings
-            folder.remove_partial_files()
-        write_json(path, made)
-        return
-    if existing.get("fingerprint") == made["fingerprint"]:
-        folder.remove_partial_files()
-    elif _only_arithmetic_differs(existing, made, stage.arithmetic):
-        folder.remove()
-        write_json(path, made)
-    else:
-        raise ConfigError(
-            f"{folder.path}: was made with another {_difference(existing, made)}; make it and the stages after it "
-            f"again with --from-stage {stage.name}, or name another workspace"
-        )
 
 
 def _only_arithmetic_differs(existing: Mapping[str, Any], made: Mapping[str, Any], names: frozenset[str]) -> bool:
@@ -262,10 +275,11 @@ def finish(folder: StageFolder) -> RecordCounts:
     """Write the summary of a stage whose parts are all there.
 
     Raises:
-        DataError: kept and rejected do not add up to what was read.
+        DataError: kept, rejected and earlier states do not add up to what was read.
     """
     total = folder.total()
-    if total.kept + total.rejected != total.read:
-        raise DataError(f"{folder.path}: {total.read} read, but {total.kept} kept and {total.rejected} rejected")
+    if total.kept + total.rejected + total.earlier != total.read:
+        parts = f"{total.kept} kept, {total.rejected} rejected and {total.earlier} earlier states"
+        raise DataError(f"{folder.path}: {total.read} read, but {parts}")
     write_json(folder.path / "summary.json", {**total.to_dict(), **folder.notes()})
     return total

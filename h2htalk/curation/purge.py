@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, remove_for_good
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json
@@ -15,30 +15,39 @@ from h2htalk.errors import ConfigError
 def purge(workspace: Workspace) -> list[Path]:
     """Remove the raw inputs, the private index and the key; returns the removed paths. Anonymized records stay.
 
-    No further stage can be made afterwards.
+    No further stage can be made afterwards, so what a stage has made that is not finished is removed too.
 
     Raises:
-        ConfigError: a stage has begun and is not finished, or none after `gather` is finished.
+        ConfigError: no stage after `gather` is finished, or one before a finished stage is not.
         DataError: there is no workspace, something cannot be removed, or a symbolic link leads out of the workspace.
     """
     workspace.require_begun()
     with workspace.locked():
         finish_erasure(workspace)
-        begun = [name for name in STAGES if (workspace.stage(name).path / "stage.json").exists()]
-        unfinished = [name for name in begun if not (workspace.stage(name).path / "summary.json").exists()]
-        if unfinished or begun == [FIRST_STAGE]:
+        finished = [name for name in STAGES if (workspace.stage(name).path / "summary.json").exists()]
+        missing = next((name for name in STAGES if name not in finished), None)
+        if missing is not None and (missing in list(STAGES)[:2] or finished[-1] in stages_from(missing)):
             raise ConfigError(
-                f"{workspace.path}: {(unfinished or stages_from(FIRST_STAGE)[1:])[0]} is not finished, and without the "
-                "key it cannot be; finish it first: h2htalk curate run"
+                f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
+                "h2htalk curate run"
             )
         workspace.require_no_links()
         # Written first: after a kill nothing is added to the workspace any more.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
         gathered = workspace.stage(FIRST_STAGE).path
         paths = [*(gathered / name for name in (KEPT, REJECTED, AUDIT, "calls", "raw")), workspace.key_path]
+        unfinished = unfinished_stages(workspace)
         removed = [path for path in paths if path.exists()]
         for path in removed:
             remove_for_good(path)
+        for folder in unfinished:
+            folder.remove()
         for stage in STAGES:
             workspace.stage(stage).remove_unfinished()
-    return removed
+    return [*removed, *(folder.path for folder in unfinished)]
+
+
+def unfinished_stages(workspace: Workspace) -> list[StageFolder]:
+    """The stages that have begun and are not finished. `purge` removes them, but not what was paid for."""
+    folders = map(workspace.stage, STAGES)
+    return [f for f in folders if (f.path / "stage.json").exists() and not (f.path / "summary.json").exists()]

@@ -22,7 +22,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, TypeAdapter, ValidationError
 
-from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, Record, Rejected
+from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
@@ -39,10 +39,10 @@ def part_name(number: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class RecordCounts:
-    """The counts of the records that a stage read; always `kept + rejected == read`.
+    """The counts of the records that a stage read; always `kept + rejected + earlier == read`.
 
     A record is kept when any of its outcomes is. `written` counts kept outcomes (a dialogue may give several
-    candidates), `dropped` the rejected outcomes of kept records.
+    candidates), `dropped` the rejected outcomes of kept records, `earlier` the earlier states of conversations.
     """
 
     read: _Number = 0
@@ -52,6 +52,7 @@ class RecordCounts:
     dropped: _Number = 0
     reasons: Mapping[str, _Number] = field(default_factory=dict)
     tags: Mapping[str, _Number] = field(default_factory=dict)
+    earlier: _Number = 0
 
     @classmethod
     def of(cls, outcomes: Sequence[Outcomes]) -> RecordCounts:
@@ -66,8 +67,9 @@ class RecordCounts:
             dropped += len(of_record) - len(kept_ones) if kept_ones else 0
             tags.update(tag for outcome in kept_ones for tag in outcome.tags)
             reasons.update(outcome.reason for outcome in of_record if isinstance(outcome, Rejected))
-        rejected = len(outcomes) - kept
-        return cls(len(outcomes), kept, rejected, written, dropped, _sorted(reasons), _sorted(tags))
+        earlier = reasons.pop(EARLIER_STATE, 0)
+        rejected = len(outcomes) - kept - earlier
+        return cls(len(outcomes), kept, rejected, written, dropped, _sorted(reasons), _sorted(tags), earlier)
 
     @classmethod
     def total(cls, counts: Iterable[RecordCounts]) -> RecordCounts:

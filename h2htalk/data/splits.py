@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.arguments import PathText, as_list, typed
+from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, bundled_personas, read_persona
@@ -126,10 +127,11 @@ def list_splits() -> dict[str, str]:
 
 
 def load_split(name: str | Path) -> Split:
-    """Load a split whole: a bundled name (`mini`), a folder, or one `.jsonl` or `.parquet` file.
+    """Load a split whole: a bundled name (`mini`), a folder, one `.jsonl` or `.parquet` file, or candidates.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
-    description, licence) and `personas/*.toml`. A persona there replaces a bundled one of the same id.
+    description, licence) and `personas/*.toml`. A persona there replaces a bundled one of the same id. Candidates are
+    those of a curation's stage (`WORKSPACE/compose`), or of a workspace's last finished stage that has some.
 
     Examples:
         >>> import h2htalk
@@ -201,6 +203,8 @@ def resolve_split(name: str) -> Path:
             raise ConfigError(f"split {name}: both a bundled split and a folder here: write ./{name} for the folder")
         return BUNDLED_FOLDER / name
     # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
+    if stage := find_stage_folder(path):
+        return stage
     if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
         return path
     raise ConfigError(
@@ -222,6 +226,10 @@ def _is_scenario_file(path: Path) -> bool:
 
 def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
     """Stream `(where, scenario)` from a folder or file in bounded memory; ids are not compared."""
+    if is_stage(source):
+        for where, record in candidate_records(source):
+            yield where, Scenario.from_dict(record, where)
+        return
     if source.is_dir():
         paths = sorted(filter(_is_scenario_file, source.iterdir()))
         if not paths:
@@ -234,10 +242,15 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
         for where, record in records:
             if "scenario" in record and "subtask" not in record:
                 raise DataError(
-                    f"{where}: a candidate of a curation stage, not a scenario of a split; people decide on candidates "
-                    "in a round: `h2htalk round open`"
+                    f"{where}: a candidate of a curation stage, not a scenario of a split; name the stage's folder, or "
+                    "let people decide on its candidates: `h2htalk round open`"
                 )
             yield where, Scenario.from_dict(record, where)
+
+
+def is_stage(source: Path) -> bool:
+    """Whether a split's folder is a stage of a curation."""
+    return os.path.isfile(source / "stage.json")
 
 
 def _require_file(path: Path) -> Path:
@@ -262,6 +275,8 @@ def _read_header(source: Path) -> dict[str, str]:
         "description": "",
         "licence": "see each scenario",
     }
+    if is_stage(source):
+        return header | stage_header(source)
     path = source / "split.toml"
     if not source.is_dir() or not os.path.lexists(path):
         return header

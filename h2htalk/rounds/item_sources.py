@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.candidate_stages import is_workspace, last_candidates
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
@@ -27,8 +28,9 @@ def read_items(name: str, status: Collection[str] = ()) -> tuple[Item, ...]:
     """Read items, sorted by id.
 
     Args:
-        name: a bundled split, or the folder or file of one; a curation stage (its kept records); a closed round (its
-            ties, for an adjudication); a `.jsonl` of items, scenarios, candidates or dialogues.
+        name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
+            last candidates); a closed round (its ties, for an adjudication); a `.jsonl` of items, scenarios, candidates
+            or dialogues.
         status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
 
     Raises:
@@ -63,6 +65,7 @@ def _require_statuses(name: str, status: Collection[str], statuses: Counter[str]
 def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[Item]:
     """Yield items; `statuses` counts the statuses of all records."""
     path = Path(name)
+    path = last_candidates(path) if is_workspace(path) else path
     if (path / "round.json").is_file():
         from h2htalk.rounds.adjudication import tie_items
 

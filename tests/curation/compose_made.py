@@ -103,4 +103,4 @@ def compose(
     if not workspace.key_path.exists():
         finished(workspace.path, "dedup", [d.to_dict() for d in dialogues], part=2)
     model = "" if replies is None else script(tmp_path / "replies.jsonl", replies, default)
-    return workspace, run_one("compose", workspace, ComposeSettings(model=model, **settings))
+    return workspace, run_one("compose", workspace, ComposeSettings(**{"model": model, **settings}))

@@ -16,7 +16,7 @@ from curation_made import CRITERIA, all_files, dialogue, gathered, run_one
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
-from h2htalk.curation.erasure_scope import SharedTextError, source_place
+from h2htalk.curation.erasure_scope import source_place
 from h2htalk.curation.explain import explain
 from h2htalk.curation.gather.settings import GatherSettings, Source
 from h2htalk.curation.purge import purge
@@ -110,7 +110,9 @@ def parted(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def results(folder: Path) -> dict[str, bytes]:
     """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
-    return {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
+    kept = {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
+    # Stored calls are in order of arrival.
+    return {name: b"".join(sorted(data.splitlines(True))) if "/calls/" in name else data for name, data in kept.items()}
 
 
 @pytest.mark.parametrize(
@@ -119,8 +121,9 @@ def results(folder: Path) -> dict[str, bytes]:
         ("Emily Carter", (2, 5)),
         ("chat-000007", (7,)),  # the better of two with the same reply, which stays in the control
         ("raw-8", (8,)),
-        ("chat-000010", (9, 10)),  # the same question of two dialogues: both are erased
-        ("chat-000003:dialogue_base", (3, 6)),  # the same frame: near copies of each other
+        ("chat-000010", (9, 10)),  # the same question of two dialogues of unknown people: both are erased
+        ("chat-000003:dialogue_base", (3,)),  # 6 is a near copy, which comes back
+        ("chat-000006", (6,)),
     ],
 )
 def test_the_next_run_gives_the_result_without_the_erased(
@@ -130,7 +133,7 @@ def test_the_next_run_gives_the_result_without_the_erased(
     curate(project(control, 20, without=gone))
     shutil.copytree(whole, folder)
     place = Workspace(folder / "work")
-    erased = erase(place, asked, include_others=True)
+    erased = erase(place, asked)
     assert {f"chat-{at:06}" for at in gone} <= set(erased.ids)
     assert erased.raw == tuple(sorted(f"raw.jsonl:{at}" for at in gone))
     assert erased.removed_parts == dict.fromkeys(("anonymize", "safety", "dedup", "compose", "review"), 1)
@@ -284,32 +287,32 @@ def test_unfinished_and_temporary_files_are_removed(tmp_path: Path) -> None:
 
 # --- Scope --------------------------------------------------------------------------------------------------------
 
-EMILY = "made-p0001"
+EMILY, OTHER = "made-p0001", "made-p0002"
 
 
-def copies(path: Path, person: str | None) -> Workspace:
+def copies(path: Path, person: str | None, reason: str = "near_duplicate") -> Workspace:
     """Three dialogues, the first of Emily, the third of `person`, which dedup calls a duplicate of the first."""
-    persons = {1: EMILY, 3: person}
+    persons = {1: EMILY if person else None, 3: person}
     workspace = gathered(path, [dialogue(n, person=persons.get(n)) for n in (1, 2, 3)])
     evidence = {"of": "made-000001", "on": "inputs", "similarity": 0.9}
-    line = {"id": "made-000003", "reason": "near_duplicate", "evidence": evidence}
+    line = {"id": "made-000003", "reason": reason, "evidence": evidence}
     write_jsonl(workspace.stage("dedup").path / "duplicates.jsonl", [line])
     return workspace
 
 
-def test_near_copies_of_others_are_erased_only_on_request(tmp_path: Path) -> None:
-    workspace = copies(tmp_path, None)
-    before = all_files(workspace.path)
-    with pytest.raises(SharedTextError, match="the same words and would be erased too: made-000001;"):
-        erase(workspace, "made-000003")
-    command = ["curate", "erase", str(workspace.path), "made-000003"]
-    refused = h2htalk(*command)
-    assert refused.returncode == 2
-    assert refused.stdout.splitlines() == ["made-000001  other", "made-000003  asked for"]
-    assert "add --yes" in refused.stderr
-    assert all_files(workspace.path) == before
-    assert h2htalk(*command, "--yes").returncode == 0
-    assert [record["id"] for record in workspace.stage("gather").records()] == ["made-000002"]
+@pytest.mark.parametrize(
+    ("person", "reason"), [(OTHER, "near_duplicate"), (OTHER, "duplicate"), (None, "near_duplicate")]
+)
+def test_similar_dialogues_of_others_stay(tmp_path: Path, person: str | None, reason: str) -> None:
+    workspace = copies(tmp_path, person, reason)
+    done = h2htalk("curate", "erase", str(workspace.path), "made-000003")
+    assert done.returncode == 0
+    assert "similar dialogues of other or unknown people stay: made-000001;" in done.stdout
+    assert [record["id"] for record in workspace.stage("gather").records()] == ["made-000001", "made-000002"]
+
+
+def test_equal_words_of_unknown_people_are_one_person(tmp_path: Path) -> None:
+    assert erase(copies(tmp_path, None, "folded"), "made-000001").copies == ("made-000003",)
 
 
 def test_near_copies_of_the_same_person_are_erased(tmp_path: Path) -> None:
@@ -399,6 +402,27 @@ def test_purge_keeps_reviewed_and_removes_raw_records(parted: Path, tmp_path: Pa
     assert after["anonymize"].read == before["anonymize"].read - 2
     for one, other in (("anonymize", "safety"), ("safety", "dedup"), ("compose", "review")):
         assert after[one].written == after[other].read
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_purge_after_the_last_finished_stage(whole: Path, tmp_path: Path, begun: bool) -> None:
+    """Later stages never ran, or have begun; without a terminal `--yes` confirms."""
+    shutil.copytree(whole, tmp_path / "whole")
+    place = Workspace(tmp_path / "whole" / "work")
+    place.stage("review").remove()
+    (place.stage("compose").path / "summary.json").unlink()
+    if not begun:
+        place.stage("compose").remove()
+    command = ["curate", "purge", str(place.path)]
+    refused = h2htalk(*command)
+    assert refused.returncode == 2
+    assert ("the unfinished compose stage" in refused.stderr) == begun
+    assert "add --yes" in refused.stderr
+    assert place.key_path.exists()
+    assert h2htalk(*command, "--yes").returncode == 0
+    assert not place.key_path.exists()
+    assert [item.stage for item in summaries(place)] == ["gather", "anonymize", "safety", "dedup"]
+    assert list(place.stage("dedup").records())
 
 
 def test_a_file_that_purge_cannot_remove_is_an_error(

@@ -6,13 +6,14 @@ replies do, the dialogue gives no scenario of that subtask.
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.curation.candidates import ANSWER, Reference
 from h2htalk.curation.compose.drafts import Draft, broken_rules, random_bytes, scenario_of
-from h2htalk.curation.compose.tagging import is_pleasantry, strength, tags_of
+from h2htalk.curation.compose.tagging import is_pleasantry, is_substantial, strength, tags_of, tells_of_itself
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.persona import Persona
 from h2htalk.text.contracts.violations import Violation
@@ -62,9 +63,12 @@ def history(dialogue: Dialogue, at: int, first: int = 0) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def chat_draft(dialogue: Dialogue, subtask: str, at: int) -> Draft | None:
-    """The draft of a chat subtask that answers the user's message `at` (from 0); None where it is too long."""
-    turns = history(dialogue, at)
+def chat_draft(dialogue: Dialogue, subtask: str, at: int, first: int = 0) -> Draft | None:
+    """The draft of a chat subtask that answers the user's message `at` (from 0); None where it is too long.
+
+    `first`: where its history begins at the earliest.
+    """
+    turns = history(dialogue, at, first)
     if not turns:
         return None
     after = dialogue.messages[at + 1 : at + 2]
@@ -87,22 +91,35 @@ def _alternatives(dialogue: Dialogue) -> tuple[Reference, ...]:
     )
 
 
-def extract(dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int) -> Extracted:
+def extract(
+    dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed: int, *, preview: bool = False
+) -> Extracted:
     """Extract scenarios whose reference is the dialogue's own reply, or another dialogue's to the same message.
 
     At most one is a `dialogue_emotion`, at the turn with the strongest feeling, and one for every four turns, up to
     three spread over the dialogue, a `dialogue_base`; a greeting or a goodbye is used only where no other reply keeps
     the contract.
 
+    In a preview, which no model completes, only turns with enough content are used, whose companion tells of no human
+    life of its own in reply and history.
+
     The turns depend on the dialogue and the seed alone. `reason` where there is none: `no_turn` (no turn is answered),
-    `too_long`, `contract:RULE` (no reply keeps it; RULE is the first that the first turn's reply breaks) or `nothing`
-    (no extractable subtask is asked for, or none fits).
+    `no_content` (of a preview), `too_long`, `contract:RULE` (no reply keeps it; RULE is the first that the first turn's
+    reply breaks) or `nothing` (no extractable subtask is asked for, or none fits).
     """
     asked = [name for name in EXTRACTABLE if name in subtasks]
     turns = answered(dialogue)
     if not asked or not turns:
         return Extracted((), "no_turn" if asked else "nothing")
-    fitting = [at for at in turns if history(dialogue, at)]
+    told = [-1]
+    if preview:
+        companions = (at for at, turn in enumerate(dialogue.messages) if turn.role == "companion")
+        told += [at for at in companions if tells_of_itself(dialogue, at)]
+        turns = [at for at in turns if is_substantial(dialogue, at)]
+        if not turns:
+            return Extracted((), "no_content")
+    begin = {at: told[bisect(told, at) - 1] + 1 for at in turns}
+    fitting = [at for at in turns if history(dialogue, at, begin[at])]
     if not fitting:
         return Extracted((), "too_long", {"most": MOST_CHARACTERS})
     trial = _Trial(dialogue, persona, seed)
@@ -116,7 +133,7 @@ def extract(dialogue: Dialogue, persona: Persona, subtasks: Sequence[str], seed:
         for stretch in _stretches(others):
             ranked = sorted(stretch, key=lambda at: (trial.is_pleasantry(at), trial.draw(BASE, at)))
             chosen += [(at, BASE) for at in trial.first(BASE, ranked)]
-    drafts = [draft for at, subtask in sorted(chosen) if (draft := chat_draft(dialogue, subtask, at))]
+    drafts = [draft for at, subtask in sorted(chosen) if (draft := chat_draft(dialogue, subtask, at, begin[at]))]
     if drafts:
         return Extracted(tuple(drafts))
     if not trial.broken:

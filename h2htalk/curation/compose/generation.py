@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
+from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.curation.candidates import MODEL
@@ -44,7 +45,9 @@ from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
 
-TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", "compose_write.j2", "compose_scenario.j2")
+# The rules of a reference: for a small model, a reply in character.
+WRITE, REPLY = "compose_write.j2", "compose_reply.j2"
+TEMPLATES = ("compose_propose.j2", "compose_dialogue.j2", WRITE, REPLY, "compose_scenario.j2")
 PROPOSAL_TOKENS = 2400
 # For the evidence of a reference, and for the JSON around both.
 EVIDENCE_TOKENS = 400
@@ -69,6 +72,11 @@ class Composer:
     secret: bytes
 
     @property
+    def small(self) -> bool:
+        """Whether the model only writes references for what is extracted."""
+        return parse_model(self.model)[0].small
+
+    @property
     def origin(self) -> str:
         """The origin of its references: `model:anthropic:NAME`."""
         return MODEL + model_name(self.model)
@@ -89,6 +97,14 @@ class Composer:
     def reference(self, scenario: Scenario, persona: Persona, original: str | None, sample: int) -> Request:
         """The call that writes the sample-th reference of a scenario; its id is `CANDIDATE/reference`."""
         name = reference_name(scenario.id)
+        system = self._write_rules(scenario, persona)
+        if self.small:
+            roles: dict[str, Literal["user", "assistant"]] = {"user": "user", "companion": "assistant"}
+            turns = (Message(roles[turn.role], turn.content) for turn in scenario.turns)
+            tokens = find_subtask(scenario.subtask).max_tokens
+            temperature = _REFERENCE_TEMPERATURE if sample else 0.0
+            sampling = sampling_of(self.model, temperature, tokens, self.seed, name, sample)
+            return Request(name, (Message("system", system, shared=len(system)), *turns), sampling, sample)
         fence = self._fence(name, sample)
         values = {
             "scenario": fence.around(material(scenario), "scenario"),
@@ -96,7 +112,6 @@ class Composer:
         }
         user = self.prompts.render(f"{scenario.language}/compose_scenario.j2", values)
         tokens = find_subtask(scenario.subtask).max_tokens * 2 + EVIDENCE_TOKENS
-        system = self._write_rules(scenario, persona)
         return self._request(name, sample, (system, user), _REFERENCE_TEMPERATURE, tokens, REFERENCE)
 
     def draft(self, proposal: AnyProposal, dialogue: Dialogue, persona: Persona) -> Draft:
@@ -132,7 +147,7 @@ class Composer:
         Raises:
             RefusedDraft: `unwritten` (the reply cannot be read) or `contract:RULE` (it breaks the subtask's contract).
         """
-        text = read_reference(reply)
+        text = _plain_reply(reply) if self.small else read_reference(reply)
         if isinstance(text, Failure):
             raise RefusedDraft("unwritten", format_failure(text))
         if self._fence(reference_name(scenario.id), sample).marker in text:
@@ -167,7 +182,7 @@ class Composer:
             "null_line": record.null_memory,
             "help_rows": help_rows(language) if in_danger else (),
         }
-        return self.prompts.render(f"{language}/compose_write.j2", values)
+        return self.prompts.render(f"{language}/{REPLY if self.small else WRITE}", values)
 
     def _fence(self, name: str, sample: int = 0) -> Fence:
         return Fence.of(self.secret, name, sample)
@@ -194,6 +209,13 @@ def _unquoted(rules: str) -> str:
     A reply may repeat what a prompt puts in quotation marks; here these hold the example, which it may not repeat.
     """
     return rules.replace("\\n", "\n").replace('"', " ")
+
+
+def _plain_reply(reply: Reply) -> str | Failure:
+    """A reply as it came, or why it cannot be used."""
+    if reply.finish_reason != "stop" or not reply.text.strip():
+        return Failure("truncated", f"the reply is empty or did not end by itself ({reply.finish_reason})")
+    return reply.text.strip()
 
 
 def proposals_name(dialogue_id: str) -> str:

@@ -1,7 +1,8 @@
 """Compose: make candidate scenarios of the eleven subtasks, with their references, from dialogues.
 
-Without a model, scenarios are extracted from a dialogue: its history up to a user's turn, with the reply in the
-dialogue where that keeps the contract (`extraction`). With a model, a call for each dialogue proposes further
+Without a model, the result is a preview: scenarios are extracted from a dialogue, its history up to a user's turn with
+the reply in the dialogue where that keeps the contract (`extraction`). A small model (`Engine.small`) also writes
+references for these. With another model, a call for each dialogue proposes further
 scenarios, and as many references as the settings say are written for each (`generation`). Whatever breaks a rule is
 left out and counted: a scenario without any reference as a rejection, one of several references as a tag of its
 candidate.
@@ -9,12 +10,13 @@ candidate.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.protocol import Request
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.compose.drafts import (
     Draft,
@@ -25,7 +27,16 @@ from h2htalk.curation.compose.drafts import (
     random_bytes,
     scenario_of,
 )
-from h2htalk.curation.compose.extraction import EXTRACTABLE, Extracted, extract
+from h2htalk.curation.compose.extraction import (
+    BASE,
+    EXTRACTABLE,
+    MOST_DRAFTS,
+    Extracted,
+    answered,
+    chat_draft,
+    extract,
+    history,
+)
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
 from h2htalk.curation.compose.reply_schemas import format_failure, read_proposals
 from h2htalk.curation.compose.settings import ComposeSettings
@@ -35,6 +46,7 @@ from h2htalk.curation.model_calls.stored_calls import Replies, StoredCalls
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
@@ -44,8 +56,15 @@ from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
-VERSION = 3  # 2: replies of other dialogues become references; 3: models are named without a path
+# 2: replies of other dialogues become references; 3: models are named without a path; 4: without a model, previews
+VERSION = 4
 NULL_CLASS = "null_class"
+PREVIEW = (
+    "a preview: without compose.model, candidates are parts of dialogues, of two subtasks, with the reply that "
+    'somebody once gave; name a model to compose a benchmark (model = "embedded" costs nothing)'
+)
+# Proposals for a dialogue that the prompt allows.
+PROPOSED = 4
 # Before the reason in a tag, where a candidate has other references than the refused one.
 REFUSED = "reference:"
 
@@ -68,12 +87,25 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     }
     calls: tuple[CallSettings, ...] = ()
     if settings.model:
-        parse_model(settings.model)
         names = [f"{language}/{name}" for language in LANGUAGES for name in TEMPLATES]
         values["prompts"] = Prompts.load(spec.prompts).fingerprint(*names)
-        calls = (CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=True),)
+        schema = not parse_model(settings.model)[0].small
+        calls = (CallSettings(settings.model, settings.max_cost, settings.batch, spec.prices, schema=schema),)
+    preview = not settings.model
     arguments = (settings, spec.seed, spec.prompts, calls, str(workspace.stage("compose").path), key)
-    return StageRun("compose", VERSION, values, RuleFactory(open_rule, arguments), calls)
+    return StageRun(
+        "compose",
+        VERSION,
+        values,
+        RuleFactory(open_rule, arguments),
+        calls,
+        prepare=_note_preview if preview else None,
+        messages=(f"compose: {PREVIEW}",) if preview else (),
+    )
+
+
+def _note_preview(folder: StageFolder) -> None:
+    folder.add_note("preview", {"message": PREVIEW})
 
 
 def open_rule(
@@ -91,6 +123,57 @@ def open_rule(
     composer = Composer(settings.model, subtasks, settings.references, seed, Prompts.load(prompts), key)
     stored = StoredCalls(calls[0], Path(folder), "compose")
     return _Rule(subtasks, personas, seed, settings.references, composer, stored)
+
+
+def expected_requests(spec: CurateSpec, dialogues: Sequence[Dialogue]) -> Iterator[Request]:
+    """The calls for these dialogues, for an estimate: as many proposals as the prompt allows, each with references."""
+    rule = _estimating_rule(spec)
+    composer = rule.composer
+    if composer is None:
+        return
+    for work in _started(rule, dialogues):
+        drafts = expected_drafts(rule, work)
+        if not composer.small:
+            yield composer.proposals(work.dialogue, work.persona, work.extracted.drafts)
+            drafts = drafts[-PROPOSED:]
+        for draft in drafts:
+            scenario = scenario_of(draft, work.dialogue, work.persona, work.dialogue.id)
+            for sample in range(rule.references):
+                yield composer.reference(scenario, work.persona, draft.original, sample)
+
+
+def expected_candidates(spec: CurateSpec, dialogues: Sequence[Dialogue]) -> Iterator[Candidate]:
+    """The candidates of these dialogues, for an estimate: as many as there may be, each with all references."""
+    rule = _estimating_rule(spec)
+    for work in _started(rule, dialogues):
+        for draft in expected_drafts(rule, work):
+            text = draft.original or "-"
+            scenario = scenario_of(draft, work.dialogue, work.persona, work.dialogue.id, text)
+            yield Candidate(scenario, (Reference(text),) * (1 + (rule.references if rule.composer else 0)))
+
+
+def expected_drafts(rule: _Rule, work: _Work) -> Sequence[Draft]:
+    """What is extracted from a dialogue; with a model that proposes, as many drafts of one turn as there may be."""
+    if rule.composer is None or rule.composer.small:
+        return work.extracted.drafts
+    dialogue = work.dialogue
+    draft = next((chat_draft(dialogue, BASE, at) for at in reversed(answered(dialogue)) if history(dialogue, at)), None)
+    return [draft] * (MOST_DRAFTS + 1 + PROPOSED) if draft else []
+
+
+def _estimating_rule(spec: CurateSpec) -> _Rule:
+    """The rule without stored calls."""
+    settings = spec.section(ComposeSettings)
+    subtasks, prompts = _subtasks(settings), Prompts.load(spec.prompts)
+    composer = (
+        Composer(settings.model, subtasks, settings.references, spec.seed, prompts, b"") if settings.model else None
+    )
+    return _Rule(subtasks, _personas(settings), spec.seed, settings.references, composer)
+
+
+def _started(rule: _Rule, dialogues: Sequence[Dialogue]) -> Iterator[_Work]:
+    started = (rule.start(dialogue.to_dict()) for dialogue in dialogues)
+    return (work for work in started if isinstance(work, _Work))
 
 
 def _subtasks(settings: ComposeSettings) -> tuple[str, ...]:
@@ -143,10 +226,10 @@ class _Rule:
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         """The candidates of every dialogue of a part, in order."""
-        started = [self._start(record) for record in records]
+        started = [self.start(record) for record in records]
         works = [work for work in started if isinstance(work, _Work)]
         proposals: Replies = {}
-        if self.composer is not None and self.calls is not None:
+        if self.composer is not None and self.calls is not None and not self.composer.small:
             requests = [self.composer.proposals(work.dialogue, work.persona, work.extracted.drafts) for work in works]
             proposals = self.calls.ask(requests, part)
         planned = {work.dialogue.id: self._plan(work, proposals) for work in works}
@@ -160,7 +243,8 @@ class _Rule:
         if self.calls is not None:
             self.calls.close()
 
-    def _start(self, record: Record) -> _Work | Rejected:
+    def start(self, record: Record) -> _Work | Rejected:
+        """The persona of a dialogue, and what is extracted from it."""
         dialogue = read_dialogue(record)
         if isinstance(dialogue, Rejected):
             return dialogue
@@ -168,13 +252,16 @@ class _Rule:
         if not able:
             return Rejected(dialogue.id, "persona", {"language": dialogue.language}, record)
         persona = able[int.from_bytes(random_bytes(0, dialogue.id, "persona")[:4], "big") % len(able)]
-        return _Work(dialogue, persona, extract(dialogue, persona, self.subtasks, self.seed))
+        preview = self.composer is None or self.composer.small
+        return _Work(dialogue, persona, extract(dialogue, persona, self.subtasks, self.seed, preview=preview))
 
     def _plan(self, work: _Work, proposals: Replies) -> _Work:
         """The drafts of a dialogue: the extracted ones, some of which a model rewrites, and further proposals."""
         drafts = list(work.extracted.drafts)
         refused: list[Rejected] = []
-        if self.composer is not None:
+        if self.composer is not None and self.composer.small:
+            drafts = [replace(draft, written=True) for draft in drafts]
+        elif self.composer is not None:
             read = read_proposals(proposals[proposals_name(work.dialogue.id), 0])
             if isinstance(read, Failure):
                 name = f"{work.dialogue.id}:proposals"
@@ -222,6 +309,8 @@ class _Rule:
             return _rejected(work, name, records[0]["reason"], refused=records)
         references = tuple(found.accepted.values())
         scenario = scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
+        if self.composer is None:
+            scenario = replace(scenario, metadata={**scenario.metadata, "preview": True})
         refused = [REFUSED + reason for reason in found.model_reasons()]
         tags = (draft.subtask, *_tags(work.dialogue, draft, references), *refused)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)

@@ -12,11 +12,13 @@ from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Tags
 from h2htalk.errors import DataError
-from h2htalk.text.counting import count_length
+from h2htalk.text.counting import count_length, split_actions
 
 NEUTRAL = "neutral"  # the emotion of a message without any
 # Emotions that require no more than an ordinary reply.
 QUIET = frozenset(f"{NEUTRAL} calm contentment boredom curiosity amusement interest nostalgia tenderness".split())
+# Emotions without distress: strong, but no reason for support.
+_GLAD = frozenset(("joy", "excitement", "pride", "gratitude", "relief", "love", "hope"))
 _EMOTION = re.compile(r"[a-z][a-z_]{0,31}")
 _READ = 4000  # characters of a message that are read: its start and its end
 # Exchanges from which a history is `intermediate`, and `advanced` when emotions are mixed.
@@ -72,6 +74,21 @@ def is_pleasantry(text: str, language: Language) -> bool:
     return length <= words["brief"] and pleasantry.search(text) is not None
 
 
+def is_substantial(dialogue: Dialogue, at: int) -> bool:
+    """Whether a user's message and its reply say enough, and the reply tells of no human life of the companion's."""
+    language = dialogue.language
+    if is_pleasantry(dialogue.messages[at].content, language) or tells_of_itself(dialogue, at + 1):
+        return False
+    texts = (split_actions(turn.content[:_READ])[0] for turn in dialogue.messages[at : at + 2])
+    return all(count_length(text, language) >= language_data("compose/words", language)["content"] for text in texts)
+
+
+def tells_of_itself(dialogue: Dialogue, at: int) -> bool:
+    """Whether a message of the companion's tells of a human life or a profession of its own, by weak rules."""
+    text = dialogue.messages[at].content[:_READ].replace("’", "'")
+    return language_patterns("compose/words", dialogue.language)["disclosure"].search(text) is not None
+
+
 def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, object] | None = None) -> Tags:
     """The tags of a scenario: each from the dialogue's metadata, else from a model's proposal, else by the rules.
 
@@ -120,4 +137,7 @@ def _complexity(exchanges: int, emotions: int) -> str:
 def _interaction(texts: Sequence[str], language: Language, emotion: str) -> str:
     if texts and language_patterns("compose/words", language)["recall"].search(texts[-1][:_READ]):
         return "memory"
-    return "casual" if emotion in QUIET else "emotional_support"
+    support = language_patterns("compose/words", language)["support"]
+    if any(support.search(text[:_READ]) for text in texts[-1:]):
+        return "emotional_support"
+    return "casual" if emotion in QUIET | _GLAD else "emotional_support"

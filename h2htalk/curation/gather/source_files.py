@@ -14,6 +14,7 @@ from h2htalk.curation.gather.formats import names_roles, open_reader, read_rows,
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.curation.gather.settings import Source
 from h2htalk.curation.gather.tables import HubDataset, dataset_rows, hub_dataset, is_saved_dataset, parquet_rows
+from h2htalk.curation.outcomes import EARLIER_STATE
 from h2htalk.curation.setting_types import resolve_path
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import sha256_of
@@ -74,7 +75,7 @@ class SourcePlan:
         count = 0
         for item in self._items_of_files(on_read):
             yield item
-            count += not (isinstance(item.content, RefusedItem) and item.content.reason == "prefix")
+            count += not (isinstance(item.content, RefusedItem) and item.content.reason == EARLIER_STATE)
             if count == self.limit:
                 return
 

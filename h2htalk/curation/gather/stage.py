@@ -15,12 +15,13 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.earlier_states import find_earlier_states
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, Source
 from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open_simulation
 from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, is_pattern, named_items, plan_source
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
-from h2htalk.curation.outcomes import Kept, Outcomes, Rejected
+from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
 from h2htalk.curation.pipeline import Incomplete, StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
@@ -114,7 +115,8 @@ def _gather(
     parts = _Parts(folder, spec.part)
     erased = _Erased(workspace.tombstones(), workspace.erased(), key)
     read = shown = 0
-    with Progress(f"{STAGE} (MB read)", sum(plan.size for plan in plans) // _MEGABYTE) as progress:
+    # Each file is read twice: an item may be an earlier state of one far behind it.
+    with Progress(f"{STAGE} (MB read)", 2 * sum(plan.size for plan in plans) // _MEGABYTE) as progress:
 
         def on_read(size: int) -> None:
             nonlocal read, shown
@@ -165,11 +167,16 @@ class _Erased:
         raw = named.item.content
         if not self.known.marks or not isinstance(raw, RawDialogue):
             return False
-        try:
-            words = [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
-        except RefusedItem:
-            words = None
-        return not marks_of(self.key, source.name, raw.raw_id, raw.person, words).isdisjoint(self.known.marks)
+        marks = marks_of(self.key, source.name, raw.raw_id, raw.person, _words(raw, source))
+        return not marks.isdisjoint(self.known.marks)
+
+
+def _words(raw: RawDialogue, source: Source) -> list[list[str]] | None:
+    """The cleaned messages that identify an item; None where it is refused."""
+    try:
+        return [[turn.role, turn.content] for turn in clean(raw, source.language).messages]
+    except RefusedItem:
+        return None
 
 
 def _gather_source(
@@ -177,12 +184,19 @@ def _gather_source(
 ) -> None:
     """Write the parts of one source."""
     left_out = 0
+    stay = (named for named in named_items(plan, on_read) if not erased.holds(named, plan.source))
+    earlier = find_earlier_states(stay)
 
     def rule(chunk: Sequence[NamedItem], part: str) -> list[Outcomes]:
         nonlocal left_out
         stay = [named for named in chunk if not erased.holds(named, plan.source)]
         left_out += len(chunk) - len(stay)
-        return [_outcome(named, plan.source, release) for named in stay]
+        return [
+            [_earlier_state(named, plan.source, earlier[named.id], erased.key)]
+            if named.id in earlier
+            else _outcome(named, plan.source, release)
+            for named in stay
+        ]
 
     counts = parts.write(named_items(plan, on_read), rule)
     if left_out:
@@ -190,6 +204,14 @@ def _gather_source(
         print(printable(message), file=sys.stderr, flush=True)
     elif not counts.kept and not erased.known.of_source(plan.source.name):
         raise DataError(_no_dialogue(plan, counts))
+
+
+def _earlier_state(named: NamedItem, source: Source, later: str, key: bytes) -> Rejected:
+    """The place of an item that `later` continues, and marks of its words, so that `erase` finds it with `later`."""
+    index = _raw_index(named, source)
+    if isinstance(raw := named.item.content, RawDialogue):
+        index["marks"] = sorted(marks_of(key, source.name, None, raw.person, _words(raw, source)))
+    return Rejected(named.id, EARLIER_STATE, {"line": named.item.line, "of": later}, audit={"raw": index})
 
 
 def _outcome(named: NamedItem, source: Source, release: str) -> Outcomes:

@@ -32,6 +32,8 @@ OTHER_CODES = (MINOR, "grooming", "threat_to_others")
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
+# What a message says besides insults is most of it above this share.
+MOST = 0.55
 # The score of a strong cue, and the most that the classifier or the dialogue alone give.
 CUE, SIGNS = 0.9, 0.89
 # Characters: an answer is about the end of a message, and only in short messages do signs belong together.
@@ -56,16 +58,18 @@ def find_crisis(text: str, language: Language) -> list[Evidence]:
     return list(found.values())
 
 
-def find_possible_crisis(text: str, language: Language) -> Evidence | None:
+def find_possible_crisis(text: str, language: Language, share: float = 1.0) -> Evidence | None:
     """`crisis.possible`, which prevents removal and tags nothing: the classifier sees a faint sign.
 
     Args:
         text: a message without other evidence of a crisis, or what it says besides insults.
         language: of the dialogue.
+        share: of the message that `text` is; a small part needs a clearer sign.
     """
     model = load_classifier(DATA, language)
     score = model.score(fold_spelling(text, language)).score
-    return Evidence("doubt", POSSIBLE, score) if score >= model.manifest["possible"] else None
+    least = model.manifest["possible"] if share > MOST else model.low()
+    return Evidence("doubt", POSSIBLE, score) if score >= least else None
 
 
 def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:

@@ -156,7 +156,7 @@ def _weigh_offence(
     is a victim; one message is not enough to tell.
     """
     single = len(dialogue.messages) == 1
-    spared = any(one.category == POSSIBLE or (one.category == REPORTED and not single) for one in evidence)
+    reported = not single and any(one.category == REPORTED for one in evidence)
     proved: list[tuple[str, bool]] = []
     for turn, message in enumerate(dialogue.messages):
         here = {(one.layer, one.category): one.score for one in evidence if one.turn == turn}
@@ -166,7 +166,7 @@ def _weigh_offence(
         listed = any(here.get(("lexicon", f"offensive.{name}"), 0) >= SECOND for name in ("abuse", "hate", "slur"))
         if len(kinds) > 1 and (single or "classifier" in kinds):
             doubtful.add(code)
-            if not (spared or mentioned):
+            if not (reported or mentioned or ("doubt", POSSIBLE) in here):
                 proved.append((code, {"slur", "attack"} < kinds or (message.role == "companion" and "abuse" in kinds)))
         elif not mentioned and (
             "classifier" in kinds or (listed and score >= thresholds.low) or (single and (kinds or score >= DOUBT))

@@ -43,8 +43,6 @@ from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 
 VERSION = 2
-# A part of a message that is more than this share of it is most of it.
-MOST = 0.55
 Terms = Mapping[Language, frozenset[str]]
 
 
@@ -93,9 +91,9 @@ def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offe
     rest = without_insults(text, language, listed, offensive)
     if rest and (beside := crisis.find_crisis(rest, language)):
         return [*found, *(replace(one, start=0, end=0) for one in beside if one.category != crisis.MINOR)]
-    # Of an offensive message only what is not offensive can be a faint sign, where it is most of the message.
-    mild = rest if len(rest) > MOST * len(text) else ""
-    possible = crisis.find_possible_crisis(mild if offensive else text, language)
+    # Of an offensive message only what is not offensive can be a faint sign.
+    part = rest if offensive else text
+    possible = crisis.find_possible_crisis(part, language, len(part) / max(1, len(text)))
     return [*found, possible] if possible else found
 
 

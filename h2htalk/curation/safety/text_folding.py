@@ -81,11 +81,6 @@ def spelling_place(text: str, language: Language, start: int, end: int) -> tuple
     return original_places(_with_line_ends(text), [(places[before], places[before + inside - 1] + 1)])[0]
 
 
-def is_chinese(letter: str) -> bool:
-    """Whether a character is Chinese (of the two blocks in daily use)."""
-    return "\u4e00" <= letter <= "\u9fff" or "\u3400" <= letter <= "\u4dbf"
-
-
 def _with_line_ends(text: str) -> str:
     return text.replace("\n", "。")
 

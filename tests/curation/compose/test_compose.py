@@ -79,12 +79,11 @@ def test_candidates_of_mock_dialogues_keep_their_contracts(
 # --- With a model -----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_proposes_nothing_changes_nothing(tmp_path: Path) -> None:
+def test_a_model_that_proposes_nothing_leaves_what_is_extracted(tmp_path: Path) -> None:
     dialogues = list(mock_dialogues(12, 3))
     with_model, counts = compose(tmp_path / "with", dialogues, {})
-    without, plain = compose(tmp_path / "without", dialogues)
-    assert read(with_model) == read(without)
-    assert counts == plain
+    assert counts.kept == 12
+    assert all(reference.origin == "original" for one in read(with_model).values() for reference in one.references)
     calls = [*(with_model.stage("compose").path / "calls").glob("*.jsonl")]
     assert sum(len(path.read_text().splitlines()) for path in calls) == 12  # one call for each dialogue
 
@@ -208,7 +207,7 @@ def test_safety_metadata_are_passed_on(tmp_path: Path) -> None:
     workspace, counts = compose(tmp_path, [talk(metadata={"safety": safety})])
     candidate = next(iter(read(workspace).values()))
     assert candidate.scenario.tags.risk == "high"
-    assert candidate.scenario.metadata == {"safety": safety}
+    assert candidate.scenario.metadata == {"safety": safety, "preview": True}
     assert counts.tags["crisis"] == counts.tags["review"] == 2
 
 
@@ -324,3 +323,27 @@ def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
 def test_wrong_settings_are_errors(settings: dict[str, object], words: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=words):
         run_one("compose", Workspace(tmp_path), ComposeSettings(**settings))  # type: ignore[arg-type]
+
+
+# --- Without a model, and with a small one ------------------------------------------------------------------------
+
+
+def test_a_preview_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    workspace, _ = compose(tmp_path, [talk()])
+    assert all(one.scenario.metadata["preview"] is True for one in read(workspace).values())
+    assert "compose: a preview: without compose.model" in capsys.readouterr().err
+    assert workspace.stage("compose").notes()["preview"]["message"].startswith("a preview")
+
+
+@pytest.mark.embedded
+def test_the_embedded_model_writes_replies_to_what_is_extracted(tmp_path: Path) -> None:
+    pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
+    workspace, _ = compose(tmp_path, [talk()], None, model="embedded")
+    found = read(workspace)
+    assert found
+    assert not any("preview" in one.scenario.metadata for one in found.values())
+    calls = (workspace.stage("compose").path / "calls" / "part-00000.jsonl").read_text().splitlines()
+    assert len(calls) == len(found)
+    audits = [line for line in workspace.stage("compose").records("audit") if line.get("refused")]
+    written = [r for one in found.values() for r in one.references if r.origin == "model:embedded"]
+    assert len(written) + len(audits) == len(found)

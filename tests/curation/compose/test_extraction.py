@@ -87,6 +87,52 @@ def test_the_reason_without_a_draft() -> None:
     )
 
 
+REPLY = "That sounds like a long evening, which part of it stays with you now?"
+
+
+@pytest.mark.parametrize(
+    ("texts", "turn"),
+    [
+        (("The heron stood on the roof until it was dark.", REPLY), 1),
+        (("A heron stood here.", REPLY), None),  # seven words are too few
+        (("(sighs, looks out of the window) A heron stood here.", REPLY), None),
+        (("The heron stood on the roof until it was dark.", "Which roof?"), None),
+        (("Thanks so much for listening to me tonight, take care.", REPLY), None),
+        (
+            ("The heron stood on the roof until it was dark.", "I went through a divorce too, so I know how it feels."),
+            None,
+        ),
+        (
+            (
+                "The heron stood on the roof until it was dark.",
+                "As a therapist I often see herons in the lives of people.",
+            ),
+            None,
+        ),
+    ],
+)
+def test_a_preview_has_content_and_no_human_life_of_the_companion(texts: tuple[str, ...], turn: int | None) -> None:
+    found = extract(chat(*texts), NORA, ALL, 0, preview=True)
+    assert [draft.turn for draft in found.drafts] == ([turn] if turn else [])
+    assert found.reason == ("" if turn else "no_content")
+
+
+@pytest.mark.parametrize(
+    ("reply", "drafts"),
+    [("我也经历过离婚，所以特别明白你现在的这种感受。", 0), ("听起来这一天真的很漫长，最难熬的是哪个时候呢？", 1)],
+)
+def test_a_chinese_preview(reply: str, drafts: int) -> None:
+    dialogue = chat("今天在公司又被领导当着大家的面批评了，心里特别难受。", reply, language="zh")
+    assert len(extract(dialogue, NORA, ALL, 0, preview=True).drafts) == drafts
+
+
+def test_the_history_of_a_preview_begins_after_such_a_reply() -> None:
+    texts = ("My cellar was flooded again on Sunday night.", "My husband and I lost our cellar as well.")
+    more = ("The water took the boxes with all my letters in it.", REPLY)
+    (draft,) = extract(chat(*texts, *more), NORA, ("dialogue_base",), 0, preview=True).drafts
+    assert [turn["content"] for turn in draft.inputs["history"]] == [more[0]]
+
+
 TURNS = st.lists(
     st.tuples(st.sampled_from(["user", "companion"]), st.text(min_size=1, max_size=60)).filter(lambda t: t[1].strip()),
     min_size=1,

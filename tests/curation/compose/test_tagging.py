@@ -69,6 +69,12 @@ def test_complexity_and_interaction_by_the_history() -> None:
     assert tags("I am sad.", "Also angry.", "a", "b", "c").complexity == "advanced"
     assert tags("I am sad.").interaction == "emotional_support"
     assert tags("It rains here.").interaction == "casual"
+    # What the user feels and what the exchange is for are found apart.
+    assert (tags("I am so excited!").emotion, tags("I am so excited!").interaction) == ("excitement", "casual")
+    assert (tags("What should I do?").emotion, tags("What should I do?").interaction) == (
+        "neutral",
+        "emotional_support",
+    )
     assert tags("Do you remember the heron?").interaction == "memory"
 
 

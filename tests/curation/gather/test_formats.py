@@ -257,7 +257,7 @@ def test_a_conversation_is_the_item_of_its_last_line(tmp_path: Path) -> None:
     items = read(tmp_path, "contexts", line(A, B) + line(B, C, D) + line((0, 0, "Hello "), (1, 1, "[Other] Hey!")))
     first, second, third = (item.content for item in items)
     assert isinstance(first, RefusedItem)
-    assert first.reason == "prefix"
+    assert first.reason == "earlier_state"
     assert isinstance(second, RawDialogue)
     assert [text for _, text in second.messages] == ["Hello", "How are you?", "Sad.", "Oh."]
     assert [role for role, _ in second.messages] == ["user", "companion"] * 2
@@ -288,7 +288,7 @@ def test_a_broken_line_does_not_end_a_conversation(tmp_path: Path) -> None:
     assert [item.content.reason if isinstance(item.content, RefusedItem) else "read" for item in items] == [
         "broken",
         "broken",
-        "prefix",
+        "earlier_state",
         "read",
     ]
 

@@ -218,7 +218,7 @@ def test_a_limit_counts_dialogues(tmp_path: Path) -> None:
     ]
     write(tmp_path / "raw.tsv", *rows)
     counts = gather(tmp_path, source(form="contexts", path="raw.tsv", limit=1), workspace="contexts")
-    assert (counts.kept, counts.reasons) == (1, {"prefix": 1})
+    assert (counts.kept, counts.earlier, counts.reasons) == (1, 1, {})
 
 
 def test_a_source_without_a_dialogue_is_an_error(tmp_path: Path) -> None:
@@ -295,6 +295,6 @@ def test_public_data(tmp_path: Path, shared_data: Path) -> None:
         licence="CC-BY-NC-4.0",
     )
     assert (counts.read, counts.kept) == (5232, 2450)
-    assert counts.reasons == {"prefix": 2774, "truncated": 6, "empty": 1, "one_speaker": 1}
+    assert (counts.earlier, counts.reasons) == (2774, {"truncated": 6, "empty": 1, "one_speaker": 1})
     persons = {d.provenance["person"] for d in kept(tmp_path) if "person" in d.provenance}
     assert len(persons) == 16

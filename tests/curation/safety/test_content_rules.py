@@ -95,6 +95,27 @@ def test_form() -> None:
     assert not found("I can't, I can't, I can't. I just can't.")
 
 
+@pytest.mark.parametrize(
+    ("language", "text", "expected"),
+    [
+        ("en", "Hoy me siento muy solo y no sé con quién hablar, mi jefe me gritó otra vez.", {"wrong_language"}),
+        ("zh", "最近とても孤独で、誰とも話せません。上司に怒鳴られて泣いてしまいました。", {"wrong_language"}),
+        ("en", "asdkjh qwoeiu zxmcnb lkjsdf poiqwe mnbzxc fjdksl fjdksla ghghgh tyuier", {"irrelevant.noise"}),
+        ("en", '<div class="post"><p>I slept badly.</p><br/><a href="/x">more</a></div>', {"irrelevant.noise"}),
+        ("en", "ngl ive been cryin all nite lmao, she said she dont love me no more n idk wat 2 do", set()),
+        ("en", "mi abuela passed away yesterday, te extraño abuelita, I just can't stop crying", set()),
+        ("en", "My girlfriend Nguyễn Thị Hương left me", set()),
+        ("en", "i love u <3 but 2 < 3 and that's <b>it</b>, I told him so yesterday evening", set()),
+        ("zh", "老闆當著大家的面罵我，我躲到廁所哭了，點解佢都唔覆我，我好唔開心", set()),
+        ("zh", "我今天 super 累，meeting 从早开到晚，boss 还说要 push 一下进度", set()),
+        ("zh", "嗯嗯", set()),
+    ],
+)
+def test_the_language_is_identified(language: Language, text: str, expected: set[str]) -> None:
+    reply = {"en": KIND, "zh": "听起来真的很不容易，愿意多说说吗？我会一直在这里陪着你，慢慢来就好。"}[language]
+    assert found(text, reply, language) == expected
+
+
 def test_encouragement_by_the_companion() -> None:
     assert "crisis.encouragement" in found("I want to die", "Then go kill yourself")
     assert not found("They told me to go kill yourself", "Nobody should ever hear that. I'm with you.")

@@ -85,7 +85,7 @@ def test_an_insult_that_names_no_group_removes_nothing(language: Language) -> No
             (
                 "滚回农村去，你们乡下人都是垃圾",
                 "怎么了？",
-                "农村人都是小偷，没一个好东西",
+                "农村人都是小偷，都滚出去",
                 "谁说的？",
                 "我同学天天这样骂我",
             ),

@@ -3,7 +3,7 @@
 A turn has a weight, the speaker (0 seeks help, 1 gives it), its number in the conversation, a strategy in brackets, and
 the text. The lines of a conversation follow each other, and each repeats earlier turns, at times only the last ones. A
 conversation is put together from all its lines; it is the item of its last line, and the others are refused as
-`prefix`.
+`earlier_state`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 
 from h2htalk.curation.gather.raw_files import raw_lines, text_of
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, RefusedItem
+from h2htalk.curation.outcomes import EARLIER_STATE
 from h2htalk.data.dialogue import Role
 
 # A turn begins with its numbers, so that a text may contain EOS; columns may also be separated by tabs.
@@ -38,7 +39,7 @@ def read(path: Path, on_read: OnRead) -> Iterator[RawItem]:
             continue
         if conversation.turns:
             continues, last = conversation.continues(turns), conversation.last_line
-            yield RawItem(last, last, RefusedItem("prefix", line=last) if continues else conversation.whole())
+            yield RawItem(last, last, RefusedItem(EARLIER_STATE, line=last) if continues else conversation.whole())
             conversation = conversation if continues else _Conversation()
         conversation.turns.update(turns)
         conversation.last_line = number

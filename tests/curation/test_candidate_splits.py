@@ -1,0 +1,55 @@
+"""The candidates of a workspace are a split for every command, by the same names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from command_line import h2htalk
+from compose_made import compose, talk
+from curation_made import finished
+
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError
+from h2htalk.rounds.item_sources import read_items
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return compose(tmp_path_factory.mktemp("one"), [talk(1), talk(2)])[0].path
+
+
+def test_a_stage_is_a_split(workspace: Path, tmp_path: Path) -> None:
+    for command in (["split", "from", workspace], ["split", "from", workspace, "--stage", "compose"]):
+        assert h2htalk(*command, "--out", tmp_path / command[-1].__str__().replace("/", "_")).returncode == 0
+    split, whole = load_split(tmp_path / "compose"), load_split(workspace)
+    assert whole.fingerprint == split.fingerprint == load_split(workspace / "compose").fingerprint
+    assert whole.name == split.name == "work-compose"
+    assert "on which no people decided" in split.description
+    assert [item.id for item in read_items(str(workspace))] == sorted(s.id for s in whole.scenarios)
+
+
+def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    done = h2htalk(
+        "evaluate", "baseline:constant", "--split", workspace / "compose", "--embedder", "none", "--out", out
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("stage", "message"),
+    [("dedup", "holds dialogues, not candidates; choose from review, compose"), ("review", "no split")],
+)
+def test_other_stages_are_errors(workspace: Path, tmp_path: Path, stage: str, message: str) -> None:
+    done = h2htalk("split", "from", workspace, "--stage", stage, "--out", tmp_path / "out")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_candidates_must_be_finished(tmp_path: Path) -> None:
+    workspace = finished(tmp_path / "work", "gather", []).path
+    with pytest.raises(DataError, match="no stage with candidates is finished"):
+        load_split(workspace)
