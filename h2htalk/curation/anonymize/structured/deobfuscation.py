@@ -66,7 +66,8 @@ class _Draft:
             text += [self.text[at:start], meant.lower()]
             shown += [self.visible[at:start], meant]
             starts += [*self.starts[at:start], *[self.starts[start]] * len(meant)]
-            ends += [*self.ends[at:start], *[self.ends[end - 1]] * len(meant)]
+            # What is put in between two characters stands for the second.
+            ends += [*self.ends[at:start], *[self.ends[max(start, end - 1)]] * len(meant)]
             edited += self.edited[at:start] + b"\x01" * len(meant)
             if not meant and edited:  # what was left out shows on its neighbours
                 edited[-1] = 1
