@@ -61,17 +61,15 @@ class NameIndex:
 
     def find(self, lowered: str) -> list[tuple[int, int]]:
         """Where names stand in a text in lower case, from left to right, the longest where several begin."""
+        runs = _RE["run"].finditer(lowered)
+        begins = [(run.start(), self._by_word[run.group()]) for run in runs if run.group() in self._by_word]
+        if self._start:
+            begins += [(start.start(), self._by_start[start.group()]) for start in self._start.finditer(lowered)]
         matches = []
-        if self._by_word and not self._by_word.keys().isdisjoint(_RE["run"].findall(lowered)):
-            for run in _RE["run"].finditer(lowered):
-                for name in self._by_word.get(run.group(), ()):
-                    if lowered.startswith(name, run.start()) and is_whole_word(lowered, run.start(), name):
-                        matches.append((run.start(), run.start() + len(name)))
-                        break
-        for start in self._start.finditer(lowered) if self._start else ():
-            for name in self._by_start[start.group()]:
-                if lowered.startswith(name, start.start()):
-                    matches.append((start.start(), start.start() + len(name)))
+        for at, names in begins:
+            for name in names:
+                if lowered.startswith(name, at) and (not name[0].isascii() or is_whole_word(lowered, at, name)):
+                    matches.append((at, at + len(name)))
                     break
         return sorted(matches)
 
@@ -104,7 +102,7 @@ def companion_names(names: Iterable[str]) -> list[str]:
 def _figures(language: str) -> NameIndex:
     record = find_language(language)
     path = resources.files("h2htalk.curation.anonymize.public_figures") / f"figures_{language}.txt"
-    lines = [x for x in path.read_text(encoding="utf-8").splitlines() if not x.startswith("#")]
+    lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
     own = [name for line in lines for name in line.split("|" if record.spaced else None)]
     return NameIndex([*own, *import_module(record.name_recognizer).known_figures()])
 
@@ -157,11 +155,8 @@ def private_namesakes(text: str, language: str, companions: Sequence[str] = ()) 
     """
     lowered = to_lower(text)
     longer = [_inside_han_name(text, a, b) for a, b in _companions(tuple(companions)).find(lowered)]
-    return [span for span in longer if span is not None] + [
-        Span(start, end, "PERSON", _BESIDE)
-        for start, end in _figures(language).find(lowered)
-        if _is_private_mention(text, lowered, start, end)
-    ]
+    figures = [place for place in _figures(language).find(lowered) if _is_private_mention(text, lowered, *place)]
+    return [*filter(None, longer), *(Span(start, end, "PERSON", _BESIDE) for start, end in figures)]
 
 
 def _is_private_mention(text: str, lowered: str, start: int, end: int) -> bool:

@@ -48,11 +48,9 @@ class _Table(dict[int, str]):
     """What each character reads as, worked out when it is met first."""
 
     def __missing__(self, code: int) -> str:
-        known = _MARKS.get(code)
         char = chr(code)
-        plain_char = known if known is not None and char not in _UNCHANGED else _ascii_equivalent(char) or char
-        self[code] = plain_char
-        return plain_char
+        known = None if char in _UNCHANGED else _MARKS.get(code)
+        return self.setdefault(code, known or _ascii_equivalent(char) or char)
 
 
 def _ascii_equivalent(char: str) -> str:
@@ -105,17 +103,10 @@ def normalize_text(given: str) -> NormalizedText:
     """How a text reads."""
     visible, offsets = given, None
     if not given.isascii() and _INVISIBLE.search(given):
-        invisible = {match.start() for match in _INVISIBLE.finditer(given)}
-        visible_offsets = [i for i in range(len(given)) if i not in invisible]
-        visible = "".join([given[i] for i in visible_offsets])
-        offsets = tuple(visible_offsets)
+        visible = _INVISIBLE.sub("", given)
+        offsets = tuple(i for i, char in enumerate(given) if not _INVISIBLE.match(char))
     text = plain(visible).translate(_LOWER)
-    digits = _zeros_for_o(text if text.isascii() else text.translate(_HAN_TABLE))
-    return NormalizedText(visible, text, digits, offsets, given)
-
-
-def _zeros_for_o(digits: str) -> str:
-    """`o` for 0, where it stands among digits."""
+    digits = text if text.isascii() else text.translate(_HAN_TABLE)
     for _ in range(3 if "o" in digits else 0):  # "1oo4": each round reads the neighbours of the last
         digits = _O_AMONG_DIGITS.sub(lambda m: m.group().replace("o", "0"), digits)
-    return digits
+    return NormalizedText(visible, text, digits, offsets, given)

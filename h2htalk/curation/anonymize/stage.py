@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,8 +41,10 @@ _CERTAIN = 0.6
 _REVIEWED_TYPES = frozenset({"PERSON", "ADDRESS"})
 _IDS = frozenset({"source", "id", "ids", "dialogue", "merged"})
 _LONGEST_NAME = 60
+# Where a text stands: a message, from 1, or 0 and a path in the metadata.
+_Place = tuple[int, tuple[str | int, ...]]
 # Of each source that sets any: its name, its companions, its countries.
-_OF_SOURCES = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
+_OfSources = tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...]
 
 
 def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
@@ -71,13 +73,12 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         languages |= set(gathered.simulate.languages)
     for language in sorted(languages):
         chat_analyzer(language, registry)  # what cannot be loaded is an error before the work begins
-    of_sources: _OF_SOURCES = tuple(
+    of_sources: _OfSources = tuple(
         (source.name, tuple(sorted(source.companions)), tuple(sorted(source.countries)))
         for source in gathered.sources
         if source.companions or source.countries
     )
-    name_keys = tuple(sorted(settings.name_keys))
-    allow = tuple(sorted(settings.allow))
+    allow, name_keys = tuple(sorted(settings.allow)), tuple(sorted(settings.name_keys))
     operators = tuple(sorted(settings.operators.items()))
     return StageRun(
         name="anonymize",
@@ -98,26 +99,18 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
 def open_rule(
     key: bytes,
     allow: tuple[str, ...],
-    of_sources: _OF_SOURCES,
-    registry: UserRegistry,
+    of_sources: _OfSources,
+    users: UserRegistry,
     operators: tuple[tuple[str, str], ...],
     name_keys: tuple[str, ...],
 ) -> PartRule:
     """The rule of a part: `anonymize_dialogue` of each dialogue."""
-    by_name = {name: (companions, countries) for name, companions, countries in of_sources}
+    by_name = {name: ((*allow, *companion_names(companions)), countries) for name, companions, countries in of_sources}
+    options: dict[str, Any] = {"users": users, "operators": dict(operators), "name_keys": name_keys}
 
     def rule(dialogue: Dialogue) -> Outcomes:
-        companions, countries = by_name.get(str(dialogue.provenance.get("source")), ((), ()))
-        outcome = anonymize_dialogue(
-            dialogue,
-            key,
-            allow=(*allow, *companion_names(companions)),
-            users=registry,
-            operators=dict(operators),
-            countries=countries,
-            name_keys=name_keys,
-        )
-        return [outcome]
+        names, countries = by_name.get(str(dialogue.provenance.get("source")), (allow, ()))
+        return [anonymize_dialogue(dialogue, key, allow=names, countries=countries, **options)]
 
     return each_dialogue(rule)
 
@@ -152,8 +145,9 @@ def anonymize_dialogue(
     from h2htalk.curation.anonymize.engine.operators import anonymize_text, operator_configs
     from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
-    slots = list(_list_slots(dialogue))
-    texts = [slot.text for slot in slots]
+    slots: dict[_Place, str] = {(n, ()): turn.content for n, turn in enumerate(dialogue.messages, 1)}
+    slots |= _fields(dialogue.metadata)
+    texts = list(slots.values())
     operators = operators or {}
     data = find_in_dialogue(
         texts,
@@ -162,15 +156,17 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=countries,
-        names=[n for n, slot in enumerate(slots) if slot.path and slot.path[-1] in name_keys and _is_name(slot.text)],
+        names=[
+            n for n, ((_, path), text) in enumerate(slots.items()) if {*path[-1:]} & {*name_keys} and _is_name(text)
+        ],
     )
     if not any(data.spans):
-        return _kept(dialogue, slots, [(text, []) for text in texts])
+        return _kept(dialogue, {place: (text, []) for place, text in slots.items()})
     configs = operator_configs(Surrogates(key, texts, data), operators, key)
     replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
-    if data.leaks([*(text for text, _ in replaced), *_strings(_described(dialogue.provenance))]):
+    if data.leaks([*(text for text, _ in replaced), *(text for _, text in _fields(_described(dialogue.provenance)))]):
         return Rejected(dialogue.id, LEAK)
-    return _kept(dialogue, slots, replaced)
+    return _kept(dialogue, dict(zip(slots, replaced, strict=True)))
 
 
 def _is_name(text: str) -> bool:
@@ -180,70 +176,46 @@ def _is_name(text: str) -> bool:
     return lettered and word not in ROLE_NAMES and not is_word(word)
 
 
-@dataclass(frozen=True, slots=True)
-class _Slot:
-    """A text of a dialogue, and where it stands: a message (from 1), or a path in the metadata."""
-
-    text: str
-    message: int = 0
-    path: tuple[str | int, ...] = ()
-
-    def place(self) -> dict[str, Any]:
-        """As the audit says it."""
-        return {"message": self.message} if self.message else {"field": "/".join(map(str, self.path))}
-
-
-def _list_slots(dialogue: Dialogue) -> Iterator[_Slot]:
-    for number, turn in enumerate(dialogue.messages, 1):
-        yield _Slot(turn.content, number)
-    yield from _list_fields(dialogue.metadata, ())
-
-
-def _list_fields(value: object, path: tuple[str | int, ...]) -> Iterator[_Slot]:
-    """Every text of the metadata."""
+def _fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[_Place, str]]:
+    """Every text of the metadata, with its place."""
     if isinstance(value, str):
-        yield _Slot(value, path=path)
+        yield (0, path), value
     elif isinstance(value, Mapping):
         for key in sorted(value):
-            yield from _list_fields(value[key], (*path, key))
+            yield from _fields(value[key], (*path, key))
     elif isinstance(value, (list, tuple)):
         for at, item in enumerate(value):
-            yield from _list_fields(item, (*path, at))
+            yield from _fields(item, (*path, at))
 
 
 def _described(provenance: Mapping[str, Any]) -> dict[str, Any]:
     """What provenance says of a dialogue beside its source and ids; those are words of the curation's own."""
-    source = provenance.get("source")
     described = {key: value for key, value in provenance.items() if key not in _IDS}
-    person = described.get("person")
+    source, person = provenance.get("source"), described.get("person")
     if isinstance(person, str) and isinstance(source, str) and source:
         described["person"] = person.removeprefix(f"{source}-")
     return described
 
 
-def _strings(value: object) -> Iterator[str]:
-    return (slot.text for slot in _list_fields(value, ()))
-
-
-def _kept(dialogue: Dialogue, slots: Sequence[_Slot], replaced: Sequence[tuple[str, list[Replacement]]]) -> Kept:
-    spans = [(slot, span) for slot, (_, placed) in zip(slots, replaced, strict=True) for span in placed]
+def _kept(dialogue: Dialogue, replaced: Mapping[_Place, tuple[str, list[Replacement]]]) -> Kept:
+    spans = [(place, span) for place, (_, placed) in replaced.items() for span in placed]
     unsure = any(span.type in _REVIEWED_TYPES and span.score < _CERTAIN for _, span in spans)
     counts = Counter(span.type for _, span in spans)
-    texts = {(slot.message, slot.path): text for slot, (text, _) in zip(slots, replaced, strict=True)}
+    texts = {place: text for place, (text, _) in replaced.items()}
     messages = tuple(Turn(turn.role, texts[n, ()]) for n, turn in enumerate(dialogue.messages, 1))
     metadata = dict(_replaced(dialogue.metadata, (), texts))
     metadata["anonymized"] = {"spans": dict(sorted(counts.items()))} | ({REVIEW: True} if unsure else {})
     audit = [
-        slot.place()
+        ({"message": message} if message else {"field": "/".join(map(str, path))})
         | {"start": span.start, "end": span.end, "type": span.type, "score": round(span.score, 3)}
         | {"found_by": span.found_by}
-        for slot, span in spans
+        for (message, path), span in spans
     ]
     record = replace(dialogue, messages=messages, metadata=metadata).to_dict()
     return Kept(record, (REVIEW,) if unsure else (), {"spans": audit})
 
 
-def _replaced(value: Any, path: tuple[str | int, ...], texts: Mapping[tuple[int, tuple[str | int, ...]], str]) -> Any:
+def _replaced(value: Any, path: tuple[str | int, ...], texts: Mapping[_Place, str]) -> Any:
     """The metadata with its new texts."""
     if isinstance(value, str):
         return texts[0, path]

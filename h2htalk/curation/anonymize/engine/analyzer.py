@@ -12,9 +12,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
+from presidio_analyzer import AnalyzerEngine, RecognizerRegistry
+
 from h2htalk.curation.anonymize.engine.artifacts import ChatNlpEngine, DialogueArtifacts
 from h2htalk.curation.anonymize.engine.enhancer import DialogueEnhancer
-from h2htalk.curation.anonymize.engine.presidio import AnalyzerEngine, RecognizerRegistry
 from h2htalk.curation.anonymize.engine.recognizers import chat_recognizers, to_span
 from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, load_recognizers
 from h2htalk.curation.anonymize.spans import Span
@@ -38,12 +39,10 @@ def chat_analyzer(language: str, users: UserRegistry = NO_REGISTRY) -> AnalyzerE
         MissingExtraError: a recogniser's package is not installed.
     """
     if language not in LANGUAGES:
-        raise ConfigError(
-            f"no recognisers of personal data for language {quoted(language)}; choose from {', '.join(LANGUAGES)}"
-        )
-    registry = RecognizerRegistry(
-        [*chat_recognizers(language), *load_recognizers(users, language)], supported_languages=[language]
-    )
+        known = ", ".join(LANGUAGES)
+        raise ConfigError(f"no recognisers of personal data for language {quoted(language)}; choose from {known}")
+    recognizers = [*chat_recognizers(language), *load_recognizers(users, language)]
+    registry = RecognizerRegistry(recognizers, supported_languages=[language])
     return AnalyzerEngine(
         registry=registry,
         nlp_engine=ChatNlpEngine(),

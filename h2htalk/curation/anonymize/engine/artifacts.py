@@ -14,13 +14,9 @@ from functools import cached_property
 from importlib import import_module
 from itertools import accumulate
 
-from h2htalk.curation.anonymize.allow_list import (
-    AllowedSpan,
-    find_allowed,
-    namesakes_beside_data,
-    private_namesakes,
-)
-from h2htalk.curation.anonymize.engine.presidio import NlpArtifacts, NlpEngine
+from presidio_analyzer.nlp_engine import NlpArtifacts, NlpEngine
+
+from h2htalk.curation.anonymize.allow_list import AllowedSpan, find_allowed, namesakes_beside_data, private_namesakes
 from h2htalk.curation.anonymize.normalization import NormalizedText, normalize_text, plain
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.structured.structured import find_structured
@@ -77,14 +73,7 @@ class DialogueArtifacts(NlpArtifacts):
         countries: Sequence[str] = (),
         names: Sequence[int] = (),
     ) -> None:
-        """
-        Args:
-            texts: the dialogue's messages, as given.
-            language: `en` or `zh`.
-            allow: names that stay, beside the bundled personas and people whom everybody knows.
-            countries: of whose telephone numbers the texts may hold some.
-            names: which of the texts are a person's name and nothing else.
-        """
+        """Arguments as in `analyzer.find_in_dialogue`."""
         self.countries, self._given = tuple(countries), tuple(names)
         self.texts, self.language, self.allow = tuple(texts), language, tuple(allow)
         self.text = SEPARATOR.join(self.texts)
@@ -137,13 +126,13 @@ class DialogueArtifacts(NlpArtifacts):
 
     def _names_of_windows(self) -> list[list[Span]]:
         names: list[list[Span]] = [[] for _ in self.windows]
-        blocked = [window.blocked() for window in self.windows]
         for code in LANGUAGES:
             recognizer = import_module(find_language(code).name_recognizer)
-            chosen = [n for n, w in enumerate(self.windows) if code == self.language or recognizer.reads(w.plain)]
-            found = recognizer.find_names([self.windows[n].plain for n in chosen], [blocked[n] for n in chosen])
-            for n, spans in zip(chosen, found, strict=True):
-                names[n] += spans
+            rows = zip(self.windows, names, strict=True)
+            chosen = [(w, row) for w, row in rows if code == self.language or recognizer.reads(w.plain)]
+            found = recognizer.find_names([w.plain for w, _ in chosen], [w.blocked() for w, _ in chosen])
+            for (_, row), spans in zip(chosen, found, strict=True):
+                row += spans
         return names
 
     @cached_property
@@ -154,11 +143,8 @@ class DialogueArtifacts(NlpArtifacts):
     @cached_property
     def allowed(self) -> list[Span]:
         """Names that stay, whoever finds them."""
-        return [
-            span
-            for window in self.windows
-            for span in window.joined(a.span() for a in window.allowed if a.kind != "title")
-        ]
+        kept = [(window, [a.span() for a in window.allowed if a.kind != "title"]) for window in self.windows]
+        return [span for window, spans in kept for span in window.joined(spans)]
 
     def in_messages(self, span: Span) -> Iterator[Span]:
         """A span without what it holds between two messages."""
@@ -186,20 +172,16 @@ class DialogueArtifacts(NlpArtifacts):
     # may hold one.
 
     @cached_property
-    def _words(self) -> list[re.Match[str]]:
-        return list(_WORD.finditer(self.text))
-
-    @cached_property
     def tokens(self) -> list[str]:
-        return [word[0] for word in self._words]
+        return _WORD.findall(self.text)
 
     @cached_property
     def tokens_indices(self) -> list[int]:
-        return [word.start() for word in self._words]
+        return [word.start() for word in _WORD.finditer(self.text)]
 
     @cached_property
     def lemmas(self) -> list[str]:
-        return [word[0].lower() for word in self._words]
+        return [word.lower() for word in self.tokens]
 
     @property
     def keywords(self) -> list[str]:
@@ -228,17 +210,13 @@ class ChatNlpEngine(NlpEngine):
     def process_text(self, text: str, language: str) -> NlpArtifacts:
         return DialogueArtifacts([text], language)
 
-    def process_batch(
-        self, texts: Iterable[str], language: str, batch_size: int = 1, n_process: int = 1, **kwargs: object
-    ) -> Iterator[tuple[str, NlpArtifacts]]:
-        for text in texts:
-            yield text, self.process_text(text, language)
+    def process_batch(self, texts: Iterable[str], language: str, **_: object) -> Iterator[tuple[str, NlpArtifacts]]:
+        return ((text, self.process_text(text, language)) for text in texts)
 
     def is_stopword(self, word: str, language: str) -> bool:
         return False
 
-    def is_punct(self, word: str, language: str) -> bool:
-        return False
+    is_punct = is_stopword
 
     def get_supported_entities(self) -> list[str]:
         return []

@@ -10,13 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+from presidio_analyzer.context_aware_enhancers import LemmaContextAwareEnhancer
+
 from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
 from h2htalk.curation.anonymize.engine.model_recognizers import ModelRecognizer
-from h2htalk.curation.anonymize.engine.presidio import (
-    EntityRecognizer,
-    LemmaContextAwareEnhancer,
-    RecognizerResult,
-)
 from h2htalk.curation.anonymize.engine.recognizers import ChatRecognizer, to_result
 from h2htalk.curation.anonymize.spans import Span, resolve_overlaps
 from h2htalk.curation.anonymize.values.dialogue_values import collect_values
@@ -47,14 +45,11 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         found: dict[tuple[int, int, str], RecognizerResult] = {}
         ours: list[Span] = []
         users: list[Span] = []
-        for result in raw_results:
-            if result.score < THRESHOLD:
-                continue
+        for result in (result for result in raw_results if result.score >= THRESHOLD):
             recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
             span = Span(result.start, result.end, result.entity_type, result.score, recognizer.name)
-            best = found.setdefault((span.start, span.end, span.type), result)
-            if best.score < result.score:
-                found[span.start, span.end, span.type] = result
+            place = (span.start, span.end, span.type)
+            found[place] = max(found.get(place, result), result, key=lambda each: each.score)
             if isinstance(recognizer, ChatRecognizer):
                 ours.append(span)
             elif isinstance(recognizer, ModelRecognizer):
@@ -62,9 +57,8 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
             else:
                 users += _outside(artifacts.allowed, artifacts.in_messages(span))
         settled = _settle(artifacts.text, ours, users)
-        artifacts.data = collect_values(
-            artifacts.texts, artifacts.of_messages(settled), artifacts.language, artifacts.allow
-        )
+        in_messages = artifacts.of_messages(settled)
+        artifacts.data = collect_values(artifacts.texts, in_messages, artifacts.language, artifacts.allow)
         return [
             found.get((span.start, span.end, span.type)) or to_result(span)
             for span in artifacts.joined(artifacts.data.spans)

@@ -10,8 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
+from presidio_analyzer import EntityRecognizer, RecognizerResult
+
 from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
-from h2htalk.curation.anonymize.engine.presidio import AnalysisExplanation, EntityRecognizer, RecognizerResult
+from h2htalk.curation.anonymize.engine.recognizers import to_result
+from h2htalk.curation.anonymize.spans import Span
 from h2htalk.errors import ConfigError, MissingExtraError, quoted
 
 # What a model finds in one piece: start, end, label, score.
@@ -70,15 +73,9 @@ class ModelRecognizer(EntityRecognizer):
                 for start, end, label, score in found:
                     kind = self._labels.get(label, "")
                     if kind in entities and score >= self._threshold and 0 <= start < end <= len(piece):
-                        results.append(self._result(offset + start, offset + end, kind, min(score, 1.0)))
+                        span = Span(offset + start, offset + end, kind, min(score, 1.0))
+                        results.append(to_result(span, self))
         return results
-
-    def _result(self, start: int, end: int, kind: str, score: float) -> RecognizerResult:
-        metadata = {
-            RecognizerResult.RECOGNIZER_NAME_KEY: self.name,
-            RecognizerResult.RECOGNIZER_IDENTIFIER_KEY: self.id,
-        }
-        return RecognizerResult(kind, start, end, score, AnalysisExplanation(self.name, score), metadata)
 
 
 class SpacyModelRecognizer(ModelRecognizer):
@@ -102,17 +99,12 @@ class GlinerModelRecognizer(ModelRecognizer):
     LABELS: Mapping[str, str] = {"person": "PERSON", "organization": "ORGANIZATION", "address": "ADDRESS"}
 
     def reader(self, model: str, language: str) -> Reader:
-        gliner = _load(
-            "gliner", "pip install gliner", lambda module: module.GLiNER.from_pretrained(model), f"GLiNER model {model}"
-        )
+        what = f"GLiNER model {model}"
+        gliner = _load("gliner", "pip install gliner", lambda module: module.GLiNER.from_pretrained(model), what)
         # `inference` since GLiNER 0.2.23, `batch_predict_entities` before.
         run = getattr(gliner, "inference", None) or gliner.batch_predict_entities
-
-        def read(texts: Sequence[str]) -> Iterator[list[Found]]:
-            for entities in run(list(texts), list(self._labels), threshold=self._threshold):
-                yield [(e["start"], e["end"], e["label"], float(e["score"])) for e in entities]
-
-        return read
+        labels = list(self._labels)
+        return lambda texts: _found(run(list(texts), labels, threshold=self._threshold), "label")
 
 
 class TransformersModelRecognizer(ModelRecognizer):
@@ -126,11 +118,7 @@ class TransformersModelRecognizer(ModelRecognizer):
             f"token classifier {model}",
         )
 
-        def read(texts: Sequence[str]) -> Iterator[list[Found]]:
-            for entities in classify(list(texts)):
-                yield [(e["start"], e["end"], e["entity_group"], float(e["score"])) for e in entities]
-
-        return read
+        return lambda texts: _found(classify(list(texts)), "entity_group")
 
 
 # By the names of Presidio's classes.
@@ -139,6 +127,11 @@ MODEL_CLASSES: Mapping[str, type[ModelRecognizer]] = {
     "GLiNERRecognizer": GlinerModelRecognizer,
     "HuggingFaceNerRecognizer": TransformersModelRecognizer,
 }
+
+
+def _found(entities: Iterable[Iterable[Mapping[str, Any]]], label: str) -> Iterator[list[Found]]:
+    """What a model gives of each text; `label`: the key of its label."""
+    return ([(each["start"], each["end"], each[label], float(each["score"])) for each in text] for text in entities)
 
 
 def _load(package: str, command: str, make: Callable[[Any], Any], what: str) -> Any:

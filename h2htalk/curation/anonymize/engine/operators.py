@@ -9,14 +9,10 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from h2htalk.curation.anonymize.engine.presidio import (
-    AnonymizerEngine,
-    Hash,
-    Operator,
-    OperatorConfig,
-    OperatorType,
-    RecognizerResult,
-)
+from presidio_anonymizer import AnonymizerEngine
+from presidio_anonymizer.entities import OperatorConfig, RecognizerResult
+from presidio_anonymizer.operators import Hash, Operator, OperatorType
+
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.surrogates.dialogue_surrogates import Surrogates
 
@@ -85,13 +81,7 @@ class Replacement:
 def anonymize_text(
     text: str, spans: Sequence[Span], configs: dict[str, OperatorConfig]
 ) -> tuple[str, list[Replacement]]:
-    """The text with its spans replaced, and where the replacements stand in it.
-
-    Args:
-        text: a message.
-        spans: in order, without overlaps.
-        configs: of `operator_configs`.
-    """
+    """The text with its spans (in order, without overlaps) replaced, and where the replacements stand in it."""
     if not spans:
         return text, []
     results = [RecognizerResult(span.type, span.start, span.end, span.score) for span in spans]

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from presidio_analyzer import AnalysisExplanation, EntityRecognizer, RecognizerResult
+
 from h2htalk.curation.anonymize.engine.artifacts import DialogueArtifacts
-from h2htalk.curation.anonymize.engine.presidio import AnalysisExplanation, EntityRecognizer, RecognizerResult
 from h2htalk.curation.anonymize.spans import Span
 
 WEB = ("EMAIL_ADDRESS", "URL", "IP_ADDRESS")
@@ -34,11 +35,9 @@ class ChatRecognizer(EntityRecognizer):
 
     def analyze(self, text: str, entities: Sequence[str], nlp_artifacts: object = None) -> list[RecognizerResult]:
         """The spans of this family's types; places count characters of `text`."""
-        artifacts = (
-            nlp_artifacts
-            if isinstance(nlp_artifacts, DialogueArtifacts)
-            else DialogueArtifacts([text], self.supported_language)
-        )
+        artifacts = nlp_artifacts
+        if not isinstance(artifacts, DialogueArtifacts):
+            artifacts = DialogueArtifacts([text], self.supported_language)
         asked = {kind for kind in self.supported_entities if kind in entities}
         found = artifacts.structured if asked & _STRUCTURED else []
         names = artifacts.names if asked - _STRUCTURED else []
@@ -51,9 +50,8 @@ def to_result(span: Span, recognizer: EntityRecognizer | None = None) -> Recogni
     metadata = {RecognizerResult.RECOGNIZER_NAME_KEY: name}
     if recognizer is not None:
         metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY] = recognizer.id
-    return RecognizerResult(
-        span.type, span.start, span.end, span.score, AnalysisExplanation(name, span.score), metadata
-    )
+    told = AnalysisExplanation(name, span.score)
+    return RecognizerResult(span.type, span.start, span.end, span.score, told, metadata)
 
 
 def to_span(result: RecognizerResult) -> Span:

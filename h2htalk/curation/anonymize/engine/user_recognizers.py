@@ -32,10 +32,10 @@ from typing import Annotated, Any, Literal, TypeVar
 
 import regex
 import yaml
+from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
-from h2htalk.curation.anonymize.engine.presidio import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
@@ -110,10 +110,8 @@ class _Predefined(_Keys):
     def build(self, language: str, registry: str) -> EntityRecognizer:
         found = getattr(import_module("presidio_analyzer.predefined_recognizers"), self.class_name, None)
         if not (isinstance(found, type) and issubclass(found, PatternRecognizer)):
-            raise ConfigError(
-                f"class_name: {quoted(self.class_name)} is neither one of Presidio's pattern recognizers nor one of "
-                + ", ".join(MODEL_CLASSES)
-            )
+            known = f"one of Presidio's pattern recognizers nor one of {', '.join(MODEL_CLASSES)}"
+            raise ConfigError(f"class_name: {quoted(self.class_name)} is neither {known}")
         context = {"context": words} if (words := self.languages()[language]) else {}
         recognizer: EntityRecognizer = found(supported_language=language, name=self.name, **context)
         return recognizer
@@ -169,7 +167,7 @@ class UserRegistry:
 
     def entries(self) -> list[tuple[str, _Keys]]:
         """Each entry with its place for messages."""
-        return _entries(self.path, _parse(self.path, self.content), trusted=self.trusted) if self.content else []
+        return _entries(self.path, _parse(self.path, self.content), trusted=self.trusted)
 
     def fingerprint(self) -> list[str]:
         """What the results depend on: the file, and the models that it names.
@@ -179,12 +177,9 @@ class UserRegistry:
         """
         if not self.content:
             return []
-        models = [
-            model_identity(f"hf:{entry.model(self.path)}")
-            for _, entry in self.entries()
-            if isinstance(entry, _Model) and entry.enabled
-        ]
-        return [f"sha256 {hashlib.sha256(self.content.encode()).hexdigest()[:16]}", *models]
+        models = [entry.model(self.path) for _, entry in self.entries() if isinstance(entry, _Model) and entry.enabled]
+        digest = hashlib.sha256(self.content.encode()).hexdigest()[:16]
+        return [f"sha256 {digest}", *(model_identity(f"hf:{model}") for model in models)]
 
 
 def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
@@ -217,11 +212,8 @@ def load_recognizers(registry: UserRegistry, language: str) -> list[EntityRecogn
         ConfigError: one cannot be loaded, or a pattern needs too long.
         MissingExtraError: the package of a model is not installed.
     """
-    return [
-        _made(where, entry, registry, language)
-        for where, entry in registry.entries()
-        if entry.enabled and language in entry.languages()
-    ]
+    chosen = [(place, entry) for place, entry in registry.entries() if entry.enabled and language in entry.languages()]
+    return [_made(place, entry, registry, language) for place, entry in chosen]
 
 
 class _StrictLoader(yaml.SafeLoader):
@@ -256,9 +248,8 @@ def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[st
         place = f"{where}: recognizers, entry {number}"
         kind = _kind(raw)
         if kind is _Class and not trusted:
-            raise ConfigError(
-                f"{place}: `class` runs code of your own; allow it with anonymize.trust_recognizers = true"
-            )
+            hint = "allow it with anonymize.trust_recognizers = true"
+            raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
         entry = _checked(kind, raw, place)
         unknown = [code for code in entry.languages() if code not in LANGUAGES]
         if unknown:
@@ -302,7 +293,7 @@ def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> En
     except H2HTalkError as error:
         raise ConfigError(f"{where} ({entry.name}): {error}") from error
     except Exception as error:  # a class of the user's own may raise anything
-        raise ConfigError(f"{where} ({entry.name}) cannot be made: {_reason(error)}") from error
+        raise ConfigError(f"{where} ({entry.name}) cannot be made: {type(error).__name__}") from error
     finally:
         sys.path.remove(folder)
     if isinstance(recognizer, PatternRecognizer):
@@ -329,9 +320,8 @@ class _BoundedRegex:
         try:
             yield from self._compiled.finditer(text, timeout=min(timeout, _SECONDS))
         except TimeoutError as error:
-            raise ConfigError(
-                f"{self._where} takes too long on {len(text):,} characters; repeat nothing that holds a repetition"
-            ) from error
+            slow = f"{self._where} takes too long on {len(text):,} characters"
+            raise ConfigError(f"{slow}; repeat nothing that holds a repetition") from error
 
 
 def _bound_patterns(where: str, recognizer: PatternRecognizer) -> None:
@@ -356,19 +346,12 @@ def _stop_where_it_fails(recognizer: EntityRecognizer) -> None:
             results = analyze(text, entities, nlp_artifacts) or []
         except H2HTalkError:
             raise
-        except Exception as error:  # whatever a model or a user's class raises
-            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {_reason(error)}") from error
+        except Exception as error:  # whatever a model or a user's class raises; its message may hold words of a text
+            raise ConfigError(f"recognizer {quoted(recognizer.name)} failed: {type(error).__name__}") from error
         for result in results:
             if not 0 <= result.start < result.end <= len(text):
-                raise ConfigError(
-                    f"recognizer {quoted(recognizer.name)}: {result.start} to {result.end} is no place of a text of "
-                    f"{len(text)} characters"
-                )
+                place = f"{result.start} to {result.end} is no place of a text of {len(text)} characters"
+                raise ConfigError(f"recognizer {quoted(recognizer.name)}: {place}")
         return [result for result in results if result.entity_type in recognizer.supported_entities]
 
     recognizer.analyze = checked
-
-
-def _reason(error: Exception) -> str:
-    """An error without the words of a text, which its message may hold."""
-    return type(error).__name__

@@ -25,10 +25,9 @@ def alphanumeric_id_spans(normalized: NormalizedText, cues: Cues, taken: TakenCh
     for match in _RE["national_insurance"].finditer(normalized.digits):
         near = cues.near(*match.span())
         alone = near.nearest not in ("other", "account", "plate") and normalized.visible[match.start()].isupper()
-        if near.distance("id") is not None:
-            spans.append(Span(*match.span(), "NATIONAL_ID", 0.97))
-        elif alone and _RE["given_out"].match(match.group()):
-            spans.append(Span(*match.span(), "NATIONAL_ID", 0.85))
+        named = near.distance("id") is not None
+        if named or (alone and _RE["given_out"].match(match.group())):
+            spans.append(Span(*match.span(), "NATIONAL_ID", 0.97 if named else 0.85))
     spans = taken.keep(spans)
     spans += taken.keep(span for cue in cues.found if _is_of_id(text, cue) for span in _behind(text, cue))
     return spans + taken.keep(_about(normalized, cues))
@@ -43,10 +42,8 @@ def _about(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
     """A letter or two and digits, in a message that speaks of a passport or an account; or in a passport's own form,
     where papers and counters are spoken of."""
     if cues.language == "zh":
-        for match in (
-            *_RE["chinese_passport"].finditer(normalized.text),
-            *_RE["of_a_firm"].finditer(normalized.text),
-        ):
+        found = (match for name in ("chinese_passport", "of_a_firm") for match in _RE[name].finditer(normalized.text))
+        for match in found:
             near = cues.near(*match.span())
             passport = match.re is _RE["chinese_passport"] and normalized.visible[match.start()].isupper()
             told = passport or "counter" in near.around or sum(map(str.isalpha, match.group())) > 2

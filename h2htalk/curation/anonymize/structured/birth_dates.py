@@ -13,22 +13,18 @@ _REACH = {"en": 40, "zh": 14}
 
 def birth_date_spans(text: str, language: str) -> Iterator[Span]:
     """Spans of DATE_OF_BIRTH in a plain text in lower case."""
-    places = [found.span() for found in _RE[f"cue_{language}"].finditer(text)]
+    cues = [found.span() for found in _RE[f"cue_{language}"].finditer(text)]
     for found in _RE[f"date_{language}"].finditer(text):
         start, end = found.span()
-        near = any(_is_near(text, start, end, place, _REACH[language]) for place in places)
+        near = any(_is_near(text, start, end, cue, _REACH[language]) for cue in cues)
         if near or (language == "zh" and _is_of_somebody(text, start, end)):
             yield Span(start + (4 if found.group().startswith("the ") else 0), end, "DATE_OF_BIRTH", 0.85)
 
 
 def _is_of_somebody(text: str, start: int, end: int) -> bool:
     """Whether a date with its year is said of a person: 我对象92年1月30号的."""
-    dated = "年" in text[start:end] or _RE["year"].match(text, start) is not None
-    return (
-        dated
-        and _RE["of_somebody"].search(text, max(start - 6, 0), start) is not None
-        and _RE["of"].match(text, end) is not None
-    )
+    dated = "年" in text[start:end] or _RE["year"].match(text, start)
+    return bool(dated and _RE["of_somebody"].search(text, max(start - 6, 0), start) and _RE["of"].match(text, end))
 
 
 def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:
@@ -36,5 +32,4 @@ def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) 
     if cue[0] < end and start < cue[1]:
         return False
     between = text[cue[1] : start] if cue[1] <= start else text[end : cue[0]]
-    ended = _RE["sentence_end"].search(between) is not None and _RE["lead"].fullmatch(between) is None
-    return len(between) <= reach and not ended
+    return len(between) <= reach and (not _RE["sentence_end"].search(between) or bool(_RE["lead"].fullmatch(between)))

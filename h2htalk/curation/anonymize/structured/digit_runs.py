@@ -15,7 +15,7 @@ from h2htalk.curation.anonymize.structured.number_cues import Near
 from h2htalk.curation.anonymize.structured.patterns import patterns
 
 _RE = patterns("digit_runs")
-_MOST_DIGITS = 20
+_FEWEST_DIGITS, _MOST_DIGITS = 5, 20
 _LONGEST_GAP = 4
 # In a row of more groups (a table, a count) a number has few.
 _LONG_ROW, _FEW = 80, 5
@@ -28,14 +28,6 @@ class Group:
     start: int
     end: int
     digits: str
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """Groups with short gaps; `gaps[i]` stands between groups i and i + 1."""
-
-    groups: tuple[Group, ...]
-    gaps: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +56,6 @@ class Window:
         return all(gap is None or _parts(gap, inner) for gap in (self.before, self.after))
 
     @property
-    def plus(self) -> bool:
-        """A `+` stands before it."""
-        return _RE["plus"].search(self.lead) is not None
-
-    @property
     def glued(self) -> bool:
         """It stands at a Latin letter, as the digits of a code do."""
         return self.lead[-1:].isascii() and self.lead[-1:].isalpha()
@@ -80,7 +67,7 @@ def _parts(gap: str, inner: set[str]) -> bool:
     return (mark or gap) not in inner and (mark in ("", *"()[]:") or _RE["strong_gap"].search(gap) is not None)
 
 
-def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[Run]:
+def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[list[Group]]:
     """The runs of a reading with five digits or more, outside of what is taken (ordered stretches)."""
     text = normalized.text
     token, source = (_RE["token"], normalized.digits) if text.isascii() else (_RE["token_han"], _zeroed(normalized))
@@ -101,10 +88,9 @@ def runs(normalized: NormalizedText, taken: list[tuple[int, int]]) -> Iterator[R
 
 def _zeroed(normalized: NormalizedText) -> str:
     """The text with every `o` that reads as a zero as one, Han digits left."""
-    if "o" not in normalized.text:
-        return normalized.text
-    return "".join(
-        ["0" if a == "o" and b == "0" else a for a, b in zip(normalized.text, normalized.digits, strict=True)]
+    pairs = zip(normalized.text, normalized.digits, strict=True)
+    return (
+        "".join(["0" if a == "o" and b == "0" else a for a, b in pairs]) if "o" in normalized.text else normalized.text
     )
 
 
@@ -116,9 +102,9 @@ def _joins(text: str, last: Group, start: int, token: str) -> bool:
     return start == last.end or not other or min(len(token), last.end - last.start) > 1
 
 
-def _run(groups: list[Group], text: str) -> Iterator[Run]:
+def _run(groups: list[Group], text: str) -> Iterator[list[Group]]:
     """The groups as runs, where they are enough; days and times part them."""
-    if sum(len(group.digits) for group in groups) < 5:
+    if not groups:
         return
     dates = [match.span() for match in _RE["date"].finditer(text, groups[0].start, groups[-1].end)]
     pieces: list[list[Group]] = [[]]
@@ -127,33 +113,31 @@ def _run(groups: list[Group], text: str) -> Iterator[Run]:
             pieces.append([])
         else:
             pieces[-1].append(group)
-    for piece in pieces:
-        if sum(len(group.digits) for group in piece) >= 5:
-            yield Run(tuple(piece), tuple(text[a.end : b.start] for a, b in pairwise(piece)))
+    yield from (piece for piece in pieces if sum(len(group.digits) for group in piece) >= _FEWEST_DIGITS)
 
 
-def windows(run: Run, text: str, near: Near) -> Iterator[Window]:
+def windows(run: list[Group], text: str, near: Near) -> Iterator[Window]:
     """Every stretch of whole groups with 5 to 20 digits; of a long row, of few groups."""
-    groups, gaps = run.groups, run.gaps
-    most = _FEW if len(groups) > _LONG_ROW else len(groups)
-    for first in range(len(groups)):
-        digits = ""
-        for last in range(first, min(first + most, len(groups))):
-            digits += groups[last].digits
+    gaps = [text[a.end : b.start] for a, b in pairwise(run)]
+    most = _FEW if len(run) > _LONG_ROW else len(run)
+    for first in range(len(run)):
+        for last in range(first, min(first + most, len(run))):
+            groups = run[first : last + 1]
+            digits = "".join(group.digits for group in groups)
             if len(digits) > _MOST_DIGITS:
                 break
-            if len(digits) < 5:
+            if len(digits) < _FEWEST_DIGITS:
                 continue
-            start, end = groups[first].start, groups[last].end
+            start, end = groups[0].start, groups[-1].end
             yield Window(
                 start,
                 end,
                 digits,
-                tuple(len(group.digits) for group in groups[first : last + 1]),
-                gaps[first:last],
-                gaps[first - 1] if first else None,
-                gaps[last] if last < len(gaps) else None,
-                text[max(0, start - 3) : start],
-                text[end : end + 3],
-                near,
+                shape=tuple(len(group.digits) for group in groups),
+                gaps=tuple(gaps[first:last]),
+                before=gaps[first - 1] if first else None,
+                after=gaps[last] if last < len(gaps) else None,
+                lead=text[max(0, start - 3) : start],
+                tail=text[end : end + 3],
+                near=near,
             )

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from h2htalk.curation.anonymize.normalization import NormalizedText
-from h2htalk.curation.anonymize.spans import Span
+from h2htalk.curation.anonymize.spans import Span, TakenCharacters
 from h2htalk.curation.anonymize.structured import identity_numbers, phones
-from h2htalk.curation.anonymize.structured.digit_runs import Run, Window, runs, windows
+from h2htalk.curation.anonymize.structured.digit_runs import Group, Window, runs, windows
 from h2htalk.curation.anonymize.structured.number_cues import Cues, Near
 from h2htalk.curation.anonymize.structured.patterns import patterns
 
@@ -26,11 +26,10 @@ def digit_spans(
     spans: list[Span] = []
     barrier = 0
     for run in runs(normalized, taken):
-        start, end = run.groups[0].start, run.groups[-1].end
-        formed = language == "zh" and _has_form("".join(group.digits for group in run.groups))
-        near = cues.near(start, end, barrier, formed=formed)
-        spans.extend(_choose_windows(run, normalized, near, language, countries))
-        barrier = end
+        formed = language == "zh" and _has_form("".join(group.digits for group in run))
+        near = cues.near(run[0].start, run[-1].end, barrier, formed=formed)
+        spans += _choose_windows(run, normalized, near, language, countries)
+        barrier = run[-1].end
     return [span for span in spans if span.type]
 
 
@@ -41,22 +40,20 @@ def _has_form(digits: str) -> bool:
 
 
 def _choose_windows(
-    run: Run, normalized: NormalizedText, near: Near, language: str, countries: Sequence[str]
+    run: list[Group], normalized: NormalizedText, near: Near, language: str, countries: Sequence[str]
 ) -> list[Span]:
     """The windows of a run that are something, the surest and longest first, none over another."""
-    candidates: list[tuple[float, int, Window, str]] = []
+    candidates: list[tuple[float, int, int, Window, str]] = []
     for window in windows(run, normalized.text, near):
         for shaped in _with_x(window, normalized, language):
             kind, score = _identify(shaped, normalized, language, countries)
             if kind is not None:
-                candidates.append((-score, -len(shaped.digits), shaped, kind))
+                candidates.append((score, len(shaped.digits), -shaped.start, shaped, kind))
     chosen: list[Span] = []
-    taken: set[int] = set()
-    for score, _, window, kind in sorted(candidates, key=lambda item: (item[0], item[1], item[2].start)):
-        places = range(window.start, window.end)
-        if taken.isdisjoint(places):
-            taken.update(places)
-            chosen.append(Span(_start(window, normalized.text, kind), window.end, kind, -score))
+    taken = TakenCharacters(run[-1].end + 4)
+    for score, *_, window, kind in sorted(candidates, key=lambda item: item[:3], reverse=True):
+        if taken.keep([Span(window.start, window.end, kind, score)]):
+            chosen.append(Span(_start(window, normalized.text, kind), window.end, kind, score))
     return sorted(chosen)
 
 

@@ -9,8 +9,8 @@ from functools import cache
 
 from h2htalk.curation.anonymize.english.word_lists import is_word, words
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured.domains import is_ending
 from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.web import is_ending
 
 _RE = patterns("handles")
 _REACH_BEFORE, _REACH_BEHIND, _REACH_CALLED, _REACH_MENTION = 34, 26, 24, 60

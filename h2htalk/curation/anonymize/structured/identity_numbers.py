@@ -11,7 +11,6 @@ from stdnum.cn import ric
 from stdnum.gb import nhs
 
 from h2htalk.curation.anonymize.structured.digit_runs import Window
-from h2htalk.curation.anonymize.structured.number_cues import Near
 from h2htalk.curation.anonymize.structured.patterns import patterns
 
 _RE = patterns("identity_numbers")
@@ -159,13 +158,9 @@ def qq_without_cue(window: Window) -> float:
         return 0.72
     if len(digits) >= 8 and ("adding" in near.around or near.nearest in ("phone", "wechat")):
         return 0.72 if len(digits) > 8 else 0.6 if "adding" in near.around else 0.0
-    alone = not near.around & {"account", "card", "id"} and not _of_a_site(near)
-    return 0.55 if len(digits) > 8 and alone else 0.0
-
-
-def _of_a_site(near: Near) -> bool:
-    """Whether words for nobody's numbers stand near, or the net is spoken of, where a site may show the number."""
-    return "url" in near.around or any(kind == "other" for kind, _ in near.kinds)
+    # Where the net is spoken of, a site may show the number.
+    elsewhere = near.around & {"account", "card", "id", "url"} or any(kind == "other" for kind, _ in near.kinds)
+    return 0.55 if len(digits) > 8 and not elsewhere else 0.0
 
 
 def wechat_number(window: Window) -> float:

@@ -30,14 +30,11 @@ def ip_spans(normalized: NormalizedText, cues: Cues, taken: TakenCharacters) -> 
 
 
 def _is_six(value: str) -> bool:
-    value = value.replace("o", "0")
-    if not any(char.isdigit() for char in value):
-        return False
     try:
-        ipaddress.IPv6Address(value)
+        ipaddress.IPv6Address(value.replace("o", "0"))
     except ValueError:
         return False
-    return True
+    return any(map(str.isdigit, value.replace("o", "0")))
 
 
 def _score(match: re.Match[str], normalized: NormalizedText, cues: Cues) -> float:

@@ -8,12 +8,11 @@ from re import Match
 
 from h2htalk.curation.anonymize.normalization import NormalizedText
 from h2htalk.curation.anonymize.spans import Span
-from h2htalk.curation.anonymize.structured import domains
-from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
-from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.number_cues import Cues
+from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
 
 _RE = patterns("licence_plates")
-_NO_PART = domains.words("no_plate_words")
+_NO_PART = internet_words("no_plate_words")
 _ABOUT = frozenset(["vehicle", "plate"])
 _ELSEWHERE = frozenset(["other", "account", "id", "wechat"])
 _AS_DIGIT = str.maketrans("ioszbl", "105281")
@@ -25,21 +24,17 @@ def plate_spans(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
     if not normalized.text.isascii():
         for match in _RE["chinese"].finditer(normalized.text):
             yield Span(*match.span(), "LICENSE_PLATE", 0.95)
-    for cue in cues.found:
-        if cue.kind == "plate" and (end := _end_behind(normalized.digits, cue)):
-            yield Span(_lead_end(normalized.digits, cue), end, "LICENSE_PLATE", 0.9)
+    for cue in (cue for cue in cues.found if cue.kind == "plate"):
+        lead = _RE["lead"].match(normalized.digits, cue.end)
+        start = lead.end() if lead else cue.end
+        if end := _end_behind(normalized.digits, start):
+            yield Span(start, end, "LICENSE_PLATE", 0.9)
     yield from _by_shape(normalized, cues)
 
 
-def _lead_end(text: str, cue: Cue) -> int:
-    lead = _RE["lead"].match(text, cue.end)
-    return lead.end() if lead else cue.end
-
-
-def _end_behind(text: str, cue: Cue) -> int:
-    """Where the plate right behind a cue ends, whatever its shape: letters and figures, five to eight; 0 for none."""
-    whole, best = "", 0
-    start = end = _lead_end(text, cue)
+def _end_behind(text: str, start: int) -> int:
+    """Where the plate at a place ends, whatever its shape: letters and figures, five to eight; 0 for none."""
+    whole, best, end = "", 0, start
     for piece in _RE["piece"].finditer(text, start, start + 3 * _LONGEST):
         spelt = len(whole) == len(piece.group()) == 1
         apart = whole and not _RE["separator"].fullmatch(text, end, piece.start())
@@ -72,8 +67,9 @@ def _by_shape(normalized: NormalizedText, cues: Cues) -> Iterator[Span]:
 def _has_shape(text: str, row: list[Match[str]]) -> bool:
     """Whether neighbouring pieces have together a shape that plates have."""
     start, end = row[0].start(), row[-1].end()
-    whole = "".join(piece.group() for piece in row)
-    if not 5 <= len(whole) <= _LONGEST or whole.isalpha() or any(piece.group() in _NO_PART for piece in row):
+    parts = [piece.group() for piece in row]
+    whole = "".join(parts)
+    if not 5 <= len(whole) <= _LONGEST or whole.isalpha() or not _NO_PART.isdisjoint(parts):
         return False
     if len(whole) == 7 and not _RE["known"].fullmatch(whole):
         whole = whole[:2] + whole[2:4].translate(_AS_DIGIT) + whole[4:]  # ABI2 CDE
@@ -93,7 +89,7 @@ def _score(text: str, start: int, end: int, normalized: NormalizedText, cues: Cu
     near = cues.near(start, end)
     shown = normalized.visible[start:end]
     elsewhere = near.nearest in _ELSEWHERE
-    if _RE["own_form"].fullmatch(shown) and shown[-3:] not in domains.words("no_plate_letters") and not elsewhere:
+    if _RE["own_form"].fullmatch(shown) and shown[-3:] not in internet_words("no_plate_letters") and not elsewhere:
         return 0.85 if near.around & _ABOUT else 0.7
     letters = "".join(filter(str.isalnum, text[start:end]))
     modern = _RE["modern"].fullmatch(letters) is not None

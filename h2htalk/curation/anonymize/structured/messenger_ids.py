@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 from h2htalk.curation.anonymize.normalization import NormalizedText
 from h2htalk.curation.anonymize.spans import Span, TakenCharacters
-from h2htalk.curation.anonymize.structured import domains
 from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
-from h2htalk.curation.anonymize.structured.patterns import patterns
+from h2htalk.curation.anonymize.structured.patterns import internet_words, patterns
 
 _RE = patterns("messenger_ids")
 _ELSEWHERE = frozenset(["other", "account", "plate"])
@@ -57,7 +56,7 @@ def _about(text: str, cues: Cues) -> Iterator[Span]:
 def _may_be_id(value: str) -> bool:
     return (
         _SHORTEST <= len(value) <= _LONGEST
-        and value not in domains.words("no_wechat")
+        and value not in internet_words("no_wechat")
         and not _RE["no_id"].match(value)
         and any("a" <= char <= "z" for char in value)
     )
@@ -93,5 +92,5 @@ def _behind(text: str, cue_end: int) -> Iterator[Span]:
     value = whole.rstrip("-_")
     lettered = value[:1].isalpha() or (_is_marked(value) and not value.isdigit())
     is_qq = value.startswith("qq") and value[2:].isdigit()
-    if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in domains.words("no_wechat"):
+    if _SHORTEST <= len(value) <= _LONGEST and lettered and not is_qq and value not in internet_words("no_wechat"):
         yield Span(start, end - (len(whole) - len(value)), "WECHAT", 0.93 if _is_marked(value) else 0.8)

@@ -18,6 +18,12 @@ from h2htalk.curation.anonymize.structured.patterns import patterns, read_table
 _NEW_SENTENCE = 12
 _NOT_LED_BACK = 18
 _RE = patterns("number_cues")
+# Kinds that 编号 and "number" may be the number of.
+_NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"])
+# Kinds that name a situation, not a value: they count only as what a message is about.
+_SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
+# Kinds whose values are no bare digits.
+_NO_DIGITS = frozenset(["email", "url", "ip"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +67,6 @@ class Near:
         return None
 
 
-# Kinds that 编号 and "number" may be the number of.
-_NUMBERED = frozenset(["account", "id", "card", "plate", "qq", "wechat", "other"])
-NOTHING = Near(())
-# Kinds that name a situation, not a value: they count only as what a message is about.
-_SITUATIONS = frozenset(["vehicle", "adding", "profile", "counter"])
-# Kinds whose values are no bare digits, or none of this length.
-_NO_DIGITS = frozenset(["email", "url", "ip"])
-
-
 @dataclass(frozen=True, slots=True)
 class Cues:
     """All cues of a text, in its order."""
@@ -96,22 +93,20 @@ class Cues:
             if gap < 0 or cue.kind in _SITUATIONS or (formed and cue.kind == "errand"):
                 continue
             kind = self._kind(cue)
-            if kind != "other" or gap <= self.reach["impersonal"]:
-                if kind == "other" and _RE["apart"].fullmatch(self.text, cue.end, start):
-                    continue
-                ended = _RE["sentence_end"].search(self.text, cue.end, start) is not None
-                kinds.append((kind, gap + (_NEW_SENTENCE if ended else 0)))
-        kinds.extend(self._behind(end, formed))
+            if kind == "other" and (
+                gap > self.reach["impersonal"] or _RE["apart"].fullmatch(self.text, cue.end, start)
+            ):
+                continue
+            ended = _RE["sentence_end"].search(self.text, cue.end, start) is not None
+            kinds.append((kind, gap + (_NEW_SENTENCE if ended else 0)))
+        kinds += self._behind(end, formed)
         return Near(tuple(sorted(kinds, key=lambda kind: kind[1])), self.around(start, end))
 
     def _kind(self, cue: Cue) -> str:
-        if cue.kind == "generic":
-            return self._generic(cue)
-        return "other" if cue.kind == "errand" else cue.kind
-
-    def _generic(self, cue: Cue) -> str:
-        """What 编号 or "number" is the number of: what was named just before; else nobody's in Chinese, a phone's in
+        """What a cue is of. 编号 or "number": of what was named just before; else nobody's in Chinese, a phone's in
         English."""
+        if cue.kind != "generic":
+            return "other" if cue.kind == "errand" else cue.kind
         at = bisect_left(self.starts, cue.start)
         for other in reversed(self.found[max(0, at - 3) : at]):
             if other.kind in _NUMBERED and cue.start - other.end <= self.reach["antecedent"]:
@@ -150,20 +145,20 @@ def find_cues(text: str, language: str) -> Cues:
     """The cues of a reading's `text` (lower case). A Chinese text is also searched for English ones."""
     pattern, kinds = _pattern(language)
     own = read_table(f"cues_{language}")
-    found = tuple(Cue(m.start(), m.end(), kinds[m.group()]) for m in pattern.finditer(text))
+    found = tuple(Cue(*m.span(), kinds[m.group()]) for m in pattern.finditer(text))
     return Cues(found, tuple(cue.start for cue in found), text, language, own["reach"], own["bare_number"])
 
 
-@cache
 def _words(language: str) -> dict[str, str]:
     """The kind of each cue word; the table that stands first wins."""
     tables = read_table(f"cues_{language}")
     lists = {kind: words for kind, words in tables.items() if isinstance(words, list) and kind != "spellings"}
-    found = {word.lower(): kind for kind, words in reversed(lists.items()) for word in words}
-    for parts in tables.get("spellings", []):
-        for a, b in product(parts["first"], parts["second"]):
-            found.setdefault(a + b, parts["kind"])
-    return found
+    spelt = {
+        a + b: parts["kind"]
+        for parts in reversed(tables.get("spellings", []))
+        for a, b in product(parts["first"], parts["second"])
+    }
+    return spelt | {word.lower(): kind for kind, words in reversed(lists.items()) for word in words}
 
 
 @cache

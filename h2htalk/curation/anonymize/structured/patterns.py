@@ -20,6 +20,12 @@ def read_table(name: str) -> dict[str, Any]:
 
 
 @cache
+def internet_words(name: str) -> frozenset[str]:
+    """A list of `words/internet.toml`: `strong`, `weak`, `files`, ..."""
+    return frozenset(read_table("internet")[name])
+
+
+@cache
 def patterns(table: str) -> dict[str, re.Pattern[str]]:
     """The compiled expressions of a table.
 

@@ -7,7 +7,6 @@ countries.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache
 
 import phonenumbers
 
@@ -20,9 +19,7 @@ _SHAPES_EN = {(3, 3, 4), (1, 3, 3, 4), (3, 7), (1, 3, 7), (6, 4), (3, 4, 3)}
 _ANYWHERE = 1000
 
 
-@cache
-def _hotlines() -> frozenset[str]:
-    return frozenset(read_table("phones")["hotlines"])
+_HOTLINES = frozenset(read_table("phones")["hotlines"])
 
 
 def is_toll_free(digits: str, language: str) -> bool:
@@ -32,7 +29,7 @@ def is_toll_free(digits: str, language: str) -> bool:
 
 def is_hotline(digits: str) -> bool:
     """A public line for help or service: content, not personal data."""
-    return digits in _hotlines()
+    return digits in _HOTLINES
 
 
 def phone(window: Window, language: str, countries: Sequence[str] = (), *, told: bool = False) -> float:
@@ -45,7 +42,7 @@ def phone(window: Window, language: str, countries: Sequence[str] = (), *, told:
         told: a word for a phone stands right before it.
     """
     near = window.near
-    if window.plus:
+    if _RE["plus"].search(window.lead):
         return 0.97 if window.whole and _is_valid(f"+{window.digits}", None, possible=True) else 0.0
     if near.nearest_is_impersonal(_impersonal_reach(window, language)):
         return 0.0

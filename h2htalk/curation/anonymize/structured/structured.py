@@ -14,14 +14,13 @@ from h2htalk.curation.anonymize.structured.alphanumeric_ids import alphanumeric_
 from h2htalk.curation.anonymize.structured.birth_dates import birth_date_spans
 from h2htalk.curation.anonymize.structured.deobfuscation import deobfuscate
 from h2htalk.curation.anonymize.structured.digit_spans import digit_spans
-from h2htalk.curation.anonymize.structured.emails import email_spans
 from h2htalk.curation.anonymize.structured.handles import handle_spans, mention_spans
 from h2htalk.curation.anonymize.structured.ip_addresses import ip_spans
 from h2htalk.curation.anonymize.structured.licence_plates import plate_spans
 from h2htalk.curation.anonymize.structured.messenger_ids import wechat_spans
 from h2htalk.curation.anonymize.structured.number_cues import find_cues
 from h2htalk.curation.anonymize.structured.patterns import patterns
-from h2htalk.curation.anonymize.structured.urls import url_spans
+from h2htalk.curation.anonymize.structured.web import email_spans, url_spans
 from h2htalk.data.languages import find_language
 
 _RE = patterns("structured")
@@ -38,13 +37,12 @@ def find_structured(text: str, language: str, countries: Sequence[str] = ()) -> 
     """
     language = find_language(language).number_rules
     normalized = normalize_text(text)
-    spans = _with_deobfuscated(normalized, _find_all(normalized, language, countries), language, countries)
-    spans = [_with_brackets(span, normalized.text) for span in spans]
-    if normalized.offsets is None:
-        return spans
-    return [
-        replace(span, start=a, end=b) for span in spans for a, b in [normalized.original_span(span.start, span.end)]
-    ]
+    spans = []
+    for found in _with_deobfuscated(normalized, language, countries):
+        span = _with_brackets(found, normalized.text)
+        start, end = normalized.original_span(span.start, span.end)
+        spans.append(replace(span, start=start, end=end))
+    return spans
 
 
 def _with_brackets(span: Span, text: str) -> Span:
@@ -60,14 +58,12 @@ def _with_brackets(span: Span, text: str) -> Span:
     return span
 
 
-def _with_deobfuscated(
-    normalized: NormalizedText, spans: list[Span], language: str, countries: Sequence[str]
-) -> list[Span]:
-    """The spans, with those that show where a disguise is taken off. One that holds a plainer one takes its place."""
+def _with_deobfuscated(normalized: NormalizedText, language: str, countries: Sequence[str]) -> list[Span]:
+    """All spans, with those that show where a disguise is taken off. One that holds a plainer one takes its place."""
+    kept = _find_all(normalized, language, countries)
     meant = deobfuscate(normalized, language)
     if meant is None:
-        return spans
-    kept = list(spans)
+        return kept
     for found in _find_all(meant.normalized, language, countries):
         if not meant.rewritten(max(0, found.start - _BESIDE), found.end + _BESIDE):
             continue
@@ -82,12 +78,12 @@ def _find_all(normalized: NormalizedText, language: str, countries: Sequence[str
     plain = normalized.text
     digits = _RE["five_digits"].search(plain) is not None
     web = _RE["web_mark"].search(plain) is not None
-    some = any(char.isdigit() for char in normalized.digits)
     messenger = language == "zh" and _RE["latin_word"].search(plain) is not None
     plate = language == "en" and _RE["plate_word"].search(plain) is not None
     mentions = list(mention_spans(plain)) if "@" in plain else []
     others = [*handle_spans(plain, language), *birth_date_spans(plain, language)]
-    if not (digits or web or some or messenger or plate or ":" in plain):
+    numbers = digits or plate or ":" in plain or any(map(str.isdigit, normalized.digits))
+    if not (numbers or web or messenger):
         return resolve_overlaps([*mentions, *others])
     cues = find_cues(plain, language)
     taken = TakenCharacters(len(plain))
@@ -96,7 +92,7 @@ def _find_all(normalized: NormalizedText, language: str, countries: Sequence[str
     if web:
         spans += taken.keep(email_spans(normalized))
         spans += taken.keep(url_spans(normalized, cues))
-    if some or digits or plate or ":" in plain:
+    if numbers:
         spans += taken.keep(ip_spans(normalized, cues, taken))
         spans += taken.keep(plate_spans(normalized, cues))
         spans += alphanumeric_id_spans(normalized, cues, taken)
