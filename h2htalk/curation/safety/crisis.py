@@ -39,7 +39,11 @@ CUE, SIGNS = 0.9, 0.89
 # Characters: an answer is about the end of a message, and only in short messages do signs belong together.
 NEAR = 300
 # The signs that make a code together, where they are near one another.
-PATTERNS = {"grooming": ("child", "contact", "secret"), "threat_to_others": ("violence", "planned")}
+PATTERNS = (
+    ("grooming", ("child", "contact", "secret")),
+    ("grooming", ("child", "advance")),
+    ("threat_to_others", ("violence", "planned")),
+)
 
 
 def find_crisis(text: str, language: Language) -> list[Evidence]:
@@ -114,7 +118,7 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
     for before, at in zip([None, *said], said, strict=False):
         # Signs belong together in one short message or in two that follow one another.
         near = [folded[turn] for turn in (before, at) if turn is not None and len(folded[turn]) <= NEAR]
-        for code, kinds in PATTERNS.items():
+        for code, kinds in PATTERNS:
             if all(any(signs[kind].search(text) for text in near) for kind in kinds):
                 found.append(Evidence("crisis", code, SIGNS, turn=at))
     return found
