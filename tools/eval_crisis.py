@@ -53,7 +53,7 @@ def messages(language: Language) -> Iterator[Share]:
         yield count(f"{name} {language}: tagged, or noted as possible", map(possible, found))
 
 
-def dialogues(language: Language, report: bool) -> Iterator[Share]:
+def kinds(language: Language, report: bool) -> Iterator[Share]:
     """Dialogues of each kind that have its tag, and look-alikes that have any."""
     start = str(TESTS / ("golden/crisis" if report else "safety/sets/dev_crisis"))
     rows = lines(Path(f"{start}_dialogues_{language}.jsonl"))
@@ -107,7 +107,7 @@ def main() -> int:
     data = Path(options.data)
     rows = list(esconv_rows(data / "raw/esconv_dev_en.tsv"))
     talks = list(smilechat(data / "raw/smilechat_zh.jsonl"))
-    shares = [share for language in LANGUAGES for share in (*messages(language), *dialogues(language, options.report))]
+    shares = [share for language in LANGUAGES for share in (*messages(language), *kinds(language, options.report))]
     shares += [*cold(data), *esconv(rows), *(insulted(language) for language in LANGUAGES)]
     shares.append(count("SmileChat dialogues removed", (assess(d).remove for d in talks), most=0.02))
     shares.append(count("SmileChat dialogues tagged crisis", (tagged(assess(d)) for d in talks)))
