@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.english.word_lists import is_word
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
@@ -134,7 +133,7 @@ def anonymize_dialogue(
         users: recognisers of the user's own.
         operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
         countries: of whose telephone numbers the dialogue may hold some.
-        name_keys: keys of the metadata that hold the user's name.
+        name_keys: keys of the metadata that hold the user's name; where it has no surrogate, it is emptied.
 
     Returns:
         Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
@@ -149,6 +148,12 @@ def anonymize_dialogue(
     slots |= _fields(dialogue.metadata)
     texts = list(slots.values())
     operators = operators or {}
+    # All but what names a role (user, 来访者).
+    named = [
+        n
+        for n, ((_, path), text) in enumerate(slots.items())
+        if not {*path}.isdisjoint(name_keys) and text.strip().lower() not in ROLE_NAMES
+    ]
     data = find_in_dialogue(
         texts,
         dialogue.language,
@@ -156,24 +161,21 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=countries,
-        names=[
-            n for n, ((_, path), text) in enumerate(slots.items()) if {*path[-1:]} & {*name_keys} and _is_name(text)
-        ],
+        names=[n for n in named if _is_name(texts[n])],
     )
-    if not any(data.spans):
-        return _kept(dialogue, {place: (text, []) for place, text in slots.items()})
     configs = operator_configs(Surrogates(key, texts, data), operators, key)
     replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
+    if operators.get("PERSON", operators.get("DEFAULT")) != "keep":
+        for n in named:
+            replaced[n] = ("", []) if replaced[n][0] == texts[n] else replaced[n]
     if data.leaks([*(text for text, _ in replaced), *(text for _, text in _fields(_described(dialogue.provenance)))]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, dict(zip(slots, replaced, strict=True)))
 
 
 def _is_name(text: str) -> bool:
-    """Whether the text under a key for names is one: no common word, and none for a role (user, 来访者)."""
-    word = text.strip().lower()
-    lettered = 1 < len(word) <= _LONGEST_NAME and any(map(str.isalpha, word))
-    return lettered and word not in ROLE_NAMES and not is_word(word)
+    """Whether the text under a key for names can be looked for in the messages."""
+    return len(text.strip()) <= _LONGEST_NAME and any(map(str.isalpha, text))
 
 
 def _fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[_Place, str]]:

@@ -114,6 +114,14 @@ def test_a_name_in_the_metadata_is_replaced_in_every_message(
     assert kept(dialogue(5, "no answer from thandeka") | {"metadata": {"name": "Thandeka"}}, name_keys=()).record
 
 
+@pytest.mark.parametrize("name", ["Grace", "Will", "Joy", "X", "hope", "🙂 7", "王", "love " * 20])
+def test_a_name_that_is_a_word_or_a_letter_stayed_in_its_field(name: str) -> None:
+    outcome = kept(dialogue(5, "the will to hope and love", f"Hello {name}, good.") | {"metadata": {"name": name}})
+    assert outcome.record["metadata"]["name"] != name
+    assert texts(outcome)[0] == "the will to hope and love"
+    assert name not in ("Grace", "Will", "Joy") or name not in texts(outcome)[1]
+
+
 def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None:
     said = [dialogue(1, "我叫李思琪，艾薇你好", "思琪你好，我是艾薇", source=name) for name in ("one", "two")]
     said = [record | {"language": "zh"} for record in said]
