@@ -122,7 +122,7 @@ def anonymize_dialogue(
     users: UserRegistry | None = None,
     operators: Mapping[str, str] | None = None,
     countries: Sequence[str] = (),
-    name_keys: Sequence[str] = USER_NAMES,
+    name_keys: Sequence[str] = (),
 ) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
@@ -133,7 +133,8 @@ def anonymize_dialogue(
         users: recognisers of the user's own.
         operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
         countries: of whose telephone numbers the dialogue may hold some.
-        name_keys: keys of the metadata that hold the user's name; where it has no surrogate, it is emptied.
+        name_keys: keys of the metadata that hold the user's name, beside `USER_NAMES`; a field is emptied where its
+            name has no surrogate.
 
     Returns:
         Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
@@ -152,7 +153,7 @@ def anonymize_dialogue(
     named = [
         n
         for n, ((_, path), text) in enumerate(slots.items())
-        if not {*path}.isdisjoint(name_keys) and text.strip().lower() not in ROLE_NAMES
+        if not {*path}.isdisjoint((*USER_NAMES, *name_keys)) and text.strip().lower() not in ROLE_NAMES
     ]
     data = find_in_dialogue(
         texts,

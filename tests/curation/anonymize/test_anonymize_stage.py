@@ -111,7 +111,13 @@ def test_a_name_in_the_metadata_is_replaced_in_every_message(
         assert texts(outcome)[0] == said
     else:
         assert gone not in json.dumps(outcome.record, ensure_ascii=False).lower()
-    assert kept(dialogue(5, "no answer from thandeka") | {"metadata": {"name": "Thandeka"}}, name_keys=()).record
+
+
+def test_names_under_keys_of_ones_own_are_replaced() -> None:
+    record = dialogue(5, "no answer from thandeka or brannoc") | {"metadata": {"patient": ["Thandeka", "Brannoc"]}}
+    outcome = json.dumps(kept(record, name_keys=["patient"]).record).lower()
+    assert "thandeka" not in outcome
+    assert "brannoc" not in outcome
 
 
 @pytest.mark.parametrize("name", ["Grace", "Will", "Joy", "X", "hope", "🙂 7", "王", "love " * 20])
