@@ -8,7 +8,7 @@ as places and types, never as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
+from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
@@ -24,7 +25,7 @@ from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.operators import Replacement
@@ -53,7 +54,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     personas and people whom everybody knows.
 
     Raises:
-        ConfigError: the registry of recognisers is wrong, or one cannot be loaded.
+        ConfigError: the registry of recognisers is wrong, or one cannot be loaded; an operator is of no known type, or
+            a country is none.
         MissingExtraError: a package is not installed.
     """
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
@@ -61,6 +63,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
         raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+    from phonenumbers import SUPPORTED_REGIONS
+
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
 
@@ -70,8 +74,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     languages = {source.language for source in gathered.sources}
     if gathered.simulate.dialogues:
         languages |= set(gathered.simulate.languages)
+    types = {"DEFAULT", *TYPES}
     for language in sorted(languages):
-        chat_analyzer(language, registry)  # what cannot be loaded is an error before the work begins
+        # What cannot be loaded is an error before the work begins.
+        types.update(chat_analyzer(language, registry).get_supported_entities(language))
+    _require_known("anonymize.operators: no type", settings.operators, types)
+    for source in gathered.sources:
+        _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
     of_sources: _OfSources = tuple(
         (source.name, tuple(sorted(source.companions)), tuple(sorted(source.countries)))
         for source in gathered.sources
@@ -93,6 +102,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         },
         open_rule=RuleFactory(open_rule, (key, allow, of_sources, registry, operators, name_keys)),
     )
+
+
+def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise ConfigError for a name that nothing bears: a misspelt one would silently do nothing."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{what} {quoted(name)}; {suggest(name, known)}choose from {', '.join(sorted(known))}")
 
 
 def open_rule(

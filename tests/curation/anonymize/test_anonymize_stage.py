@@ -140,8 +140,10 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
     assert "思琪" not in "".join(first)
 
 
-def _spec(path: Path, *, companions: tuple[str, ...] = (), **options: Any) -> CurateSpec:
-    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions)
+def _spec(
+    path: Path, *, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any
+) -> CurateSpec:
+    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries)
     return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
 
@@ -193,6 +195,18 @@ def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> 
         "Thanks, ********",
     ]
     assert record["metadata"]["anonymized"] == {"spans": {"STAFF_ID": 2}}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"operators": {"PHONE_NUMBR": "redact"}}, "no type 'PHONE_NUMBR'; did you mean 'PHONE_NUMBER'"),
+        ({"countries": ("DE", "ZZ")}, "source 'one': countries: no country 'ZZ'"),
+    ],
+)
+def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
 
 
 @pytest.mark.slow
