@@ -37,7 +37,13 @@ MOST = 0.55
 # The score of a strong cue, and the most that the classifier or the dialogue alone give.
 CUE, SIGNS = 0.9, 0.89
 # Characters: an answer is about the end of a message, and only in short messages do signs belong together.
-NEAR = 240
+NEAR = 300
+# The signs that make a code together, where they are near one another.
+PATTERNS = (
+    ("grooming", ("child", "contact", "secret")),
+    ("grooming", ("child", "advance")),
+    ("threat_to_others", ("violence", "planned")),
+)
 
 
 def find_crisis(text: str, language: Language) -> list[Evidence]:
@@ -50,11 +56,12 @@ def find_crisis(text: str, language: Language) -> list[Evidence]:
     found: dict[str, Evidence] = {}
     others = [other for other in LANGUAGES if other != language and crisis_cues(other).words.search(text)]
     for one in (language, *others):
-        folded = fold_spelling(text, one)
-        for hit, score in signals(folded, load_classifier(DATA, one)):
-            code = _code(hit.category)
-            if code not in found:
-                found[code] = Evidence("crisis", code, score, *spelling_place(text, one, hit.start, hit.end))
+        # A line break ends a sentence, or breaks it.
+        for read in dict.fromkeys((text, text.replace("\n", " "))):
+            for hit, score in signals(fold_spelling(read, one), load_classifier(DATA, one)):
+                code = _code(hit.category)
+                if code not in found:
+                    found[code] = Evidence("crisis", code, score, *spelling_place(read, one, hit.start, hit.end))
     return list(found.values())
 
 
@@ -107,11 +114,13 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
         if turns[at].role == "companion" and turns[at - 1].role == "user":
             codes = _answered(folded[at - 1], folded[at], signs)
             found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in codes]
-    said = [(at, folded[at]) for at, turn in enumerate(turns) if turn.role == "user" and len(folded[at]) <= NEAR]
-    for code, kinds in (("grooming", ("child", "contact", "secret")), ("threat_to_others", ("violence", "planned"))):
-        seen = [next((at for at, text in said if signs[kind].search(text)), None) for kind in kinds]
-        if None not in seen:
-            found.append(Evidence("crisis", code, SIGNS, turn=max(at for at in seen if at is not None)))
+    said = [at for at, turn in enumerate(turns) if turn.role == "user"]
+    for before, at in zip([None, *said], said, strict=False):
+        # Signs belong together in one short message or in two that follow one another.
+        near = [folded[turn] for turn in (before, at) if turn is not None and len(folded[turn]) <= NEAR]
+        for code, kinds in PATTERNS:
+            if all(any(signs[kind].search(text) for text in near) for kind in kinds):
+                found.append(Evidence("crisis", code, SIGNS, turn=at))
     return found
 
 
@@ -124,11 +133,12 @@ def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -
         return any(signs[name].search(end) for name in names)
 
     asks, refuses, urges = (bool(signs[name].search(answer)) for name in ("asks", "refuses", "urges"))
-    if signs["warns"].search(answer) and (seen("violence", "planned") or refuses):
+    warns = bool(signs["warns"].search(answer))
+    if (warns and (seen("planned") or refuses)) or (seen("violence") and (warns or refuses or urges)):
         yield "threat_to_others"
     elif signs["protects"].search(answer) and seen("contact") and seen("child", "secret"):
         yield "grooming"
-    elif (refuses and (asks or urges)) or ((refuses or asks or (urges and short)) and seen("means")):
+    elif (refuses and (asks or urges)) or ((asks or (urges and short)) and seen("means")):
         yield "crisis.means"
     elif asks and (urges or seen("distress")):
         yield "crisis.ideation"

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from h2htalk.curation.safety.crisis import MINOR, POSSIBLE
+from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
 
@@ -99,10 +99,11 @@ def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds
         codes = crisis | weighed.plain | weighed.doubtful | weighed.tags
         doubtful = "offensive.hate" in weighed.plain or any(code.startswith(REVIEWED) for code in codes)
         return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
-    if weighed.plain:
+    possible = any(one.category == POSSIBLE for one in evidence)
+    if weighed.plain and not (possible and weighed.plain == {"political.sensitive"}):
         return decision("remove", weighed.plain)
-    if weighed.doubtful:
-        return decision("review", weighed.doubtful | weighed.tags)
+    if weighed.plain | weighed.doubtful:
+        return decision("review", weighed.plain | weighed.doubtful | weighed.tags)
     return decision("keep_tag" if weighed.tags else "keep", weighed.tags)
 
 
@@ -230,12 +231,12 @@ def apply_verdict(assessment: Assessment, verdict: str, categories: Mapping[str,
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
         return Assessment(action, tuple(sorted(codes)), risk, assessment.evidence)
 
-    if crisis := {code for code in codes | reasons if code.startswith("crisis.")}:
+    if crisis := {code for code in codes | reasons if code.startswith(TAGS)}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"
         return decision("review" if assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict == "unsafe" and codes:
         return decision("remove", codes | reasons)
     if verdict == "safe" and not reasons & set(HARD):
-        tags = {code for code in reasons if code.startswith("disclosure.")}
+        tags = {code for code in reasons if code.startswith("disclosure.") or code == MINOR}
         return decision("keep_tag" if tags else "keep", tags)
     return decision("review", reasons, assessment.risk)
