@@ -121,6 +121,12 @@ def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
     return dict(value)
 
 
+def notes_crisis(metadata: Mapping[str, Any]) -> bool:
+    """Whether the safety stage noted a crisis, or a possible one, in the metadata of a dialogue or scenario."""
+    safety = metadata.get("safety")
+    return isinstance(safety, Mapping) and (safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis")))
+
+
 def _require_json(value: object, levels: int, where: str) -> None:
     """Raise DataError unless JSON can hold a value: what is read must be written again, and hashed, unchanged."""
     if value is None or isinstance(value, (str, bool, int)):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.candidate_stages import is_workspace, last_candidates
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.dialogue import Dialogue, notes_crisis
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
@@ -124,7 +124,7 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         turns=scenario.turns,
         context=tuple(context.items()),
         reference=scenario.reference,
-        crisis=scenario.tags.risk != "none",
+        crisis=scenario.tags.risk != "none" or notes_crisis(scenario.metadata),
         subtask=scenario.subtask,
     )
 
@@ -136,10 +136,7 @@ def _bundled_personas() -> Mapping[str, Persona]:
 
 def dialogue_item(dialogue: Dialogue) -> Item:
     """Return a dialogue as an item; it is about a crisis if the safety stage found one, or a possible one."""
-    safety = dialogue.metadata.get("safety")
-    noted = safety if isinstance(safety, Mapping) else {}
-    crisis = noted.get("risk", "none") != "none" or bool(noted.get("possible_crisis"))
-    return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis)
+    return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=notes_crisis(dialogue.metadata))
 
 
 def _suggested(review: object) -> dict[str, str | int]:

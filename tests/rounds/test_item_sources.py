@@ -96,6 +96,13 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     assert items["d-1"].crisis
 
 
+def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path) -> None:
+    record = candidate("c-1", "accept")
+    record["scenario"]["metadata"] = {"safety": {"risk": "none", "possible_crisis": True}}
+    (item,) = read_items(str(write(tmp_path / "c.jsonl", [record])))
+    assert item.crisis
+
+
 @pytest.mark.parametrize(
     ("records", "message"),
     [

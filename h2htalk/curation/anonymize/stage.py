@@ -8,15 +8,15 @@ as places and types, never as text.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.anonymize.allow_list import addressed_personas, companion_names
-from h2htalk.curation.anonymize.english.word_lists import is_word
 from h2htalk.curation.anonymize.settings import AnonymizeSettings
+from h2htalk.curation.anonymize.spans import TYPES
 from h2htalk.curation.gather.raw_items import USER_NAMES
 from h2htalk.curation.gather.settings import GatherSettings
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES
@@ -25,7 +25,7 @@ from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
-from h2htalk.errors import MissingExtraError
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 
 if TYPE_CHECKING:
     from h2htalk.curation.anonymize.engine.operators import Replacement
@@ -54,7 +54,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     personas and people whom everybody knows.
 
     Raises:
-        ConfigError: the registry of recognisers is wrong, or one cannot be loaded.
+        ConfigError: the registry of recognisers is wrong, or one cannot be loaded; an operator is of no known type, or
+            a country is none.
         MissingExtraError: a package is not installed.
     """
     settings, gathered = spec.section(AnonymizeSettings), spec.section(GatherSettings)
@@ -62,6 +63,8 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         libraries = {name: version(name) for name in _LIBRARIES}
     except PackageNotFoundError as error:
         raise MissingExtraError("anonymization", INSTALL_CURATION) from error
+    from phonenumbers import SUPPORTED_REGIONS
+
     from h2htalk.curation.anonymize.engine.analyzer import chat_analyzer
     from h2htalk.curation.anonymize.engine.user_recognizers import UserRegistry, read_registry
 
@@ -71,8 +74,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     languages = {source.language for source in gathered.sources}
     if gathered.simulate.dialogues:
         languages |= set(gathered.simulate.languages)
+    types = {"DEFAULT", *TYPES}
     for language in sorted(languages):
-        chat_analyzer(language, registry)  # what cannot be loaded is an error before the work begins
+        # What cannot be loaded is an error before the work begins.
+        types.update(chat_analyzer(language, registry).get_supported_entities(language))
+    _require_known("anonymize.operators: no type", settings.operators, types)
+    for source in gathered.sources:
+        _require_known(f"source {source.name!r}: countries: no country", source.countries, SUPPORTED_REGIONS)
     of_sources: _OfSources = tuple(
         (source.name, tuple(sorted(source.companions)), tuple(sorted(source.countries)))
         for source in gathered.sources
@@ -94,6 +102,13 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         },
         open_rule=RuleFactory(open_rule, (key, allow, of_sources, registry, operators, name_keys)),
     )
+
+
+def _require_known(what: str, names: Iterable[str], known: Collection[str]) -> None:
+    """Raise ConfigError for a name that nothing bears: a misspelt one would silently do nothing."""
+    for name in names:
+        if name not in known:
+            raise ConfigError(f"{what} {quoted(name)}; {suggest(name, known)}choose from {', '.join(sorted(known))}")
 
 
 def open_rule(
@@ -123,7 +138,7 @@ def anonymize_dialogue(
     users: UserRegistry | None = None,
     operators: Mapping[str, str] | None = None,
     countries: Sequence[str] = (),
-    name_keys: Sequence[str] = USER_NAMES,
+    name_keys: Sequence[str] = (),
 ) -> Outcome:
     """A dialogue with surrogates for its personal data.
 
@@ -134,7 +149,8 @@ def anonymize_dialogue(
         users: recognisers of the user's own.
         operators: what stands in for values of a type, where it is no surrogate (`AnonymizeSettings.operators`).
         countries: of whose telephone numbers the dialogue may hold some.
-        name_keys: keys of the metadata that hold the user's name.
+        name_keys: keys of the metadata that hold the user's name, beside `USER_NAMES`; a field is emptied where its
+            name has no surrogate.
 
     Returns:
         Kept, `metadata.anonymized` counting spans by type (`review` is true where a name or an address was found with
@@ -149,6 +165,12 @@ def anonymize_dialogue(
     slots |= _fields(dialogue.metadata)
     texts = list(slots.values())
     operators = operators or {}
+    # All but what names a role (user, 来访者).
+    named = [
+        n
+        for n, ((_, path), text) in enumerate(slots.items())
+        if not {*path}.isdisjoint((*USER_NAMES, *name_keys)) and text.strip().lower() not in ROLE_NAMES
+    ]
     data = find_in_dialogue(
         texts,
         dialogue.language,
@@ -156,24 +178,21 @@ def anonymize_dialogue(
         users=users or NO_REGISTRY,
         keep=[kind for kind, operator in operators.items() if operator == "keep"],
         countries=countries,
-        names=[
-            n for n, ((_, path), text) in enumerate(slots.items()) if {*path[-1:]} & {*name_keys} and _is_name(text)
-        ],
+        names=[n for n in named if _is_name(texts[n])],
     )
-    if not any(data.spans):
-        return _kept(dialogue, {place: (text, []) for place, text in slots.items()})
     configs = operator_configs(Surrogates(key, texts, data), operators, key)
     replaced = [anonymize_text(text, spans, configs) for text, spans in zip(texts, data.spans, strict=True)]
+    if operators.get("PERSON", operators.get("DEFAULT")) != "keep":
+        for n in named:
+            replaced[n] = ("", []) if replaced[n][0] == texts[n] else replaced[n]
     if data.leaks([*(text for text, _ in replaced), *(text for _, text in _fields(_described(dialogue.provenance)))]):
         return Rejected(dialogue.id, LEAK)
     return _kept(dialogue, dict(zip(slots, replaced, strict=True)))
 
 
 def _is_name(text: str) -> bool:
-    """Whether the text under a key for names is one: no common word, and none for a role (user, 来访者)."""
-    word = text.strip().lower()
-    lettered = 1 < len(word) <= _LONGEST_NAME and any(map(str.isalpha, word))
-    return lettered and word not in ROLE_NAMES and not is_word(word)
+    """Whether the text under a key for names can be looked for in the messages."""
+    return len(text.strip()) <= _LONGEST_NAME and any(map(str.isalpha, text))
 
 
 def _fields(value: object, path: tuple[str | int, ...] = ()) -> Iterator[tuple[_Place, str]]:

@@ -39,7 +39,7 @@ class Cleaned:
     """The turns and metadata of a dialogue; `removed`: the removed characters by kind (`direction`, `control`)."""
 
     messages: tuple[Turn, ...]
-    metadata: Mapping[str, str]
+    metadata: Mapping[str, str | list[str]]
     removed: Mapping[str, int]
 
 
@@ -64,7 +64,10 @@ def clean(raw: RawDialogue, language: Language) -> Cleaned:
         _require_size(turn.content, message=number)
     if breaks_off(messages, language):
         raise RefusedItem("truncated")
-    metadata = {key: _readable(value, removed) for key, value in raw.metadata.items()}
+    metadata = {
+        key: _readable(value, removed) if isinstance(value, str) else [_readable(each, removed) for each in value]
+        for key, value in raw.metadata.items()
+    }
     return Cleaned(messages, metadata, dict(sorted(removed.items())))
 
 

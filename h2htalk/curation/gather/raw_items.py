@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -35,8 +35,8 @@ class RawDialogue:
         raw_id: its id in the file.
         person: the user that the file names; replaced by a number.
         question: the question that several dialogues answer, as the file identifies it.
-        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, the user's name (`USER_NAMES`), where the
-            file has them.
+        metadata: `system`, `date`, `emotion`, `interaction`, `complexity`, the user's names (`read_user_names`),
+            where the file has them.
         language, licence: of the record, where it has its own.
         tags: counted in the summary (`gap`, `undated`).
     """
@@ -45,7 +45,7 @@ class RawDialogue:
     raw_id: str | None = None
     person: str | None = None
     question: str | None = None
-    metadata: Mapping[str, str] = field(default_factory=dict)
+    metadata: Mapping[str, str | list[str]] = field(default_factory=dict)
     language: Language | None = None
     licence: str | None = None
     tags: tuple[str, ...] = ()
@@ -68,10 +68,19 @@ class RawItem:
 USER_NAMES = ("name", "user_name", "username", "nickname")
 
 
-def read_user_names(record: Mapping[str, Any]) -> dict[str, str]:
-    """The user's names in a record: metadata that anonymize replaces in all messages."""
-    names = {key: record[key] for key in USER_NAMES if isinstance(record.get(key), str)}
-    return {key: name.strip() for key, name in names.items() if name.strip()}
+def read_user_names(record: Any, keys: Iterable[str] = ()) -> dict[str, str | list[str]]:
+    """The user's names in a record, also in its `metadata` or `user`: metadata that anonymize replaces in all messages.
+
+    `keys` are read beside `USER_NAMES`; several names of a key are a list.
+    """
+    names: dict[str, dict[str, None]] = {}
+    places = [record, *map(record.get, ("metadata", "user"))] if isinstance(record, Mapping) else []
+    for place in (place for place in places if isinstance(place, Mapping)):
+        for key in (key for key in (*USER_NAMES, *keys) if key in place):
+            given = place[key] if isinstance(place[key], list) else [place[key]]
+            names.setdefault(key, {}).update(dict.fromkeys(filter(None, map(read_name, given))))
+    several = {key: list(each) for key, each in names.items() if each}
+    return {key: each if len(each) > 1 else each[0] for key, each in several.items()}
 
 
 def read_name(value: object) -> str | None:

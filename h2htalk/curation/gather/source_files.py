@@ -37,6 +37,7 @@ class SourcePlan:
         size: of the files, in bytes.
         limit: of dialogues.
         message: where mock dialogues replace files, says so.
+        name_keys: of records, beside the usual ones, that hold the user's name.
     """
 
     source: Source
@@ -47,6 +48,7 @@ class SourcePlan:
     limit: int | None
     dataset: HubDataset | None = None
     message: str = ""
+    name_keys: tuple[str, ...] = ()
 
     @property
     def is_mock(self) -> bool:
@@ -84,16 +86,16 @@ class SourcePlan:
         form, roles = self.source.format, self.source.roles
         split = self.source.path.partition("#")[2] or None
         if self.dataset is not None:
-            yield from read_rows(form, dataset_rows(self.dataset, split), roles, str(self.dataset))
+            yield from read_rows(form, dataset_rows(self.dataset, split), roles, self.name_keys, str(self.dataset))
             return
         before = 0
         for path in self.files:
             if path.is_dir():
-                items = read_rows(form, dataset_rows(path, split), roles, str(path))
+                items = read_rows(form, dataset_rows(path, split), roles, self.name_keys, str(path))
             elif path.suffix == PARQUET:
-                items = read_rows(form, parquet_rows(path, on_read), roles, str(path))
+                items = read_rows(form, parquet_rows(path, on_read), roles, self.name_keys, str(path))
             else:
-                items = open_reader(form, roles)(path, on_read)
+                items = open_reader(form, roles, self.name_keys)(path, on_read)
             last = 0
             for item in items:
                 last = max(last, item.row)

@@ -14,6 +14,7 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar
 
+from h2htalk.curation.anonymize.settings import AnonymizeSettings
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.earlier_states import find_earlier_states
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
@@ -32,7 +33,7 @@ from h2htalk.errors import ConfigError, DataError
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
 
-VERSION = 1
+VERSION = 2
 STAGE = "gather"
 _MEGABYTE = 1 << 20
 T = TypeVar("T")
@@ -60,7 +61,11 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     licences = [(source.name, source.licence) for source in settings.sources]
     licences += [(SIMULATED, settings.simulate.licence)] if simulated else []
     require_allowed(licences, settings.licence)
-    plans = [plan_source(source, spec.folder, settings.mock_dialogues) for source in settings.sources]
+    name_keys = spec.section(AnonymizeSettings).name_keys
+    plans = [
+        replace(plan_source(source, spec.folder, settings.mock_dialogues), name_keys=name_keys)
+        for source in settings.sources
+    ]
     simulation = open_simulation(spec) if simulated else None
     messages = [plan.message for plan in plans if plan.message]
     if (workspace.stage(STAGE).path / "summary.json").exists():
@@ -68,6 +73,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
     values = {
         "release": settings.licence,
         "part": spec.part,
+        "name_keys": sorted(name_keys),
         "sources": [plan.to_settings() for plan in plans],
         "simulate": simulation.to_settings() if simulation is not None else None,
     }

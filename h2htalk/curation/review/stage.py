@@ -45,6 +45,7 @@ from h2htalk.curation.settings import CallSettings, CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import stage_before
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import notes_crisis
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
@@ -52,7 +53,8 @@ from h2htalk.errors import ConfigError, DataError
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates
 # 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
 #    all agree is never handed over for its entropy; the results of comparisons are kept with their samples
-VERSION = 3
+# 4: a possible crisis counts as one
+VERSION = 4
 STAGE = "review"
 # They decide over stored replies; with another margin another reference may win, whose review is then called for.
 _ARITHMETIC = frozenset({"margin", "escalate", "audit", "accept"})
@@ -234,7 +236,7 @@ def _outcome(
         reviewed.rubric,
         candidate.scenario.subtask,
         people=people.get(candidate.id, ()),
-        crisis=candidate.scenario.tags.risk != "none",
+        crisis=candidate.scenario.tags.risk != "none" or notes_crisis(candidate.scenario.metadata),
         accept=accept,
     )
     if decision.status == "reject":

@@ -111,7 +111,21 @@ def test_a_name_in_the_metadata_is_replaced_in_every_message(
         assert texts(outcome)[0] == said
     else:
         assert gone not in json.dumps(outcome.record, ensure_ascii=False).lower()
-    assert kept(dialogue(5, "no answer from thandeka") | {"metadata": {"name": "Thandeka"}}, name_keys=()).record
+
+
+def test_names_under_keys_of_ones_own_are_replaced() -> None:
+    record = dialogue(5, "no answer from thandeka or brannoc") | {"metadata": {"patient": ["Thandeka", "Brannoc"]}}
+    outcome = json.dumps(kept(record, name_keys=["patient"]).record).lower()
+    assert "thandeka" not in outcome
+    assert "brannoc" not in outcome
+
+
+@pytest.mark.parametrize("name", ["Grace", "Will", "Joy", "X", "hope", "🙂 7", "王", "love " * 20])
+def test_a_name_that_is_a_word_or_a_letter_stayed_in_its_field(name: str) -> None:
+    outcome = kept(dialogue(5, "the will to hope and love", f"Hello {name}, good.") | {"metadata": {"name": name}})
+    assert outcome.record["metadata"]["name"] != name
+    assert texts(outcome)[0] == "the will to hope and love"
+    assert name not in ("Grace", "Will", "Joy") or name not in texts(outcome)[1]
 
 
 def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None:
@@ -126,8 +140,10 @@ def test_companions_of_the_source_and_allowed_names_stay(tmp_path: Path) -> None
     assert "思琪" not in "".join(first)
 
 
-def _spec(path: Path, *, companions: tuple[str, ...] = (), **options: Any) -> CurateSpec:
-    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions)
+def _spec(
+    path: Path, *, companions: tuple[str, ...] = (), countries: tuple[str, ...] = (), **options: Any
+) -> CurateSpec:
+    source = Source("one", "x.jsonl", "messages", "zh", "CC0-1.0", companions=companions, countries=countries)
     return CurateSpec(str(path / "w"), sections=(GatherSettings((source,)), AnonymizeSettings(**options)))
 
 
@@ -179,6 +195,18 @@ def test_a_users_recogniser_and_operators_take_part_in_a_run(tmp_path: Path) -> 
         "Thanks, ********",
     ]
     assert record["metadata"]["anonymized"] == {"spans": {"STAFF_ID": 2}}
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ({"operators": {"PHONE_NUMBR": "redact"}}, "no type 'PHONE_NUMBR'; did you mean 'PHONE_NUMBER'"),
+        ({"countries": ("DE", "ZZ")}, "source 'one': countries: no country 'ZZ'"),
+    ],
+)
+def test_an_unknown_type_or_country_did_nothing(tmp_path: Path, options: dict[str, Any], told: str) -> None:
+    with pytest.raises(ConfigError, match=told):
+        make_stage(_spec(tmp_path, **options), gathered(tmp_path, [EMILY]), KEY)
 
 
 @pytest.mark.slow

@@ -98,6 +98,13 @@ def test_a_match_over_two_messages_is_cut_between_them(tmp_path: Path) -> None:
         ("recognizers: [", "not YAML"),
         ("recognizers: [{name: A, class: 'os:system'}]", "trust_recognizers"),
         ("recognizers: [{name: A, class_name: GLiNERRecognizer}]", "model_name"),
+        ("recognizers: [{name: A, class_name: [a]}]", r"entry 1: class_name: Input should be a valid string"),
+        ("recognizers: [{name: A, supported_entity: AB, deny_list: [x], supported_languages: []}]", "supported_lang"),
+        (
+            "recognizers: [{name: A, supported_entity: AB, patterns: [{name: p, regex: '(ab', score: 1}]}]",
+            r"patterns\.0\.regex: Value error, '\(ab' is no regular expression: missing \)",
+        ),
+        ("# nothing", "the file is empty"),
     ],
 )
 def test_a_wrong_registry_is_an_error_that_names_the_place(tmp_path: Path, content: str, told: str) -> None:
@@ -123,14 +130,23 @@ def test_a_pattern_that_backtracks_is_refused(tmp_path: Path, pattern: str) -> N
     assert time.monotonic() - start < 60
 
 
-def test_a_wrong_pattern_or_class_is_an_error(tmp_path: Path) -> None:
+def test_a_wrong_class_is_an_error(tmp_path: Path) -> None:
     for entry in (
-        "supported_entity: XX, patterns: [{name: p, regex: '(', score: 1}]",
         "class_name: NoSuchRecognizer",
         "class_name: AzureAILanguageRecognizer",
     ):
         with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1 \(X\)"):
             chat_analyzer("en", registry(tmp_path, f"recognizers: [{{name: X, {entry}}}]"))
+
+
+def test_thousands_of_words_were_refused_as_slow(tmp_path: Path) -> None:
+    words = ", ".join(f"w{n}x" for n in range(5000))
+    users = registry(tmp_path, f"recognizers: [{{name: X, supported_entity: XX, deny_list: [{words}, 蓝鹭之家]}}]")
+    assert [text for text, *_ in found(["w7x and w4999x, w77xx 在蓝鹭之家"], "en", users)[0]] == [
+        "w7x",
+        "w4999x",
+        "蓝鹭之家",
+    ]
 
 
 def test_presidios_own_recognizers_are_named_by_their_class(tmp_path: Path) -> None:

@@ -136,7 +136,11 @@ def test_order_and_parts_change_nothing(tmp_path: Path) -> None:
 def test_folded_replies_become_references(tmp_path: Path, references: int, origins: list[str]) -> None:
     made = answers()
     made[0] = replace(made[0], licence="CC-BY-4.0")
-    stays = dialogue("q-000008", "My old violin went out of tune in the cold rain on the way home today.", "Did it still sing a little for you when you took it out and played?")
+    stays = dialogue(
+        "q-000008",
+        "My old violin went out of tune in the cold rain on the way home today.",
+        "Did it still sing a little for you when you took it out and played?",
+    )
     workspace = workspace_of(tmp_path, [*made, stays])
     dedup(workspace)
     run_one("compose", workspace, ComposeSettings(references=references, subtasks=("dialogue_base",)))

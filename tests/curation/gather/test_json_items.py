@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.gather.formats import READERS
+from h2htalk.curation.gather.cleaning import clean
+from h2htalk.curation.gather.formats import READERS, open_reader
 from h2htalk.curation.gather.json_items import members
 from h2htalk.curation.gather.raw_items import RawDialogue, RawItem, RefusedItem
 from h2htalk.errors import DataError
@@ -49,6 +50,22 @@ def test_a_broken_line_is_refused_with_its_number(tmp_path: Path) -> None:
         6,
         7,
     ]
+
+
+@pytest.mark.parametrize(
+    ("names", "kept"),
+    [
+        ({"patient": " Ann "}, {"patient": "Ann"}),
+        ({"metadata": {"patient": "Ann"}, "user": {"name": "Bob"}}, {"patient": "Ann", "name": "Bob"}),
+        ({"name": "Ann", "user": {"name": ["Bob", "Ann", ""]}}, {"name": ["Ann", "Bob"]}),
+        ({"patient": None, "user": "u1", "metadata": []}, {}),
+    ],
+)
+def test_names_of_the_user_are_kept_for_anonymize(tmp_path: Path, names: dict[str, Any], kept: dict[str, Any]) -> None:
+    (tmp_path / "raw.jsonl").write_text(json.dumps(GOOD | names))
+    (item,) = open_reader("messages", {}, ["patient"])(tmp_path / "raw.jsonl", lambda size: None)
+    assert isinstance(item.content, RawDialogue)
+    assert clean(item.content, "en").metadata == kept
 
 
 def test_a_number_of_thousands_of_digits_and_nan_do_not_break_a_line(tmp_path: Path) -> None:

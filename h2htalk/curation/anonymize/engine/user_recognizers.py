@@ -33,7 +33,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import regex
 import yaml
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
 from h2htalk.curation.model_calls.model_identity import model_identity
@@ -43,11 +43,20 @@ from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted,
 # A pattern that needs longer than this on one dialogue is refused, by a probe or when it happens.
 _SECONDS = 5.0
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
+_DENY_LIST = "deny_list"  # words: nothing in them repeats
 _LARGEST = 1_000_000  # bytes of a registry
 _HAN = re.compile("[\u4e00-\u9fff]")
 _Type = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{1,39}$")]
 _Score = Annotated[float, Field(ge=0, le=1)]
 _Words = Annotated[list[Annotated[str, Field(min_length=1)]], Field(min_length=1)]
+
+
+def _compilable(pattern: str) -> str:
+    try:
+        regex.compile(pattern)
+    except regex.error as error:
+        raise ValueError(f"{quoted(pattern)} is no regular expression: {error}") from error
+    return pattern
 
 
 class _Strict(BaseModel):
@@ -61,7 +70,7 @@ class _LanguageKeys(_Strict):
 
 class _PatternKeys(_Strict):
     name: str
-    regex: str
+    regex: Annotated[str, AfterValidator(_compilable)]
     score: _Score
 
 
@@ -71,7 +80,7 @@ class _Keys(_Strict):
     name: Annotated[str, Field(min_length=1, max_length=80)]
     type: Literal["custom", "predefined"] | None = None
     enabled: bool = True
-    supported_languages: list[str | _LanguageKeys] | None = None
+    supported_languages: Annotated[list[str | _LanguageKeys], Field(min_length=1)] | None = None
     context: list[str] = []
 
     def languages(self) -> dict[str, list[str]]:
@@ -97,7 +106,7 @@ class _Patterns(_Keys):
     def build(self, language: str, registry: str) -> EntityRecognizer:
         patterns = [Pattern(each.name, each.regex, each.score) for each in self.patterns]
         if self.deny_list:
-            patterns.append(Pattern("deny_list", _any_of(self.deny_list), self.deny_list_score))
+            patterns.append(Pattern(_DENY_LIST, _any_of(self.deny_list), self.deny_list_score))
         context = self.languages()[language]
         return PatternRecognizer(self.supported_entity, self.name, language, patterns, context=context)
 
@@ -201,6 +210,8 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
     except UnicodeDecodeError as error:
         raise ConfigError(f"{path}: not UTF-8") from error
     registry = _parse(str(path), content)
+    if not (registry.recognizers or registry.allow_list):
+        raise ConfigError(f"{path}: the file is empty; name recognizers or an allow_list in it")
     _entries(str(path), registry, trusted=trusted)
     return UserRegistry(str(path), content, trusted, tuple(registry.allow_list))
 
@@ -263,7 +274,7 @@ def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[st
 def _kind(raw: dict[str, Any]) -> type[_Keys]:
     if "class" in raw:
         return _Class
-    if raw.get("class_name") in MODEL_CLASSES:
+    if str(raw.get("class_name")) in MODEL_CLASSES:
         return _Model
     return _Predefined if "class_name" in raw or raw.get("type") == "predefined" else _Patterns
 
@@ -304,10 +315,10 @@ def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> En
 
 def _any_of(words: Sequence[str]) -> str:
     """A regular expression for words: Latin ones stand alone, Chinese ones anywhere."""
-    return "|".join(
-        re.escape(word) if _HAN.search(word) else rf"(?<!\w){re.escape(word)}(?!\w)"
-        for word in sorted(words, key=len, reverse=True)
-    )
+    ordered = sorted(set(words), key=lambda word: (-len(word), word))
+    han = [re.escape(word) for word in ordered if _HAN.search(word)]
+    latin = [re.escape(word) for word in ordered if not _HAN.search(word)]
+    return "|".join([*han, *([rf"(?<!\w)(?:{'|'.join(latin)})(?!\w)"] if latin else [])])
 
 
 class _BoundedRegex:
@@ -330,7 +341,7 @@ def _bound_patterns(where: str, recognizer: PatternRecognizer) -> None:
         place = f"{where} ({recognizer.name}): pattern {quoted(pattern.name)}"
         flags = recognizer.global_regex_flags
         bounded = _BoundedRegex(regex.compile(pattern.regex, flags), place)
-        for probe in _PROBES:
+        for probe in () if pattern.name == _DENY_LIST else _PROBES:
             # With its own characters behind: a text that lacks one of them is not searched at all.
             for _ in bounded.finditer(probe + pattern.regex, 1.0):
                 pass

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from h2htalk.curation.gather.formats import (
     contexts,
@@ -15,7 +17,7 @@ from h2htalk.curation.gather.formats import (
     xtuner,
 )
 from h2htalk.curation.gather.json_items import ReadRecord, read_objects, read_values
-from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem
+from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, read_user_names
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES, RoleNames
 from h2htalk.curation.gather.tables import Row
 
@@ -27,13 +29,26 @@ _WITH_ROLES: Mapping[str, Callable[..., RawDialogue]] = {
     "sharegpt": messages.read_sharegpt,
 }
 _RECORDS: Mapping[str, ReadRecord] = {
-    **{name: partial(read, roles=ROLE_NAMES) for name, read in _WITH_ROLES.items()},
+    **_WITH_ROLES,
     "xtuner": xtuner.read_record,
     "dialogues": dialogues.read_record,
 }
+
+
+def _record_reader(form: str, roles: RoleNames = ROLE_NAMES, name_keys: Iterable[str] = ()) -> ReadRecord:
+    """Reads a record of a format, and the user's names in it."""
+    read = partial(_WITH_ROLES[form], roles={**ROLE_NAMES, **roles}) if form in _WITH_ROLES else _RECORDS[form]
+
+    def read_record(record: Any) -> RawDialogue:
+        raw = read(record)
+        return replace(raw, metadata={**raw.metadata, **read_user_names(record, name_keys)})
+
+    return read_record
+
+
 # Called as `reader(path, on_read)`; raises DataError for a file whose items cannot be counted.
 READERS: Mapping[str, Reader] = {
-    **{name: partial(read_objects, read) for name, read in _RECORDS.items()},
+    **{name: partial(read_objects, _record_reader(name)) for name in _RECORDS},
     "question_answers": question_answers.read,
     "memory_bank": memory_bank.read,
     "contexts": contexts.read,
@@ -50,14 +65,14 @@ def reads_tables(form: str) -> bool:
     return form in _RECORDS or form == "question_answers"
 
 
-def open_reader(form: str, roles: RoleNames) -> Reader:
-    """The reader of a format, with names of roles beside the usual ones."""
-    if roles and form in _WITH_ROLES:
-        return partial(read_objects, partial(_WITH_ROLES[form], roles={**ROLE_NAMES, **roles}))
-    return READERS[form]
+def open_reader(form: str, roles: RoleNames, name_keys: Iterable[str]) -> Reader:
+    """The reader of a format, with names of roles, and keys of the user's names, beside the usual ones."""
+    return partial(read_objects, _record_reader(form, roles, name_keys)) if form in _RECORDS else READERS[form]
 
 
-def read_rows(form: str, rows: Iterator[Row], roles: RoleNames, where: str) -> Iterator[RawItem]:
+def read_rows(
+    form: str, rows: Iterator[Row], roles: RoleNames, name_keys: Iterable[str], where: str
+) -> Iterator[RawItem]:
     """The items of a table's rows, in a format that `reads_tables`.
 
     Raises:
@@ -65,5 +80,4 @@ def read_rows(form: str, rows: Iterator[Row], roles: RoleNames, where: str) -> I
     """
     if form == "question_answers":
         return question_answers.read_rows(rows, where)
-    read = partial(_WITH_ROLES[form], roles={**ROLE_NAMES, **roles}) if form in _WITH_ROLES else _RECORDS[form]
-    return read_values(read, rows)
+    return read_values(_record_reader(form, roles, name_keys), rows)

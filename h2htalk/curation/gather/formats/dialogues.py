@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name, read_user_names
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 from h2htalk.errors import DataError
@@ -60,4 +60,4 @@ def _known_metadata(metadata: Mapping[str, Any]) -> dict[str, str]:
         "interaction": texts.get("interaction") in INTERACTIONS,
         "complexity": texts.get("complexity") in COMPLEXITIES,
     }
-    return {key: texts[key] for key, is_valid in valid.items() if is_valid} | read_user_names(metadata)
+    return {key: texts[key] for key, is_valid in valid.items() if is_valid}

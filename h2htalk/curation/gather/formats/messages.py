@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name, read_user_names
+from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES, RoleNames, read_turns
 
 _LISTS = ("messages", "dialog", "dialogue", "conversation")
@@ -46,5 +46,5 @@ def _read(record: object, lists: tuple[str, ...], roles: RoleNames) -> RawDialog
     if "conversations" in lists and isinstance(own, str) and own.strip():
         system = own
     person = next((record[key] for key in _PERSONS if key in record), None)
-    metadata = ({"system": system} if system else {}) | read_user_names(record)
+    metadata = {"system": system} if system else {}
     return RawDialogue(turns, read_name(record.get("id")), read_name(person), metadata=metadata)
