@@ -57,8 +57,8 @@ def train(of: Learned) -> tuple[NgramClassifier, NDArray[np.int8]]:
         "features": asdict(FEATURES[of.language]),
         "scale": scale,
         "bias": float(fitted.intercept_[0]),
-        "high": [high],
-        "low": [round(SECOND[of.task][of.language] * high, 4)],
+        "high": high,
+        "low": round(SECOND[of.task][of.language] * high, 4),
         "learned_from": {source: sum(t.source == source for t in of.texts) for source in sources},
         "texts_sha256": hashlib.sha256("\n".join(sorted(of.folded)).encode("utf-8", "surrogatepass")).hexdigest(),
         "cross_validated": {

@@ -102,7 +102,7 @@ def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, flo
         fitted = of.fit(~theirs)
         for share in CURVE:
             high = float(np.quantile(everyday, 1 - share))
-            model = of.model(fitted, {"high": [high], "low": [0.35 * high]})
+            model = of.model(fitted, {"high": high, "low": 0.35 * high})
             row = found.setdefault(f"{share:.2f}", {"threshold": round(high, 3)})
             for label, kind in ((True, "found"), (False, "harmless")):
                 chosen = [n for n in np.flatnonzero(theirs) if of.texts[n].crisis is label]

