@@ -85,17 +85,24 @@ class Checkout:
 
     def curation(self, language: str) -> str:
         """Write five dialogues and the specification of their curation; returns its file's name."""
-        texts = (
+        english = (
             ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
             ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
             ("I taught my nephew to whistle with grass.", "How long until the neighbours complain?"),
             ("Our choir sang in the old mill today.", "Did the wheel keep the beat for you?"),
             ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
         )
+        german = (
+            ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
+            ("Der Nachtzug kam so lange nicht, da habe ich den Bahnsteig gezeichnet.", "Zeigst du mir das Bild?"),
+            ("Ich habe meinem Neffen beigebracht, auf Gras zu pfeifen.", "Wann beschweren sich die Nachbarn?"),
+            ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
+            ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
+        )
         rows = [
             {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
             | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
-            for n, (one, two) in enumerate(texts, 1)
+            for n, (one, two) in enumerate(german if language == "de" else english, 1)
         ]
         self.write("dialogues.jsonl", rows)
         (self.folder / "curate.toml").write_text(

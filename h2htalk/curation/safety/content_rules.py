@@ -30,7 +30,7 @@ LEAST_BYTES = 60
 LEAST_PERCENT, SURE_PERCENT = 10, 50
 # CLD2's score of a text in no language, measured: keyboard mashing 196 to 256, chat from 348 on.
 NO_LANGUAGE = 300
-# What CLD2 finds in dialect and teenagers' spelling of a language, besides the language.
+# CLD2's codes for dialect and teenagers' spelling of a language, besides its own.
 _VARIANTS: Mapping[Language, tuple[str, ...]] = {"en": ("en", "sco"), "zh": ("zh", "zh-Hant")}
 _UNREAD = re.compile(r"[^\w !-~]+")  # control characters are an error in CLD2; emoji hold no language
 # A larger share of a text in HTML tags is noise.
@@ -141,7 +141,7 @@ def _identify(text: str, language: Language) -> str | None:
     reliable, _, languages = pycld2.detect(text)
     known = [(code, percent) for _, code, percent, _ in languages if code != "un"]
     if known:
-        own = sum(percent for code, percent in known if code in _VARIANTS[language])
+        own = sum(percent for code, percent in known if code in _VARIANTS.get(language, (language,)))
         sure = reliable or sum(percent for _, percent in known) >= SURE_PERCENT
         return "wrong_language" if sure and own < LEAST_PERCENT else None
     _, _, languages = pycld2.detect(text, hintLanguage=language, bestEffort=True)

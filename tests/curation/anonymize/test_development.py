@@ -127,7 +127,7 @@ def test_real_chat_holds_few_names(shared_data: Path) -> None:
     aiwei = [turn[side] for turn in turns for side in ("input", "output") if turn.get(side)]
     with (shared_data / "raw/counselchat_en.csv").open(encoding="utf-8") as file:
         answers = sorted({row[key] for row in csv.DictReader(file) for key in ("questionText", "answerText")})
-    for language, texts, most in (("zh", smile, 0.01), ("zh", aiwei, 0.01), ("en", answers, 0.06)):
+    for language, texts, most in (("zh", smile, 0.01), ("zh", aiwei, 0.01), ("en", answers, 0.07)):
         found = zip(texts, find_names(texts, language), strict=True)
         names = [text[s.start : s.end] for text, spans in found for s in spans if s.type == "PERSON"]
         assert len([name for name in names if "艾薇" not in name]) < most * len(texts)
