@@ -18,7 +18,7 @@ from h2htalk.text.chinese_surnames import TRANSLITERATION, looks_foreign
 
 # Of a thousand characters, a handful belong to names, in chat; each shape has its share.
 _FULL, _GIVEN, _NICK, _TITLED, _DOUBLED, _FOREIGN = -6.0, -7.5, -8.0, -10.0, -9.5, -8.0
-STRONG, KIN, _BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
+STRONG, KIN, BEFORE, _EDGE, _INSIDE = 7.0, 3.5, 2.0, 1.2, -1.2
 _RIGHT_EDGE, _AFTER, _RIGHT_INSIDE = 0.6, 1.4, -1.5
 _RARE = 0.4  # weight of a character that is not listed among those of given names
 _LONGEST_CUE, _LONGEST_TITLE = 6, 4
@@ -82,7 +82,7 @@ def given(letter: str, left: float = 0.0) -> float | None:
 @cache
 def _cues() -> tuple[dict[str, float], dict[str, float]]:
     before: dict[str, float] = {}
-    for key, gain in (("before", _BEFORE), ("kin", KIN), ("strong", STRONG)):
+    for key, gain in (("before", BEFORE), ("kin", KIN), ("strong", STRONG)):
         before |= dict.fromkeys(words("persons", "context", key), gain)
     return before, dict.fromkeys(words("persons", "context", "after"), _AFTER)
 
@@ -170,9 +170,11 @@ def name_candidates(text: str, start: int) -> Iterator[NameCandidate]:
 
 
 def _after_surname(text: str, start: int, at: int, family: float, left: float) -> Iterator[NameCandidate]:
-    # 对于|妈妈, 或许|姐姐, 男方|家长: the surname belongs to the word before.
-    small = left < KIN and text[start] in table("persons")["characters"]["weak"]
-    weak = small or (left < KIN and start > 0 and usual(text[start - 1 : at]))
+    # 对于|妈妈, 或许|姐姐, 男方|家长, 这段|妈妈, 连|老板: the surname is a word, or belongs to the word before.
+    function = text[start] in table("persons")["characters"]["weak"]
+    small = left < KIN and function
+    counted = start > 0 and text[start - 1] in "这那几两每" and text[start] in "段位张项方支"
+    weak = (left < STRONG and function) or counted or (left < KIN and start > 0 and usual(text[start - 1 : at]))
     end = _title_end(text, at)
     if end > at and not weak and ((left >= KIN and text[at] == "总") or text[start:end] not in _lists()["not_title"]):
         around = max(left, 0.0) + max(right_cue(text, end), -0.5)
@@ -185,7 +187,7 @@ def _after_surname(text: str, start: int, at: int, family: float, left: float) -
     two = given(text[at + 1 : at + 2] or " ", left)
     known = text[at] in _given() or text[at + 1 : at + 2] in _given()
     pair = _FAMILIAR if text[at : at + 2] in _lists()["given"] else -99.0
-    if two is not None and (known or left >= _BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
+    if two is not None and (known or left >= BEFORE) and (left >= STRONG or text[start : at + 1] not in ordinary()):
         yield from _closed(text, start, at + 2, score + max(one + two, pair), left, "full")
 
 

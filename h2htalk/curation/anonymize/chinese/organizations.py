@@ -76,7 +76,9 @@ def _with_suffix(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, 
             continue
         start = _start(text, hit, ends)
         inner = [segment for segment in segments if start <= segment.start < hit.start()]
-        if not inner or not _is_proper(text, inner) or not _FUNCTION_CHARACTERS.isdisjoint(text[start : hit.start()]):
+        if not inner or text[start] in _POINTING or not _FUNCTION_CHARACTERS.isdisjoint(text[start : hit.start()]):
+            continue
+        if not _is_proper(text, inner):
             continue
         if hit.group() in _REGISTERED:
             yield start, hit.end(), 0.85
@@ -133,7 +135,7 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
         if word not in _set("auspicious") and word not in divisions() and usual(word, _EVERYDAY):
             return False
         proper = True
-    letters = sum(segment.end - segment.start == 1 for segment in inner)
+    letters = sum(segment.end - segment.start == 1 and not text[segment.start].isdigit() for segment in inner)
     return (proper and text[inner[0].start : inner[-1].end] not in _set("countries")) or letters > 1
 
 
@@ -155,7 +157,7 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
             name = hit["name"]
             if not _FUNCTION_CHARACTERS.isdisjoint(name):
                 continue
-            if name in _generic() | _stops() or name in divisions() or name[0] in "我你他她一那这哪家某什外":
+            if name in _generic() | _stops() or name in divisions() or name[0] in _POINTING + "外家":
                 continue
             unknown = name not in tags() or tags()[name] in _NAMED_TAGS
             brand = name in words("organizations", "brands", "words")
@@ -163,4 +165,5 @@ def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
                 yield hit.start("name"), hit.end("name"), 0.65
 
 
+_POINTING = "我你他她一那这哪某什"
 _FUNCTION_CHARACTERS = frozenset("你我他她去的就是不了很会定要把被和跟时")

