@@ -139,7 +139,8 @@ def find_allowed(text: str, language: str, companions: Sequence[str] = ()) -> li
             found.append(AllowedSpan(start, end, "companion"))
     for start, end in _figures(language).find(lowered):
         own = _RE["speakers_own"].search(lowered, max(start - 16, 0), start)
-        if not own and not _is_private_mention(text, lowered, start, end):
+        dotted = "·" in (text[start - 1 : start], text[end : end + 1])  # a part of 苏珊·凯恩 alone is no figure
+        if not own and not dotted and not _is_private_mention(text, lowered, start, end):
             found.append(AllowedSpan(start, end, "figure"))
     allowed: list[AllowedSpan] = []
     for stays in sorted(found, key=lambda a: (a.start, -a.end)):  # of names inside titles and the like the longer stays
