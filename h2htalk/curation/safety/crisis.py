@@ -15,12 +15,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import NgramClassifier, load_classifier
+from h2htalk.curation.safety.ngram_classifier import NgramClassifier, Reading, load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
@@ -29,6 +29,8 @@ DATA = "crisis_data"
 # Categories of cues that are codes of their own, not kinds of a crisis.
 MINOR = "minor"
 OTHER_CODES = (MINOR, "grooming", "threat_to_others")
+# Kinds with a classifier of their own, trained on the lines of several authors (tools/train_kinds.py), and their codes.
+CLASSIFIED = {"means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
@@ -38,6 +40,13 @@ MOST = 0.55
 CUE, SIGNS = 0.9, 0.89
 # Characters: an answer is about the end of a message, and only in short messages do signs belong together.
 NEAR = 300
+# Which signs in the companion's answer confirm what a classifier sees faintly.
+CONFIRMED = {
+    "means": ("asks", "refuses", "urges"),
+    "minor": ("underage",),
+    "grooming": ("protects", "urges"),
+    "threat": ("warns", "refuses", "urges"),
+}
 # The signs that make a code together, where they are near one another.
 PATTERNS = (
     ("grooming", ("child", "contact", "secret")),
@@ -62,7 +71,24 @@ def find_crisis(text: str, language: Language) -> list[Evidence]:
                 code = _code(hit.category)
                 if code not in found:
                     found[code] = Evidence("crisis", code, score, *spelling_place(read, one, hit.start, hit.end))
+    for kind, code in CLASSIFIED.items():
+        model = _kind_classifier(kind, language)
+        reading = _score_kinds(text, language)[kind]
+        if code not in found and reading.score >= model.high():
+            place = spelling_place(text, language, reading.start, reading.end)
+            found[code] = Evidence("crisis", code, SIGNS, *place)
     return list(found.values())
+
+
+def _kind_classifier(kind: str, language: Language) -> NgramClassifier:
+    return load_classifier(f"{DATA}/{kind}", language)
+
+
+@lru_cache(maxsize=64)
+def _score_kinds(text: str, language: Language) -> Mapping[str, Reading]:
+    """What the classifier of each kind reads in a message; cached, as the dialogue asks again."""
+    folded = fold_spelling(text, language)
+    return {kind: _kind_classifier(kind, language).score(folded) for kind in CLASSIFIED}
 
 
 def find_possible_crisis(text: str, language: Language, share: float = 1.0) -> Evidence | None:
@@ -110,10 +136,20 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
     signs = crisis_cues(language).signs
     folded = [fold_spelling(turn.content, language) for turn in turns]
     found: list[Evidence] = []
+    faint: dict[str, list[int]] = {kind: [] for kind in CLASSIFIED}
+    for at, turn in enumerate(turns):
+        if turn.role == "user":
+            for kind, reading in _score_kinds(turn.content, language).items():
+                if reading.score >= _kind_classifier(kind, language).low():
+                    faint[kind].append(at)
     for at in range(1, len(turns)):
         if turns[at].role == "companion" and turns[at - 1].role == "user":
-            codes = _answered(folded[at - 1], folded[at], signs)
-            found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in codes]
+            codes = set(_answered(folded[at - 1], folded[at], signs))
+            confirmed = [kind for kind, names in CONFIRMED.items() if any(signs[name].search(folded[at]) for name in names)]
+            codes |= {CLASSIFIED[kind] for kind in confirmed if at - 1 in faint[kind]}
+            found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in sorted(codes)]
+    # A kind that two messages show faintly.
+    found += [Evidence("crisis", CLASSIFIED[kind], SIGNS, turn=places[-1]) for kind, places in faint.items() if len(places) > 1]
     said = [at for at, turn in enumerate(turns) if turn.role == "user"]
     for before, at in zip([None, *said], said, strict=False):
         # Signs belong together in one short message or in two that follow one another.

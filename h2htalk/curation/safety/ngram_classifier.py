@@ -183,7 +183,7 @@ class NgramClassifier:
         return Reading(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), *spans[best])
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def load_classifier(folder: str, language: Language) -> NgramClassifier:
     """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`.
 

@@ -17,14 +17,18 @@ def birth_date_spans(text: str, language: str) -> Iterator[Span]:
     for found in _RE[f"date_{language}"].finditer(text):
         start, end = found.span()
         near = any(_is_near(text, start, end, cue, _REACH[language]) for cue in cues)
-        if near or (language == "zh" and _is_of_somebody(text, start, end)):
+        if near or _is_of_somebody(text, start, end, language):
             yield Span(start + (4 if found.group().startswith("the ") else 0), end, "DATE_OF_BIRTH", 0.85)
 
 
-def _is_of_somebody(text: str, start: int, end: int) -> bool:
-    """Whether a date with its year is said of a person: 我对象92年1月30号的."""
-    dated = "年" in text[start:end] or _RE["year"].match(text, start)
-    return bool(dated and _RE["of_somebody"].search(text, max(start - 6, 0), start) and _RE["of"].match(text, end))
+def _is_of_somebody(text: str, start: int, end: int, language: str) -> bool:
+    """Whether a date with its year is said of a person: 我对象92年1月30号的, "my daughter's 27 nov 2011"."""
+    if not ("年" in text[start:end] or _RE["year"].search(text, start, end)):
+        return False
+    if language == "en":
+        return _RE["of_somebody_en"].search(text, max(start - 24, 0), start) is not None
+    said = _RE["of_somebody"].search(text, max(start - 6, 0), start) and _RE["of"].match(text, end)
+    return bool(said or _RE["listed"].match(text, end))
 
 
 def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:
