@@ -31,6 +31,12 @@ def _crisis(language: Language, data: Path) -> list[Text]:
         for writer, written in by_writer(CRISIS, language, "harmless").items()
         for text in written
     ]
+    # What looks like a question about means, a child, grooming or a threat is no crisis either.
+    ordinary += [
+        Text(text, False, OTHERS_HARMLESS_WEIGHT, f"own near {writer}")
+        for writer, written in by_writer(CRISIS, language, "near").items()
+        for text in written
+    ]
     mentions = [
         Text(text, False, 0.25, "own political")
         for kind in ("sensitive", "harmless")

@@ -148,8 +148,6 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
             confirmed = [kind for kind, names in CONFIRMED.items() if any(signs[name].search(folded[at]) for name in names)]
             codes |= {CLASSIFIED[kind] for kind in confirmed if at - 1 in faint[kind]}
             found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in sorted(codes)]
-    # A kind that two messages show faintly.
-    found += [Evidence("crisis", CLASSIFIED[kind], SIGNS, turn=places[-1]) for kind, places in faint.items() if len(places) > 1]
     said = [at for at, turn in enumerate(turns) if turn.role == "user"]
     for before, at in zip([None, *said], said, strict=False):
         # Signs belong together in one short message or in two that follow one another.

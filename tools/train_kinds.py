@@ -1,0 +1,172 @@
+"""Train the classifiers of kinds of danger that the package ships: means, minors, grooming, threats to others.
+
+    H2HTALK_DATA=... python tools/train_kinds.py [--language en] [--check]
+
+Each kind learns from the lines that several authors wrote for it (tools/crisis/KIND_LANGUAGE_WRITER.txt) and, as what
+it is not, from their look-alikes (`near_...`) and from the harmless talk of `train_crisis.py`. Thresholds and recall
+come from models that saw nothing by the same writer. scikit-learn is used here alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import sys
+import zlib
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from crisis.gathering import gather
+from crisis.left_out import FEATURES, matrix
+from crisis.texts import CRISIS, OFFENSIVE, by_writer
+from numpy.typing import NDArray
+from safety.shipping import read_manifest, write_classifier
+from scipy.sparse import csr_matrix
+from sklearn.linear_model import LogisticRegression
+
+from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
+from h2htalk.curation.safety.text_folding import fold_spelling
+from h2htalk.data.languages import LANGUAGES, Language
+
+HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
+C = 10.0
+OWN, NEAR = 2.0, 2.0
+# At most so many harmless messages of others lie above `high`, which is a tag, and above `low`, which needs a second
+# sign; and so many look-alikes of another writer.
+NONE = {"high": 0.0007, "low": 0.02}
+LOOK_ALIKE = {
+    "means": {"high": 0.01, "low": 0.06},
+    "minor": {"high": 0.006, "low": 0.06},
+    "grooming": {"high": 0.005, "low": 0.06},
+    "threat": {"high": 0.003, "low": 0.06},
+}
+# What is not learned from as a counterexample, as some of it is of the kind: people in a crisis name means.
+UNSURE = {"means": ("crisis",), "minor": ("crisis", "means", "grooming"), "grooming": (), "threat": ()}
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights, writers and folds.
+
+    `rows`: the features of each reading; `owners`: the text of each reading.
+    """
+
+    kinds: NDArray[np.str_]
+    weights: NDArray[np.float64]
+    folds: NDArray[np.int64]
+    rows: csr_matrix
+    whole: NDArray[np.int64]
+    owners: NDArray[np.int64]
+    sha256: str
+
+    def fit(self, kind: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
+        chosen = chosen & ~np.isin(self.kinds, UNSURE[kind])
+        model = LogisticRegression(C=C, solver="liblinear", random_state=0)
+        rows = self.rows[self.whole[chosen]]
+        return model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
+
+    def scores(self, model: LogisticRegression) -> NDArray[np.float64]:
+        """Of each text the highest score of a reading."""
+        best = np.full(len(self.kinds), -np.inf)
+        np.maximum.at(best, self.owners, model.decision_function(self.rows))
+        return 1 / (1 + np.exp(-best))
+
+
+def read_lines(language: Language, data: Path) -> Lines:
+    rows: list[tuple[str, str, float, str]] = []
+    for kind in (*CLASSIFIED, "near"):
+        for writer, texts in by_writer(CRISIS, language, kind).items():
+            rows += [(text, kind, OWN if kind != "near" else NEAR, writer) for text in texts]
+    for text in gather("crisis", language, data):
+        if not text.source.startswith(("insulted", "own near")) and text.source != OFFENSIVE:
+            rows.append((text.text, "crisis" if text.crisis else "none", text.weight, text.source))
+    # One fold a writer of kinds; the other texts are dealt out by their characters.
+    writers = sorted({writer for _, kind, _, writer in rows if kind in CLASSIFIED or kind == "near"})
+    folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
+    folded = [fold_spelling(row[0], language) for row in rows]
+    spans = [FEATURES[language].readings(text) or [(0, 0)] for text in folded]
+    owners = np.repeat(np.arange(len(rows)), [len(places) for places in spans])
+    parts = [text[start:end] for text, places in zip(folded, spans, strict=True) for start, end in places]
+    return Lines(
+        np.array([row[1] for row in rows]),
+        np.array([row[2] for row in rows]),
+        np.array(folds),
+        matrix(parts, language),
+        np.searchsorted(owners, np.arange(len(rows))),
+        owners,
+        hashlib.sha256("\n".join(sorted(folded)).encode("utf-8", "surrogatepass")).hexdigest(),
+    )
+
+
+def held_out(lines: Lines, kind: str) -> NDArray[np.float64]:
+    """The score of every text by a model that saw nothing of its fold."""
+    scores = np.zeros(len(lines.kinds))
+    for fold in range(int(lines.folds.max()) + 1):
+        tested = lines.folds == fold
+        scores[tested] = lines.scores(lines.fit(kind, ~tested))[tested]
+    return scores
+
+
+def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], NDArray[np.int8]]:
+    """The manifest and the weights (int8) of a kind."""
+    scores = held_out(lines, kind)
+    wanted, near = lines.kinds == kind, lines.kinds == "near"
+    high, low = (
+        round(max(above(scores[lines.kinds == "none"], NONE[name]), above(scores[near], LOOK_ALIKE[kind][name])), 4)
+        for name in ("high", "low")
+    )
+    fitted = lines.fit(kind, np.ones(len(lines.kinds), dtype=bool))
+    scale = float(np.quantile(np.abs(fitted.coef_[0]), 0.99999)) / 127
+    manifest = {
+        "language": language,
+        "features": asdict(FEATURES[language]),
+        "scale": scale,
+        "bias": float(fitted.intercept_[0]),
+        "high": high,
+        "low": low,
+        "learned_from": {str(name): int((lines.kinds == name).sum()) for name in sorted(set(lines.kinds))},
+        "texts_sha256": lines.sha256,
+        "another_writers": {
+            name: {"found": share(scores[wanted] >= least), "near": share(scores[near] >= least)}
+            for name, least in (("high", high), ("low", low))
+        },
+    }
+    return manifest, np.clip(np.round(fitted.coef_[0] / scale), -127, 127).astype(np.int8)
+
+
+def above(scores: NDArray[np.float64], most: float) -> float:
+    """The least score that at most this share of them exceeds."""
+    return float(np.quantile(scores, 1 - most))
+
+
+def share(marks: NDArray[np.bool_]) -> float:
+    return round(float(marks.mean()), 3)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
+    parser.add_argument("--check", action="store_true", help="train, compare with what is shipped; write nothing")
+    options = parser.parse_args(arguments)
+    differs = False
+    for language in [options.language] if options.language else LANGUAGES:
+        lines = read_lines(language, Path(os.environ["H2HTALK_DATA"]))
+        for kind in CLASSIFIED:
+            manifest, weights = train(language, kind, lines)
+            print(language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True)
+            if not options.check:
+                (HOME / kind).mkdir(exist_ok=True)
+                write_classifier(HOME / kind, language, manifest, weights)
+            elif read_manifest(HOME / kind, language) != json.loads(json.dumps(manifest)):
+                print(f"{language} {kind}: not what {HOME.name} holds")
+                differs = True
+    return int(differs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
