@@ -43,7 +43,7 @@ LOOK_ALIKE = {
     "means": {"high": 0.01, "low": 0.06},
     "minor": {"high": 0.006, "low": 0.06},
     "grooming": {"high": 0.005, "low": 0.06},
-    "threat": {"high": 0.003, "low": 0.06},
+    "threat": {"high": 0.001, "low": 0.06},
 }
 # What is not learned from as a counterexample, as some of it is of the kind: people in a crisis name means.
 UNSURE = {"means": ("crisis",), "minor": ("crisis", "means", "grooming"), "grooming": (), "threat": ()}

@@ -13,6 +13,10 @@ from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 from h2htalk.curation.anonymize.structured.patterns import patterns
 
 _RE = patterns("alphanumeric_ids")
+_PAPERS = frozenset(
+    ["passport", "licence", "license", "aadhaar", "aadhar", "pps", "sss", "nin", "umid", "philhealth", "medicare"]
+    + ["social", "insurance"]
+)
 _ELSEWHERE = frozenset(["other", "wechat", "plate", "qq"])
 
 
@@ -30,7 +34,15 @@ def alphanumeric_id_spans(normalized: NormalizedText, cues: Cues, taken: TakenCh
             spans.append(Span(*match.span(), "NATIONAL_ID", 0.97 if named else 0.85))
     spans = taken.keep(spans)
     spans += taken.keep(span for cue in cues.found if _is_of_id(text, cue) for span in _behind(text, cue))
-    return spans + taken.keep(_about(normalized, cues))
+    spans += taken.keep(_about(normalized, cues))
+    return spans + taken.keep(_cued(text)) if cues.language == "en" else spans
+
+
+def _cued(text: str) -> Iterator[Span]:
+    """Numbers of any form right behind the name of a paper, or of what somebody is a customer or a pupil by."""
+    for match in _RE["cued"].finditer(text):
+        kind = "NATIONAL_ID" if match["paper"] in _PAPERS else "ACCOUNT_NUMBER"
+        yield Span(*match.span("value"), kind, 0.8)
 
 
 def _is_of_id(text: str, cue: Cue) -> bool:

@@ -26,9 +26,11 @@ def _is_of_somebody(text: str, start: int, end: int, language: str) -> bool:
     if not ("年" in text[start:end] or _RE["year"].search(text, start, end)):
         return False
     if language == "en":
-        return _RE["of_somebody_en"].search(text, max(start - 24, 0), start) is not None
+        before = (_RE["of_somebody_en"], 24), (_RE["on_paper"], 60)
+        return any(pattern.search(text, max(start - reach, 0), start) for pattern, reach in before)
     said = _RE["of_somebody"].search(text, max(start - 6, 0), start) and _RE["of"].match(text, end)
-    return bool(said or _RE["listed"].match(text, end))
+    beside = _RE["listed"].match(text, end) or _RE["listed_after"].search(text, max(start - 8, 0), start)
+    return bool(said or beside)
 
 
 def _is_near(text: str, start: int, end: int, cue: tuple[int, int], reach: int) -> bool:

@@ -10,9 +10,10 @@ from functools import cache
 from h2htalk.curation.anonymize.english.word_lists import is_word, words
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.patterns import patterns
-from h2htalk.curation.anonymize.structured.web import is_ending
 
 _RE = patterns("handles")
+# Endings of a domain, of which somebody's mailbox may be spoken of; other endings are a handle's.
+_DOMAINS = frozenset(["com", "net", "org", "edu", "gov", "cn", "uk", "io"])
 _REACH_BEFORE, _REACH_BEHIND, _REACH_CALLED, _REACH_MENTION = 34, 26, 24, 60
 
 
@@ -20,7 +21,7 @@ def mention_spans(text: str) -> Iterator[Span]:
     """Spans of `@name` that begin a word and are no address at a domain."""
     for found in _RE["mention"].finditer(text):
         name = found.group()[1:].rstrip(".-")
-        domain = "." in name and is_ending(name.rpartition(".")[2])
+        domain = "." in name and name.rpartition(".")[2] in _DOMAINS
         if not domain and name not in _public() and not _RE["no_mention"].fullmatch(name):
             yield Span(found.start(), found.start() + 1 + len(name), "HANDLE", 0.9)
 
@@ -29,6 +30,10 @@ def handle_spans(text: str, language: str) -> Iterator[Span]:
     """Other spans of HANDLE in a plain text in lower case; some overlap."""
     if "u/" in text or "#" in text:
         yield from (Span(*found.span(), "HANDLE", 0.95) for found in _RE["own_form"].finditer(text))
+    if language == "en" and "_" in text:
+        yield from (Span(*found.span(), "HANDLE", 0.6) for found in _RE["underscored"].finditer(text) if _is_name(found))
+    if language == "zh":
+        yield from (Span(*found.span("name"), "HANDLE", 0.8) for found in _RE["numbered"].finditer(text))
     cues = [found.span() for found in _RE[f"cue_{language}"].finditer(text)]
     if cues:
         yield from _marked(text, cues)
@@ -40,6 +45,11 @@ def handle_spans(text: str, language: str) -> Iterator[Span]:
         near = slice(max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION)
         if _RE["han_mention_cue"].search(text[near]):
             yield Span(*found.span(), "HANDLE", 0.8)
+
+
+def _is_name(found: re.Match[str]) -> bool:
+    """Whether a word with underscores is a name, and not words joined by them: so_tired."""
+    return not all(part.isalpha() and is_word(part) for part in found.group().split("_") if part)
 
 
 def _marked(text: str, cues: Sequence[tuple[int, int]]) -> Iterator[Span]:
