@@ -158,7 +158,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         lines = read_lines(language, Path(os.environ["H2HTALK_DATA"]))
         for kind in CLASSIFIED:
             manifest, weights = train(language, kind, lines)
-            print(language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True)
+            print(
+                language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True
+            )
             if not options.check:
                 (HOME / kind).mkdir(exist_ok=True)
                 write_classifier(HOME / kind, language, manifest, weights)

@@ -1,13 +1,14 @@
 """Find people in crisis, children, grooming and threats in a dialogue, so that they are tagged and not filtered away.
 
 One message: a strong cue is enough; a weak cue counts where the classifier sees a sign as well; the classifier alone
-counts only where it is sure, and where it is not it prevents removal (`find_possible_crisis`). Nothing of this depends
+counts only where it is sure, and where it is not it prevents removal (`find_possible_crisis`). Questions about means,
+children, grooming and threats have classifiers of their own beside their cues. Nothing of this depends
 on the length of the dialogue, so a message that is tagged alone is tagged in a dialogue. Each kind that is found is
 reported, none in place of another.
 
 The dialogue adds what one message cannot show: many questions about means are oblique, and the companion's answer
-("I won't answer that. Are you thinking of ending your life?") tells what was asked. Grooming and threats are signs of
-several kinds in the seeker's messages, or of one kind that the companion's answer confirms.
+("I won't answer that. Are you thinking of ending your life?") tells what was asked. Such an answer also confirms what
+a kind's classifier sees faintly.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ MINOR = "minor"
 OTHER_CODES = (MINOR, "grooming", "threat_to_others")
 # Kinds with a classifier of their own, trained on the lines of several authors (tools/train_kinds.py), and their codes.
 CLASSIFIED = {"means": "crisis.means", "minor": MINOR, "grooming": "grooming", "threat": "threat_to_others"}
+KIND_FOLDERS = tuple(f"{DATA}/{kind}" for kind in CLASSIFIED)
 # How the codes begin by which a dialogue is about a crisis: a child who says so is in none for that.
 TAGS = ("crisis.", "grooming", "threat_to_others")
 POSSIBLE = "crisis.possible"
@@ -38,7 +40,7 @@ POSSIBLE = "crisis.possible"
 MOST = 0.55
 # The score of a strong cue, and the most that the classifier or the dialogue alone give.
 CUE, SIGNS = 0.9, 0.89
-# Characters: an answer is about the end of a message, and only in short messages do signs belong together.
+# Characters: an answer is about the end of a message.
 NEAR = 300
 # Which signs in the companion's answer confirm what a classifier sees faintly.
 CONFIRMED = {
@@ -47,12 +49,6 @@ CONFIRMED = {
     "grooming": ("protects", "urges"),
     "threat": ("warns", "refuses", "urges"),
 }
-# The signs that make a code together, where they are near one another.
-PATTERNS = (
-    ("grooming", ("child", "contact", "secret")),
-    ("grooming", ("child", "advance")),
-    ("threat_to_others", ("violence", "planned")),
-)
 
 
 def find_crisis(text: str, language: Language) -> list[Evidence]:
@@ -136,45 +132,24 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
     signs = crisis_cues(language).signs
     folded = [fold_spelling(turn.content, language) for turn in turns]
     found: list[Evidence] = []
-    faint: dict[str, list[int]] = {kind: [] for kind in CLASSIFIED}
-    for at, turn in enumerate(turns):
-        if turn.role == "user":
-            for kind, reading in _score_kinds(turn.content, language).items():
-                if reading.score >= _kind_classifier(kind, language).low():
-                    faint[kind].append(at)
     for at in range(1, len(turns)):
         if turns[at].role == "companion" and turns[at - 1].role == "user":
             codes = set(_answered(folded[at - 1], folded[at], signs))
-            confirmed = [kind for kind, names in CONFIRMED.items() if any(signs[name].search(folded[at]) for name in names)]
-            codes |= {CLASSIFIED[kind] for kind in confirmed if at - 1 in faint[kind]}
+            for kind, names in CONFIRMED.items():
+                if any(signs[name].search(folded[at]) for name in names):
+                    reading = _score_kinds(turns[at - 1].content, language)[kind]
+                    if reading.score >= _kind_classifier(kind, language).low():
+                        codes.add(CLASSIFIED[kind])
             found += [Evidence("crisis", code, SIGNS, turn=at - 1) for code in sorted(codes)]
-    said = [at for at, turn in enumerate(turns) if turn.role == "user"]
-    for before, at in zip([None, *said], said, strict=False):
-        # Signs belong together in one short message or in two that follow one another.
-        near = [folded[turn] for turn in (before, at) if turn is not None and len(folded[turn]) <= NEAR]
-        for code, kinds in PATTERNS:
-            if all(any(signs[kind].search(text) for text in near) for kind in kinds):
-                found.append(Evidence("crisis", code, SIGNS, turn=at))
     return found
 
 
 def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
     """The codes of a seeker's message that the companion's answer to it confirms."""
-
-    short, end = len(message) <= NEAR, message[-NEAR:]
-
-    def seen(*names: str) -> bool:
-        return any(signs[name].search(end) for name in names)
-
     asks, refuses, urges = (bool(signs[name].search(answer)) for name in ("asks", "refuses", "urges"))
-    warns = bool(signs["warns"].search(answer))
-    if (warns and (seen("planned") or refuses)) or (seen("violence") and (warns or refuses or urges)):
-        yield "threat_to_others"
-    elif signs["protects"].search(answer) and seen("contact") and seen("child", "secret"):
-        yield "grooming"
-    elif (refuses and (asks or urges)) or ((asks or (urges and short)) and seen("means")):
+    if refuses and (asks or urges):
         yield "crisis.means"
-    elif asks and (urges or seen("distress")):
+    elif asks and (urges or signs["distress"].search(message[-NEAR:])):
         yield "crisis.ideation"
     if signs["underage"].search(answer):
         yield "minor"

@@ -130,7 +130,7 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
         "models": {
             language: [
                 load_classifier(folder, language).manifest["texts_sha256"][:12]
-                for folder in (OFFENSIVE, MASKED, crisis.DATA, political.DATA)
+                for folder in (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, political.DATA)
             ]
             for language in LANGUAGES
         },

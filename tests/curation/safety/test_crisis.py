@@ -137,13 +137,13 @@ def test_each_kind_is_tagged_in_a_dialogue(language: Language) -> None:
     rows = dialogues("dev_crisis_dialogues", language)
     codes = {"means": "crisis.means"}
     assert len(rows) == 35
-    assert sum(codes.get(kind, kind) in tags(dialogue) for kind, dialogue in rows) / len(rows) >= 0.8
+    assert sum(codes.get(kind, kind) in tags(dialogue) for kind, dialogue in rows) / len(rows) >= 0.9
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_look_alikes_are_not_tagged(language: Language) -> None:
     rows = dialogues("dev_crisis_lookalikes", language)
-    assert sum(bool(tags(dialogue)) for _, dialogue in rows) / len(rows) <= 0.12
+    assert sum(bool(tags(dialogue)) for _, dialogue in rows) / len(rows) <= 0.15
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

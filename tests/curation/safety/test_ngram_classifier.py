@@ -133,8 +133,8 @@ def test_long_messages_take_linear_time() -> None:
 
 def test_weights_are_small_and_nothing_is_pickled() -> None:
     package = Path(crisis.__file__).parent
-    found = [path for folder in FOLDERS for path in (package / folder).iterdir()]
-    assert sum(path.stat().st_size for path in found if path.suffix == ".weights") <= 1_250_000
+    found = [path for folder in FOLDERS for path in (package / folder).rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in found if path.suffix == ".weights") <= 1_800_000
     assert {path.suffix for path in found} <= {".weights", ".json", ".toml", ".md", ".txt"}
 
 

@@ -13,10 +13,8 @@ from h2htalk.curation.anonymize.structured.number_cues import Cue, Cues
 from h2htalk.curation.anonymize.structured.patterns import patterns
 
 _RE = patterns("alphanumeric_ids")
-_PAPERS = frozenset(
-    ["passport", "licence", "license", "aadhaar", "aadhar", "pps", "sss", "nin", "umid", "philhealth", "medicare"]
-    + ["social", "insurance"]
-)
+# What `cued` names that is nobody's customer number.
+_PAPERS = re.compile("passport|licen[cs]e|aadhaa?r|pps|sss|nin|umid|philhealth|medicare|social|insurance")
 _ELSEWHERE = frozenset(["other", "wechat", "plate", "qq"])
 
 
@@ -41,7 +39,7 @@ def alphanumeric_id_spans(normalized: NormalizedText, cues: Cues, taken: TakenCh
 def _cued(text: str) -> Iterator[Span]:
     """Numbers of any form right behind the name of a paper, or of what somebody is a customer or a pupil by."""
     for match in _RE["cued"].finditer(text):
-        kind = "NATIONAL_ID" if match["paper"] in _PAPERS else "ACCOUNT_NUMBER"
+        kind = "NATIONAL_ID" if _PAPERS.fullmatch(match["paper"]) else "ACCOUNT_NUMBER"
         yield Span(*match.span("value"), kind, 0.8)
 
 

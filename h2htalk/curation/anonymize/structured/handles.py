@@ -31,7 +31,9 @@ def handle_spans(text: str, language: str) -> Iterator[Span]:
     if "u/" in text or "#" in text:
         yield from (Span(*found.span(), "HANDLE", 0.95) for found in _RE["own_form"].finditer(text))
     if language == "en" and "_" in text:
-        yield from (Span(*found.span(), "HANDLE", 0.6) for found in _RE["underscored"].finditer(text) if _is_name(found))
+        yield from (
+            Span(*found.span(), "HANDLE", 0.6) for found in _RE["underscored"].finditer(text) if _is_name(found)
+        )
     if language == "zh":
         yield from (Span(*found.span("name"), "HANDLE", 0.8) for found in _RE["numbered"].finditer(text))
     cues = [found.span() for found in _RE[f"cue_{language}"].finditer(text)]
