@@ -22,7 +22,8 @@ _LONGEST_NAME = 14
 _REGISTERED = ("有限公司", "有限责任公司", "股份公司", "集团公司", "律师事务所", "会计师事务所", "合伙企业")
 _CLAUSES = 14  # characters before the name in which somebody is spoken of
 _NAMED_TAGS = frozenset({"nz", "nt", "nr", "nrt", "nrfg", "ns"})
-_EVERYDAY = 400  # occurrences in the dictionary's corpus from which a word is everyday
+# Occurrences in the dictionary's corpus from which a word is everyday, and from which a verb is one.
+_EVERYDAY, _SEEN = 400, 20
 
 
 @cache
@@ -84,6 +85,8 @@ def _with_suffix(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, 
             yield start, hit.end(), 0.85
         elif _belongs(text, start, hit.end(), hit.group()):
             yield start, hit.end(), 0.75
+        elif _is_distinct(text, inner, hit.group()):
+            yield start, hit.end(), 0.65
 
 
 def _is_apart(text: str, hit: re.Match[str], ends: dict[int, Segment]) -> bool:
@@ -132,7 +135,8 @@ def _is_proper(text: str, inner: Sequence[Segment]) -> bool:
         word = text[segment.start : segment.end]
         if len(word) == 1 or word in _generic() or _RE["ordinal"].fullmatch(word):
             continue
-        if word not in _set("auspicious") and word not in divisions() and usual(word, _EVERYDAY):
+        common = usual(word, _EVERYDAY) or (tags().get(word) == "v" and usual(word, _SEEN))
+        if word not in _set("auspicious") and word not in divisions() and common:
             return False
         proper = True
     letters = sum(segment.end - segment.start == 1 and not text[segment.start].isdigit() for segment in inner)
@@ -148,6 +152,18 @@ def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
         return told > 0
     # 装修 and 咨询 are done as well.
     return told > 1 or (told == 1 and spoken_of and tags().get(suffix, "n")[0] != "v")
+
+
+def _is_distinct(text: str, inner: Sequence[Segment], suffix: str) -> bool:
+    """Whether a school, a hospital or a works is named by a place or by words that no dictionary has, and nothing else:
+    江陵县云岗高级中学."""
+    if suffix in _loose() or len(suffix) < 2 or _suffixes()[suffix] not in ("firm", "school", "care"):
+        return False
+    named = [text[segment.start : segment.end] for segment in inner]
+    if len(named[0]) < 2:
+        return False
+    own = [word for word in named if word in divisions() or tags().get(word, "ns") in ("ns", "nt", "nz")]
+    return bool(own) and all(word in own or word in _generic() or word in _set("auspicious") for word in named)
 
 
 def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:
