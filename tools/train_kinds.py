@@ -51,9 +51,9 @@ UNSURE = {"means": ("crisis",), "minor": ("crisis", "means", "grooming"), "groom
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights, writers and folds.
+    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights and folds.
 
-    `rows`: the features of each reading; `owners`: the text of each reading.
+    `rows`: the features of each reading; `whole`: the first reading of each text; `owners`: the text of each reading.
     """
 
     kinds: NDArray[np.str_]

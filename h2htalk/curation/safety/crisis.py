@@ -147,7 +147,7 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
 def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -> Iterator[str]:
     """The codes of a seeker's message that the companion's answer to it confirms."""
     asks, refuses, urges = (bool(signs[name].search(answer)) for name in ("asks", "refuses", "urges"))
-    if refuses and (asks or urges):
+    if refuses and asks:
         yield "crisis.means"
     elif asks and (urges or signs["distress"].search(message[-NEAR:])):
         yield "crisis.ideation"

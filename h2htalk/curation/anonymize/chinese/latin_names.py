@@ -37,7 +37,7 @@ def _in_run(text: str, run: list[re.Match[str]]) -> Iterator[tuple[int, int, flo
     public = _lowered("public_figures", "")
     if not run or len(run) > _LONGEST_RUN or text[run[0].start() : run[-1].end()].lower() in public:
         return
-    if text[: run[0].start()].endswith(("作者：", "作者:")):
+    if text[: run[0].start()].endswith(("（作者：", "(作者:", "(作者：")):
         return
     at = 0
     while at < len(run):

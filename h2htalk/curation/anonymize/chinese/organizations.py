@@ -155,15 +155,17 @@ def _belongs(text: str, start: int, end: int, suffix: str) -> bool:
 
 
 def _is_distinct(text: str, inner: Sequence[Segment], suffix: str) -> bool:
-    """Whether a school, a hospital or a works is named by a place or by words that no dictionary has, and nothing else:
-    江陵县云岗高级中学."""
+    """Whether a school, a hospital or a works is named by words that no dictionary has, and by no everyday one:
+    江陵县云岗高级中学. A place alone (杭州小学) names none."""
     if suffix in _loose() or len(suffix) < 2 or _suffixes()[suffix] not in ("firm", "school", "care"):
         return False
     named = [text[segment.start : segment.end] for segment in inner]
     if len(named[0]) < 2:
         return False
     own = [word for word in named if word in divisions() or tags().get(word, "ns") in ("ns", "nt", "nz")]
-    return bool(own) and all(word in own or word in _generic() or word in _set("auspicious") for word in named)
+    return any(word not in divisions() for word in own) and all(
+        word in own or word in _generic() or word in _set("auspicious") for word in named
+    )
 
 
 def _without_suffix(text: str) -> Iterator[tuple[int, int, float]]:

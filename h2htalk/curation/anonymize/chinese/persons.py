@@ -94,7 +94,7 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True
     if _weakly_placed(text, segment):
         return True
-    if word[0] in _FUNCTION and segment.cue < KIN and usual(word[1:], 5):
+    if shape == "full" and word[0] in _FUNCTION and segment.cue < KIN and usual(word[1:], 5):
         return True  # 于|正念
     if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.

@@ -102,9 +102,6 @@ def _introduced(tokens: Tokens, index: int, word: str, kind: int, capital: bool)
         return CUED
     if kind == COMMON or (kind and of_oneself and not is_word(word)) or (kind == RARE and len(word) > 4 and ends):
         return LISTED
-    greeted = index > 1 and tokens.word(index - 2) in hint("greetings") and tokens.same_clause(index - 1)
-    if greeted and not is_word(word) and len(word) > 2:
-        return LIKELY  # "hey its wil"
     strange = tokens.word(index - 1) == "im" and not is_word(word) and not word.endswith(("ish", "ese", "ian", "ic"))
     return LIKELY if capital and strange and ends else 0.0
 

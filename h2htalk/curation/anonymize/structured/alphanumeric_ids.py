@@ -14,7 +14,7 @@ from h2htalk.curation.anonymize.structured.patterns import patterns
 
 _RE = patterns("alphanumeric_ids")
 # What `cued` names that is nobody's customer number.
-_PAPERS = re.compile("passport|licen[cs]e|aadhaa?r|pps|sss|nin|umid|philhealth|medicare|social|insurance")
+_PAPERS = re.compile("passport|licen[cs]e|aadhaa?r|pps|sss|nin|umid|philhealth|medicare")
 _ELSEWHERE = frozenset(["other", "wechat", "plate", "qq"])
 
 
@@ -37,8 +37,11 @@ def alphanumeric_id_spans(normalized: NormalizedText, cues: Cues, taken: TakenCh
 
 
 def _cued(text: str) -> Iterator[Span]:
-    """Numbers of any form right behind the name of a paper, or of what somebody is a customer or a pupil by."""
+    """Numbers of six digits, or five beside a letter or a hyphen, behind the name of a paper or a customer's number."""
     for match in _RE["cued"].finditer(text):
+        value = match["value"]
+        if sum(map(str.isdigit, value)) < (6 if value.replace(" ", "").isdigit() else 5):
+            continue
         kind = "NATIONAL_ID" if _PAPERS.fullmatch(match["paper"]) else "ACCOUNT_NUMBER"
         yield Span(*match.span("value"), kind, 0.8)
 

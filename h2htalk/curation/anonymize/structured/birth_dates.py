@@ -23,13 +23,14 @@ def birth_date_spans(text: str, language: str) -> Iterator[Span]:
 
 def _is_of_somebody(text: str, start: int, end: int, language: str) -> bool:
     """Whether a date with its year is said of a person: 我对象92年1月30号的, "my daughter's 27 nov 2011"."""
-    if not ("年" in text[start:end] or _RE["year"].search(text, start, end)):
+    if not _RE["birth_year"].search(text, start, end):
         return False
     if language == "en":
         before = (_RE["of_somebody_en"], 24), (_RE["on_paper"], 60)
         return any(pattern.search(text, max(start - reach, 0), start) for pattern, reach in before)
     said = _RE["of_somebody"].search(text, max(start - 6, 0), start) and _RE["of"].match(text, end)
-    beside = _RE["listed"].match(text, end) or _RE["listed_after"].search(text, max(start - 8, 0), start)
+    beside = _RE["listed"].match(text, end) or _RE["born"].match(text, end)
+    beside = beside or _RE["listed_after"].search(text, max(start - 8, 0), start)
     return bool(said or beside)
 
 

@@ -30,10 +30,6 @@ def handle_spans(text: str, language: str) -> Iterator[Span]:
     """Other spans of HANDLE in a plain text in lower case; some overlap."""
     if "u/" in text or "#" in text:
         yield from (Span(*found.span(), "HANDLE", 0.95) for found in _RE["own_form"].finditer(text))
-    if language == "en" and "_" in text:
-        yield from (
-            Span(*found.span(), "HANDLE", 0.6) for found in _RE["underscored"].finditer(text) if _is_name(found)
-        )
     if language == "zh":
         yield from (Span(*found.span("name"), "HANDLE", 0.8) for found in _RE["numbered"].finditer(text))
     cues = [found.span() for found in _RE[f"cue_{language}"].finditer(text)]
@@ -47,11 +43,6 @@ def handle_spans(text: str, language: str) -> Iterator[Span]:
         near = slice(max(found.start() - _REACH_MENTION, 0), found.end() + _REACH_MENTION)
         if _RE["han_mention_cue"].search(text[near]):
             yield Span(*found.span(), "HANDLE", 0.8)
-
-
-def _is_name(found: re.Match[str]) -> bool:
-    """Whether a word with underscores is a name, and not words joined by them: so_tired."""
-    return not all(part.isalpha() and is_word(part) for part in found.group().split("_") if part)
 
 
 def _marked(text: str, cues: Sequence[tuple[int, int]]) -> Iterator[Span]:
