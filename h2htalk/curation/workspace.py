@@ -1,8 +1,9 @@
 """A curation workspace: a folder with a secret key, one folder a stage, and one writer at a time.
 
 WORKSPACE/
-  workspace.json       a hash of its key, how many tombstones are applied, whether it was purged
+  workspace.json       a hash of its key, how many tombstones are applied here and everywhere, whether it was purged
   secret.key           the key of surrogates and fences; `purge` removes it
+  erasure.key          written by `purge`: the key of the hashes of raw ids in erasure_index.jsonl
   tombstones.jsonl     who was erased and must not come back (`tombstones`)
   gather/ ...          the stages (`stage_folder`)
 """
@@ -40,6 +41,11 @@ class Workspace:
         return self.path / "secret.key"
 
     @property
+    def index_path(self) -> Path:
+        """Written by `purge`: dialogue -> hashes of its raw ids, and the items that rest on it."""
+        return self.path / "erasure_index.jsonl"
+
+    @property
     def tombstones_path(self) -> Path:
         return self.path / "tombstones.jsonl"
 
@@ -62,8 +68,8 @@ class Workspace:
                 raise ConfigError(
                     f"{self.key_path}: is missing, but stages were made with it; put it back, or use a new workspace"
                 )
-            self._make_key()
-        key = self._read_key()
+            self._make_key(self.key_path)
+        key = _read_key(self.key_path)
         identity = hashlib.sha256(b"h2htalk workspace\0" + key).hexdigest()[:16]
         if known.get("key", identity) != identity:
             raise ConfigError(f"{self.key_path}: is not the key that the stages were made with; put that key back")
@@ -71,25 +77,29 @@ class Workspace:
             write_json(self.path / "workspace.json", {**known, "key": identity})
         return key
 
-    def _make_key(self) -> None:
+    def open_erasure_key(self, *, make: bool) -> bytes | None:
+        """The key of the hashes by which `erase` finds raw ids after `purge`; None without one, unless `make` is True.
+
+        Raises:
+            ConfigError, DataError: it cannot be read or written.
+        """
+        path = self.path / "erasure.key"
+        if make and not path.exists():
+            self._make_key(path)
+        return _read_key(path) if path.exists() else None
+
+    def _make_key(self, path: Path) -> None:
         try:
             self.make_folder()
-            temporary = self.path / f".secret.key.{os.getpid()}"
+            temporary = path.with_name(f".{path.name}.{os.getpid()}")
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(descriptor, "w", encoding="ascii") as file:
                 file.write(secrets.token_hex(KEY_BYTES) + "\n")
                 file.flush()
                 os.fsync(file.fileno())  # everything that follows depends on it
-            os.replace(temporary, self.key_path)
+            os.replace(temporary, path)
         except OSError as error:
-            raise DataError(f"{self.key_path}: {write_problem(error)}") from error
-
-    def _read_key(self) -> bytes:
-        with contextlib.suppress(OSError, ValueError):
-            key = bytes.fromhex(self.key_path.read_text(encoding="ascii"))
-            if len(key) == KEY_BYTES:
-                return key
-        raise ConfigError(f"{self.key_path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits")
+            raise DataError(f"{path}: {write_problem(error)}") from error
 
     def facts(self) -> dict[str, Any]:
         """The content of `workspace.json`; empty before the first stage. Raises DataError."""
@@ -142,7 +152,15 @@ class Workspace:
         self.make_folder()
         with writer_lock(self.path / "workspace", "wait for it, or name another workspace"):
             # Partial files of a process that was killed: no other process writes here now.
-            for name in ("secret.key", "workspace.json", "tombstones.jsonl"):
+            for name in ("secret.key", "erasure.key", "workspace.json", "tombstones.jsonl", "erasure_index.jsonl"):
                 for path in self.path.glob(f".{name}.*"):
                     remove_file(path)
             yield
+
+
+def _read_key(path: Path) -> bytes:
+    with contextlib.suppress(OSError, ValueError):
+        key = bytes.fromhex(path.read_text(encoding="ascii"))
+        if len(key) == KEY_BYTES:
+            return key
+    raise ConfigError(f"{path}: must hold {KEY_BYTES} bytes as {2 * KEY_BYTES} hexadecimal digits")

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import RoundError, counted
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import DataError, RoundError, counted
 from h2htalk.rounds.aggregation.decisions import (
     ADJUDICATION,
     TIE,
@@ -17,8 +17,10 @@ from h2htalk.rounds.aggregation.decisions import (
     decide,
     tie_id,
 )
+from h2htalk.rounds.decision_macs import keyed_hash
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.round_folder import RoundFolder, read_records
+from h2htalk.rounds.outcome import RoundOutcome, read_outcome
+from h2htalk.rounds.round_folder import RESTORE, RoundFolder, read_record_lines
 from h2htalk.rounds.texts.interface import question_title
 
 
@@ -26,48 +28,48 @@ def tie_items(path: Path) -> Iterator[Item]:
     """Yield one item for each tie of a closed round, with the tied labels as choices and the question as note.
 
     Raises:
-        RoundError: the round is not closed, or has no ties.
+        RoundError, DataError: the round is not closed or has no ties, or its decisions do not verify.
     """
-    folder = RoundFolder(path)
-    decisions = path / "decisions.jsonl"
-    if folder.state != "closed" or not decisions.is_file():
-        raise RoundError(
-            f"{path}: this round is not closed, so its ties are not final; run `h2htalk round close` first"
-        )
-    items = {item.id: item for item in folder.items()}
-    ties = [record for _, record in read_jsonl(decisions) if record["rule"] == TIE]
+    outcome = read_outcome(path)
+    items = {item.id: item for item in RoundFolder(path).items()}
+    ties = [one for one in outcome.decisions.values() if one.rule == TIE]
     if not ties:
         raise RoundError(f"{path}: this round has no ties to adjudicate")
-    for record in ties:
-        item, question = items[record["item"]], str(record["question"])
+    for one in ties:
+        item = items[one.item]
         yield replace(
             item,
-            id=tie_id(item.id, question),
-            labels=tuple(record["tied"]),
-            note=question_title(question, item.language),
+            id=tie_id(item.id, one.question),
+            labels=one.tied,
+            note=question_title(one.question, item.language),
             suggested={},
         )
 
 
 def round_reference(path: Path) -> dict[str, str]:
-    """Return name and items' fingerprint of a round, which its adjudication stores."""
+    """Return name and items' fingerprint of a round, which its adjudication stores; an erasure does not change them."""
     folder = RoundFolder(path)
-    return {"name": folder.name, "items_sha256": str(folder.manifest().get("items_sha256", ""))}
+    manifest = folder.manifest()
+    items = manifest.get("opened_items_sha256", manifest.get("items_sha256", ""))
+    return {"name": folder.name, "items_sha256": str(items)}
 
 
-def require_adjudication_of(adjudication: RoundFolder, folder: RoundFolder) -> None:
-    """Raise RoundError unless `adjudication` is about the ties of the round in `folder`."""
+def read_adjudication(path: Path, folder: RoundFolder) -> RoundOutcome:
+    """Read a closed adjudication of the ties of the round in `folder`; raise RoundError if it is none, or DataError."""
+    adjudication = RoundFolder(path)
+    adjudication.require()
     source = adjudication.manifest().get("adjudicates")
     if not isinstance(source, dict):
         raise RoundError(
-            f"{adjudication.path}: this round does not adjudicate the ties of another round; open one that does with "
+            f"{path}: this round does not adjudicate the ties of another round; open one that does with "
             f"`h2htalk round open adjudication {folder.path} --out ...`"
         )
     if source != round_reference(folder.path):
         raise RoundError(
-            f"{adjudication.path}: this adjudication is about the ties of another round, {source.get('name')}, and "
-            f"cannot be applied to {folder.path}"
+            f"{path}: this adjudication is about the ties of another round, {source.get('name')}, and cannot be "
+            f"applied to {folder.path}"
         )
+    return read_outcome(path)
 
 
 def compute_decisions(folder: RoundFolder) -> list[Decision]:
@@ -78,12 +80,28 @@ def compute_decisions(folder: RoundFolder) -> list[Decision]:
 
 
 def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
-    """Return the adjudications that a round has stored, by `tie_id`. Raise DataError."""
+    """Return the adjudications that a round has stored, by `tie_id`.
+
+    Raises:
+        DataError: a line is invalid, or was not written by `store_adjudications`.
+    """
     path = folder.path / "adjudications.jsonl"
-    return {one.tie: one for one in read_records(path, Adjudication)} if path.exists() else {}
+    stored: dict[str, Adjudication] = {}
+    for where, one in read_record_lines(path, Adjudication) if path.exists() else ():
+        if _signed(folder, one) != one:
+            raise DataError(
+                f"{where}: this adjudication was not stored by closing the round; {RESTORE}, or remove the line and "
+                f"apply the adjudication again: `h2htalk round close {folder.path} --adjudication FOLDER`"
+            )
+        stored[one.tie] = one
+    return stored
 
 
-def store_adjudications(folder: RoundFolder, other: RoundFolder, decisions: Sequence[Decision]) -> str:
+def _signed(folder: RoundFolder, one: Adjudication) -> Adjudication:
+    return replace(one, mac=keyed_hash(folder, "adjudication", one.tie, one.label, one.tied, one.by))
+
+
+def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Sequence[Decision]) -> str:
     """Store the decisions of an adjudication round beside those of earlier ones, and record it as an event.
 
     Only decisions between exactly the labels that are tied now are stored. They replace what the same adjudication
@@ -91,18 +109,17 @@ def store_adjudications(folder: RoundFolder, other: RoundFolder, decisions: Sequ
 
     Args:
         folder: the round with the ties.
-        other: the closed adjudication. Adjudications that it has stored decide its own ties.
+        other: the closed adjudication.
         decisions: decisions of the round before any adjudication.
 
     Returns:
         A message that says how many decisions were applied.
     """
-    choices = {item.id: item.labels for item in other.items()}
+    choices = {item.id: item.labels for item in RoundFolder(other.path).items()}
     ties = {tie_id(one.item, one.question): set(one.tied) for one in decisions if one.rule == TIE}
-    adjudicated = apply_adjudications(compute_decisions(other), read_adjudications(other))
-    labels = [one for one in adjudicated if one.question == "label"]
+    labels = [one for one in other.decisions.values() if one.question == "label"]
     made = {
-        one.item: Adjudication(one.item, str(one.label), choices[one.item], other.name)
+        one.item: _signed(folder, Adjudication(one.item, str(one.label), choices[one.item], other.name))
         for one in labels
         if one.label is not None
     }

@@ -1,11 +1,16 @@
-"""Sources of items: a split, a curation stage, the ties of another round, or a JSONL file."""
+"""Sources of items: a split, a curation stage, another round, or a JSONL file.
+
+Each item comes with its source record: the candidate, scenario or dialogue that it was made from, unchanged. So what
+people do not read (provenance, licence, references, the verdicts of a review) is not lost in a round.
+"""
 
 from __future__ import annotations
 
 import itertools
+import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,36 +22,108 @@ from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
+from h2htalk.rounds.adjudication import tie_items
+from h2htalk.rounds.aggregation.decisions import NO_ANNOTATIONS, TIE
 from h2htalk.rounds.items import FIELDS, Item
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.questions import KEEP, QUESTIONS, Kind
+from h2htalk.rounds.round_folder import RoundFolder
 
 # Statuses of a curation review that suggest to keep the item; other statuses suggest nothing.
 _KEPT_STATUSES = ("accept", "revise")
 _RUBRIC = ("accuracy", "consistency", "domain_compliance")
 
 
-def read_items(name: str, status: Collection[str] = ()) -> tuple[Item, ...]:
-    """Read items, sorted by id.
+Record = Mapping[str, Any]
+SourcedItem = tuple[Item, Record | None]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource:
+    """Items, sorted by id.
+
+    Attributes:
+        items: what annotators will judge.
+        records: item -> the record that it was made from; none for items of a JSONL file, and for ties.
+        notes: messages for the manager.
+    """
+
+    items: tuple[Item, ...]
+    records: Mapping[str, Record]
+    notes: tuple[str, ...] = ()
+
+
+def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") -> ItemSource:
+    """Read items with their source records.
 
     Args:
         name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
-            last candidates); a closed round (its ties, for an adjudication); a `.jsonl` of items, scenarios, candidates
-            or dialogues.
+            last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items,
+            scenarios, candidates or dialogues.
         status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
+        kind: of the round that gets the items.
 
     Raises:
         DataError, RoundError: nothing is found, a record is invalid, an id is not unique, or no record has one of the
             statuses.
     """
     statuses: Counter[str] = Counter()
-    items = sorted(_read(name, status, statuses), key=lambda item: item.id)
+    if RoundFolder(Path(name)).exists and kind != "adjudication":
+        if status:
+            _require_statuses(name, status, statuses)
+        return _read_kept(Path(name), kind)
+    sourced = sorted(_read(name, status, statuses), key=lambda pair: pair[0].id)
     if status:
         _require_statuses(name, status, statuses)
-    if not items:
+    if not sourced:
         raise RoundError(f"{name}: contains no items")
+    items = tuple(item for item, _ in sourced)
     for one, other in itertools.pairwise(items):
         if one.id == other.id:
             raise DataError(f"{name}: the id {quoted(one.id)} occurs twice; ids must be unique in a round")
-    return tuple(items)
+    return ItemSource(items, {item.id: record for item, record in sourced if record is not None})
+
+
+def _read_kept(path: Path, kind: Kind) -> ItemSource:
+    """Read the items that a closed round keeps, with their records, for a round of `kind`.
+
+    Raises:
+        RoundError, DataError: the round is open, asks nobody what to keep, or keeps nothing, or its decisions do not
+            verify.
+    """
+    outcome = read_outcome(path)
+    if KEEP not in QUESTIONS[outcome.spec.kind]:
+        raise RoundError(
+            f"{path}: a round of {outcome.spec.kind} does not ask what to keep; name a closed round of crowd or expert"
+        )
+    decided = {item: one for (item, question), one in outcome.decisions.items() if question == KEEP.name}
+    found = Counter(str(one.label or one.rule) for one in decided.values())
+    note = f"{outcome.name}: {found['keep']:,} kept, {found['drop']:,} dropped, {found[TIE]:,} tied"
+    if found[NO_ANNOTATIONS]:
+        note += f", {found[NO_ANNOTATIONS]:,} without annotations"
+    if found[TIE]:
+        note += (
+            f"; ties are left out: to decide them first, `h2htalk round open adjudication {path} --out FOLDER`, and "
+            f"once it is closed `h2htalk round close {path} --adjudication FOLDER`"
+        )
+    if not found["keep"]:
+        raise RoundError(f"{path}: this round keeps no item ({note})")
+    kept = {item for item, one in decided.items() if one.label == "keep"}
+    items = [item for item in RoundFolder(path).items() if item.id in kept]
+    records = {item.id: outcome.sources[item.id] for item in items if item.id in outcome.sources}
+    return ItemSource(tuple(_passed_on(item, records.get(item.id), kind) for item in items), records, (note,))
+
+
+def _passed_on(item: Item, record: Record | None, kind: Kind) -> Item:
+    """Return a kept item for the next round.
+
+    The round before had removed the suggestions for questions that it did not ask. A safety round judges the proposed
+    reply of an item without a response.
+    """
+    item = replace(item, suggested=_suggested(record.get("review") if record else None) | dict(item.suggested))
+    if kind == "safety" and not item.response.strip():
+        return replace(item, response=item.reference, reference="")
+    return item
 
 
 def _require_statuses(name: str, status: Collection[str], statuses: Counter[str]) -> None:
@@ -62,28 +139,26 @@ def _require_statuses(name: str, status: Collection[str], statuses: Counter[str]
         raise RoundError(f"{name}: no record has the status {', '.join(map(quoted, unknown))}; choose from {known}")
 
 
-def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[Item]:
-    """Yield items; `statuses` counts the statuses of all records."""
+def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[SourcedItem]:
+    """Yield items with their records; `statuses` counts the statuses of all records."""
     path = Path(name)
     path = last_candidates(path) if is_workspace(path) else path
-    if (path / "round.json").is_file():
-        from h2htalk.rounds.adjudication import tie_items
-
-        return tie_items(path)
-    if (path / "kept").is_dir():
+    if RoundFolder(path).exists:
+        return ((item, None) for item in tie_items(path))
+    if os.path.isdir(path / "kept"):
         if not (path / "summary.json").is_file():
             raise RoundError(f"{path}: this stage is not finished; run `h2htalk curate run` first")
         parts = sorted((path / "kept").glob("part-*.jsonl"))
         return _read_records(itertools.chain.from_iterable(map(read_jsonl, parts)), status, statuses)
-    if path.suffix == ".jsonl" and path.is_file():
+    if path.suffix == ".jsonl" and os.path.isfile(path):
         return _read_records(read_jsonl(path), status, statuses)
     split = load_split(name)
-    return (scenario_item(scenario, split.personas) for scenario in split.scenarios)
+    return ((scenario_item(scenario, split.personas), scenario.to_dict()) for scenario in split.scenarios)
 
 
 def _read_records(
     records: Iterable[tuple[str, dict[str, Any]]], status: Collection[str], statuses: Counter[str]
-) -> Iterator[Item]:
+) -> Iterator[SourcedItem]:
     for where, record in records:
         review = record.get("review")
         reviewed = review.get("status") if isinstance(review, Mapping) else None
@@ -93,18 +168,18 @@ def _read_records(
             yield _read_record(record, where)
 
 
-def _read_record(record: Mapping[str, Any], where: str) -> Item:
+def _read_record(record: Record, where: str) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
     if "scenario" in record:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
-        return replace(item, suggested=_suggested(record.get("review")))
+        return replace(item, suggested=_suggested(record.get("review"))), record
     if "messages" in record:
-        return dialogue_item(Dialogue.from_dict(record, where))
+        return dialogue_item(Dialogue.from_dict(record, where)), record
     if "inputs" in record:
-        return scenario_item(Scenario.from_dict(record, where))
+        return scenario_item(Scenario.from_dict(record, where)), record
     if not set(record) & set(FIELDS):
         raise DataError(f"{where}: neither an item ({', '.join(FIELDS[:7])}), a scenario, a candidate nor a dialogue")
-    return Item.from_dict(record, where)
+    return Item.from_dict(record, where), None
 
 
 def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = None) -> Item:

@@ -7,15 +7,23 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.arguments import as_path, require_kind
+from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.files import write_json, write_jsonl, write_text
+from h2htalk.data.links import add_link, link_folder
 from h2htalk.errors import RoundError
 from h2htalk.rounds.adjudication import round_reference
 from h2htalk.rounds.annotator_changes import annotators_fingerprint, require_same_annotators
 from h2htalk.rounds.annotators import Annotator, placeholder_annotators, read_annotators
 from h2htalk.rounds.assignment.assignments import AssignmentSet, assign, group_items
-from h2htalk.rounds.assignment.remaining_annotations import initial_requests, is_pilot
+from h2htalk.rounds.assignment.remaining_annotations import (
+    below_overlap,
+    describe_below_overlap,
+    eligible_annotators,
+    initial_requests,
+    is_pilot,
+)
 from h2htalk.rounds.integrity import items_fingerprint, require_annotator_list, validate_round
-from h2htalk.rounds.item_sources import read_items
+from h2htalk.rounds.item_sources import ItemSource, read_items
 from h2htalk.rounds.items import Item, check_values
 from h2htalk.rounds.platforms import Collected, Platform, open_platform
 from h2htalk.rounds.questions import Question, questions_for
@@ -51,8 +59,11 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     folder = RoundFolder(as_path(out, "out"))
     opened = _is_opened(folder, spec)
     platform = open_platform(spec.where)
-    # A round whose ties were adjudicated has no ties any more; the adjudication has stored its items.
-    items = folder.items() if opened and "adjudicates" in folder.manifest() else _read_items(spec)
+    # Another round may be open again, or its ties adjudicated; a round opened from it has stored its items. A source
+    # may still hold items that were erased from the round.
+    stored = opened and not {"adjudicates", "continues", "opened_items_sha256"}.isdisjoint(folder.manifest())
+    source = ItemSource(folder.items(), {}) if stored else _read_items(spec)
+    items = source.items
     questions = questions_for(spec.kind, [item.labels for item in items])
     names = {question.name for question in questions}
     items = tuple(check_values(_without_suggestions(item, names), questions) for item in items)
@@ -68,7 +79,7 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
                 )
             require_same_annotators(folder, spec)
         else:
-            _write_round(folder, spec, items, questions)
+            _write_round(folder, spec, replace(source, items=items), questions)
         platform.check(folder)
         if not folder.assignment_sets():
             annotators = folder.annotators()
@@ -76,10 +87,13 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
             first = make_assignment_set(folder, platform, 1, items, requested, annotators)
             folder.write_assignment_sets([first])
         messages = platform.publish(folder)
+        annotators = folder.annotators()
+        fewer = below_overlap(spec, items, eligible_annotators(items, annotators))
         if folder.state == "partly opened":
-            folder.add_event("opened", items=len(items), annotators=len(folder.annotators()))
+            folder.add_event("opened", items=len(items), annotators=len(annotators), below_overlap=fewer)
         folder.protect()
-        return compute_status(folder, Collected()), messages
+        messages += describe_below_overlap(spec, fewer, "eligible annotators")
+        return compute_status(folder, Collected()), [*source.notes, *messages]
 
 
 def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
@@ -101,14 +115,14 @@ def _is_opened(folder: RoundFolder, spec: RoundSpec) -> bool:
     return True
 
 
-def _read_items(spec: RoundSpec) -> tuple[Item, ...]:
-    items = read_items(str(spec.items), spec.status)
-    for item in items:
+def _read_items(spec: RoundSpec) -> ItemSource:
+    source = read_items(str(spec.items), spec.status, spec.kind)
+    for item in source.items:
         # Adjudicators of ties choose between labels; those who rate, or look for violations, judge a response.
         judged = spec.kind == "safety" or (spec.kind == "adjudication" and not item.labels)
         if judged and not item.response.strip():
             raise RoundError(f"{spec.items}: {item.id} has no response; a round of {spec.kind} needs one")
-    return items
+    return source
 
 
 def _without_suggestions(item: Item, names: set[str]) -> Item:
@@ -116,9 +130,9 @@ def _without_suggestions(item: Item, names: set[str]) -> Item:
     return replace(item, suggested={key: value for key, value in item.suggested.items() if key in names})
 
 
-def _write_round(folder: RoundFolder, spec: RoundSpec, items: Sequence[Item], questions: Sequence[Question]) -> None:
+def _write_round(folder: RoundFolder, spec: RoundSpec, source: ItemSource, questions: Sequence[Question]) -> None:
     """Write the files of a round. `round.json` comes last: without it there is no round."""
-    salt = folder.salt()
+    salt, items = folder.salt(), source.items
     languages = tuple(sorted({item.language for item in items}))
     annotators = (
         read_annotators(Path(spec.annotators), salt)
@@ -128,21 +142,42 @@ def _write_round(folder: RoundFolder, spec: RoundSpec, items: Sequence[Item], qu
     texts = {language: guidelines(spec, questions, language) for language in languages}
     folder.write_annotators(annotators)
     paths = {name: str(getattr(spec, name)) for name in PATHS}
-    folder.write_source_paths(paths | {"annotators_sha256": annotators_fingerprint(annotators)})
+    earlier = Path(spec.items) if RoundFolder(Path(spec.items)).exists else None
+    facts = {"annotators_sha256": annotators_fingerprint(annotators), **_link(folder, spec, earlier)}
+    folder.write_source_paths(paths | facts)
     write_jsonl(folder.path / "items.jsonl", (item.to_dict() for item in items))
+    sources_sha256 = folder.write_sources(source.records)
     for language, text in texts.items():
         write_text(folder.path / "guidelines" / f"{language}.md", text)
-    write_text(folder.path / ".gitignore", "private/\nspreadsheets/\n")
+    write_text(folder.path / ".gitignore", "private/\nspreadsheets/\nlinks.jsonl\n")
     manifest = {
         "name": folder.path.resolve().name,
         "spec": spec.to_dict() | {name: Path(path).name for name, path in paths.items()},
         "languages": list(languages),
         "questions": [question.name for question in questions],
         "items_sha256": items_fingerprint(item.to_dict() for item in items),
+        "sources_sha256": sources_sha256,
     }
-    if (Path(spec.items) / "round.json").is_file():
-        manifest["adjudicates"] = round_reference(Path(spec.items))
+    if earlier is not None:
+        manifest["adjudicates" if spec.kind == "adjudication" else "continues"] = round_reference(earlier)
     write_json(folder.path / "round.json", manifest)
+
+
+def _link(folder: RoundFolder, spec: RoundSpec, earlier: Path | None) -> dict[str, str]:
+    """Link a round where its items come from, before it holds their texts; return its `workspace` if it has one.
+
+    Args:
+        folder: of the round.
+        spec: of the round.
+        earlier: the round that its items come from, if any.
+    """
+    source = earlier or link_folder(spec.items)
+    if source is None:
+        return {}
+    add_link(source, "round", folder.path)
+    if earlier is not None:
+        return {key: path for key, path in RoundFolder(earlier).source_paths().items() if key == "workspace"}
+    return {"workspace": str(source.resolve())} if is_workspace(source) else {}
 
 
 def make_assignment_set(
@@ -160,9 +195,10 @@ def make_assignment_set(
     # The manager cannot choose the items of an adjudication or of a later set: they may be crises alone.
     single = number > 1 or spec.kind == "adjudication"
     care, seed = spec.care, spec.seed
-    # Also for a server: this raises RoundError if there are too few annotators.
+    # Also for a server: this raises RoundError if there are too many crises.
     assignments = assign(number, items, requested, annotators, assigned, care, seed, allow_single_crises=single)
     if platform.assigns_items:
         return assignments
-    everybody = is_pilot(spec, items)
-    return group_items(number, items, requested, care, seed, allow_single_crises=single, everybody=everybody)
+    # A first set requests the same number for all items, as far as annotators are eligible.
+    mixed = number == 1 or is_pilot(spec, items)
+    return group_items(number, items, requested, care, seed, allow_single_crises=single, mixed=mixed)

@@ -3,13 +3,15 @@
 ROUND/
   round.json              specification, questions, fingerprints
   items.jsonl             what annotators read
+  sources.jsonl           the records that items were made from: provenance, licence, references, review
   guidelines/en.md        what annotators read first
   private/                names, the salt of their hashes, source paths; never publish it
   spreadsheets/           spreadsheets by annotator name; as private
+  links.jsonl             rounds that were opened from this one: paths on the manager's machine
   assignment_sets.jsonl   which items were published for how many annotators, and who got them
   annotations.jsonl       annotations as they were collected
   adjudications.jsonl     decisions of adjudication rounds on this round's ties
-  events.jsonl            opened, annotators, adjudicated, closed, reopened
+  events.jsonl            opened, annotators, removed, restored, adjudicated, closed, reopened, erased
   decisions.jsonl ...     written when the round is closed
 """
 
@@ -21,7 +23,7 @@ import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,21 +36,26 @@ from h2htalk.data.files import (
     json_line,
     read_json_object,
     read_jsonl,
+    sha256_of,
     write_json,
     write_jsonl,
     write_problem,
     write_text,
 )
-from h2htalk.data.languages import Language
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Annotation, latest
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet
+from h2htalk.rounds.erasure.erased_items import FILE as ERASED
+from h2htalk.rounds.erasure.erased_items import ErasedItems
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import RoundSpec
 
 Record = TypeVar("Record")
+# By (item, annotator, question).
+Annotations = Mapping[tuple[str, str, str], Annotation]
 
 SALT_BYTES = 16
 # Settings that are paths on the manager's machine.
@@ -61,6 +68,7 @@ OUTCOME = (
     "private/payment.csv",
     "private/qualified.csv",
 )
+SOURCES, ASSIGNMENT_SETS = "sources.jsonl", "assignment_sets.jsonl"
 RESTORE = "restore the original file"
 
 
@@ -77,7 +85,7 @@ class RoundFolder:
 
     @property
     def exists(self) -> bool:
-        return (self.path / "round.json").is_file()
+        return os.path.isfile(self.path / "round.json")  # pathlib raises on a name that is too long
 
     @property
     def private(self) -> Path:
@@ -106,7 +114,10 @@ class RoundFolder:
         return RoundSpec.from_dict(raw, str(self.path / "round.json"))
 
     def source_paths(self) -> dict[str, Any]:
-        """Return the paths of items, annotators and guidelines; empty in a copy without `private`."""
+        """Return the paths of items, annotators, guidelines, and of the `workspace` that the items come from, if any.
+
+        Empty in a copy without `private`.
+        """
         path = self.private / "source_paths.json"
         return read_json_object(path) if _private_file_exists(path) else {}
 
@@ -118,17 +129,54 @@ class RoundFolder:
         """Return the items, sorted by id."""
         return tuple(Item.from_dict(record, where) for where, record in read_jsonl(self.path / "items.jsonl"))
 
+    def sources(self) -> dict[str, Mapping[str, Any]]:
+        """Return item -> the record that it was made from; empty for a round that was opened without sources."""
+        path = self.path / SOURCES
+        # Without its hash in `round.json`, a file is not part of the round.
+        if "sources_sha256" not in self.manifest():
+            return {}
+        sources: dict[str, Mapping[str, Any]] = {}
+        for where, line in read_jsonl(path):
+            item, record = line.get("id"), line.get("record")
+            if not isinstance(item, str) or not isinstance(record, dict):
+                raise DataError(f"{where}: must hold the id of an item and its record; {RESTORE}")
+            sources[item] = record
+        return sources
+
+    def write_sources(self, records: Mapping[str, Mapping[str, Any]]) -> str:
+        """Write the records that items were made from; return the SHA-256 of the file."""
+        lines = ({"id": item, "record": record} for item, record in sorted(records.items()))
+        write_jsonl(self.path / SOURCES, lines)
+        return sha256_of(self.path / SOURCES)
+
     def questions(self) -> tuple[Question, ...]:
         return questions_for(self.spec().kind, [item.labels for item in self.items()])
 
     def annotators(self) -> tuple[Annotator, ...]:
-        """Return all annotators that the round ever had, in the order of the list."""
+        """Return all annotators that the round ever had, in the order of the list; removed ones are inactive."""
+        removed = self.removed_annotators()
+        return tuple(replace(one, active=False) if one.id in removed else one for one in self._listed_annotators())
+
+    def _listed_annotators(self) -> tuple[Annotator, ...]:
         path = self.private / "annotators.jsonl"
         return tuple(read_records(path, Annotator)) if _private_file_exists(path) else ()
 
     def write_annotators(self, annotators: Sequence[Annotator]) -> None:
-        write_jsonl(self.private / "annotators.jsonl", map(asdict, annotators))
+        """Write the list; removed annotators stay as they are listed, so that they can be restored."""
+        removed = self.removed_annotators()
+        kept = {one.id: one for one in self._listed_annotators() if one.id in removed}
+        write_jsonl(self.private / "annotators.jsonl", (asdict(kept.get(one.id, one)) for one in annotators))
         self.protect()
+
+    def removed_annotators(self) -> dict[str, str]:
+        """Return annotator id -> reason, of those whose annotations do not count."""
+        removed: dict[str, str] = {}
+        for event in self.events():
+            if event["event"] == "removed":
+                removed[str(event.get("annotator"))] = str(event.get("why"))
+            elif event["event"] == "restored":
+                removed.pop(str(event.get("annotator")), None)
+        return removed
 
     def write_private(self, name: str, text: str) -> None:
         """Write a file that contains names."""
@@ -148,11 +196,20 @@ class RoundFolder:
 
     def assignment_sets(self) -> tuple[AssignmentSet, ...]:
         """Return the assignment sets in the order in which they were made."""
-        path = self.path / "assignment_sets.jsonl"
+        path = self.path / ASSIGNMENT_SETS
         return tuple(read_records(path, AssignmentSet)) if path.exists() else ()
 
     def write_assignment_sets(self, sets: Sequence[AssignmentSet]) -> None:
-        write_jsonl(self.path / "assignment_sets.jsonl", map(asdict, sets))
+        write_jsonl(self.path / ASSIGNMENT_SETS, map(asdict, sets))
+
+    def erased_items(self) -> ErasedItems:
+        """Return what was erased from the round."""
+        path = self.private / ERASED
+        return next(read_records(path, ErasedItems), ErasedItems()) if _private_file_exists(path) else ErasedItems()
+
+    def write_erased_items(self, erased: ErasedItems) -> None:
+        write_jsonl(self.private / ERASED, [asdict(erased)])
+        self.protect()
 
     def guidelines(self, language: Language) -> str:
         """Return the guidelines in one language, as Markdown."""
@@ -165,7 +222,16 @@ class RoundFolder:
     # --- Annotations and events -------------------------------------------------------------------------------------
 
     def annotations(self) -> dict[tuple[str, str, str], Annotation]:
-        """Return the valid annotations by (item, annotator, question)."""
+        """Return the valid annotations by (item, annotator, question), without those of removed annotators."""
+        return self.without_removed(self.stored_annotations())
+
+    def without_removed(self, annotations: Annotations) -> dict[tuple[str, str, str], Annotation]:
+        """Return annotations without those of removed annotators."""
+        removed = self.removed_annotators()
+        return {key: one for key, one in annotations.items() if one.annotator not in removed}
+
+    def stored_annotations(self) -> dict[tuple[str, str, str], Annotation]:
+        """Return the valid annotations of all annotators, removed ones included."""
         return latest(annotation for _, annotation in self.annotation_lines())
 
     def annotation_lines(self) -> Iterator[tuple[str, Annotation]]:
@@ -181,17 +247,17 @@ class RoundFolder:
             with AppendLog(self.path / "annotations.jsonl") as log:
                 log.append_all(annotation.to_dict() for annotation in annotations)
 
-    def annotations_fingerprint(self) -> dict[str, Any]:
-        """Return number and SHA-256 (16 hexadecimal digits) of the valid annotations, independent of their order."""
-        annotations = sorted(self.annotations().items())
+    def annotations_fingerprint(self, stored: Annotations | None = None) -> dict[str, Any]:
+        """Return number and SHA-256 (16 hexadecimal digits) of the stored annotations, independent of their order."""
+        annotations = sorted((self.stored_annotations() if stored is None else stored).items())
         digest = hashlib.sha256()
         for _, annotation in annotations:
             digest.update(json_line(annotation.to_dict()).encode())
         return {"annotations": len(annotations), "annotations_sha256": digest.hexdigest()[:16]}
 
     def closed_fingerprint(self) -> dict[str, Any]:
-        """Return `annotations_fingerprint` at the last closing; empty if the round was never closed."""
-        closed = [event for event in self.events() if event["event"] == "closed"]
+        """Return `annotations_fingerprint` at the last closing or erasure after it; empty for a round never closed."""
+        closed = [event for event in self.events() if "annotations_sha256" in event]
         return {key: closed[-1].get(key) for key in ("annotations", "annotations_sha256")} if closed else {}
 
     def events(self) -> list[dict[str, Any]]:
@@ -221,10 +287,12 @@ class RoundFolder:
     def archive_outcome(self) -> list[str]:
         """Rename the files that closing wrote: `decisions.before-2.jsonl` is from before the second opening.
 
+        Decisions that are made anew without an annotator count as an opening.
+
         Returns:
             The new names.
         """
-        opening = 2 + sum(event["event"] == "reopened" for event in self.events())
+        opening = 2 + sum(event["event"] == "reopened" or event.get("closed") is True for event in self.events())
         renamed = []
         for name in OUTCOME:
             path = self.path / name
@@ -267,6 +335,16 @@ class RoundFolder:
             yield
 
 
+def guideline_files(path: Path) -> list[Path]:
+    """The guidelines of a round, a regular file `LANGUAGE.md` each. Raises DataError for a symbolic link."""
+    folder = path / "guidelines"
+    found = [one for language in LANGUAGES if os.path.lexists(one := folder / f"{language}.md")]
+    for one in (folder, *found):
+        if one.is_symlink() or (one != folder and not one.is_file()):
+            raise DataError(f"{one}: must not be a symbolic link, nor anything but a file; put the guidelines back")
+    return found
+
+
 def now() -> str:
     """Return the current time in UTC, ISO 8601 to the second."""
     return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
@@ -274,14 +352,19 @@ def now() -> str:
 
 def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
     """Yield the records of a JSONL file; raise DataError with file and line if one does not fit the dataclass."""
+    return (one for _, one in read_record_lines(path, record))
+
+
+def read_record_lines(path: Path, record: type[Record], advice: str = RESTORE) -> Iterator[tuple[str, Record]]:
+    """Yield `file:line` and record as `read_records`; errors end with `advice`."""
     adapter = _adapter(record)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
     for where, raw in read_jsonl(path):
         try:
-            yield adapter.validate_json(json_line(raw), strict=True)
+            yield where, adapter.validate_json(json_line(raw), strict=True)
         except ValidationError as error:
             first = error.errors(include_url=False)[0]
             field = ".".join(map(str, first["loc"]))
-            raise DataError(f"{where}: {field}: {first['msg']}; {RESTORE}") from error
+            raise DataError(f"{where}: {field}: {first['msg']}; {advice}") from error
 
 
 @cache

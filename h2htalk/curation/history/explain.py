@@ -1,12 +1,13 @@
-"""The history of one item: what each stage did with it, and why."""
+"""The history of one item: what each stage did with it, and why; what people decided; where it was released."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator
 from typing import Any
 
 from h2htalk.curation.erasure_scope import read_index, resolve_ids
+from h2htalk.curation.history.events import Event
+from h2htalk.curation.history.linked_folders import linked_events
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of, source_ids
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
 from h2htalk.curation.stage_table import STAGES
@@ -16,18 +17,8 @@ from h2htalk.errors import DataError, quoted
 _ORIGIN = ("id", "origin", "source", "dialogue", "model", "licence", "contract")
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
-    """What a stage did with one record: `kept` with details, `rejected` with its reason, or an `earlier` state."""
-
-    stage: str
-    id: str
-    what: str
-    details: Mapping[str, Any]
-
-
 def explain(workspace: Workspace, item_id: str) -> list[Event]:
-    """The history of a dialogue, a candidate or a person, stage by stage.
+    """The history of a dialogue, a candidate or a person: by stages, then in the rounds and releases linked to them.
 
     Args:
         workspace: with at least a gathered stage.
@@ -43,7 +34,11 @@ def explain(workspace: Workspace, item_id: str) -> list[Event]:
         raise DataError(f"{quoted(item_id)} was erased from {workspace.path}")
     # A candidate's id is `DIALOGUE:subtask`.
     ids = frozenset([item_id, item_id.partition(":")[0]])
-    return _events(workspace, ids) or _events(workspace, resolve_ids(workspace, item_id, read_index(workspace), None))
+    events = _events(workspace, ids)
+    if not events:
+        ids = resolve_ids(workspace, item_id, read_index(workspace), None)
+        events = _events(workspace, ids)
+    return [*events, *linked_events(workspace.path, ids | {event.id for event in events})]
 
 
 def _events(workspace: Workspace, ids: frozenset[str]) -> list[Event]:
@@ -79,27 +74,3 @@ def _origin(reply: Record) -> dict[str, Any]:
     """Where a reply comes from, and its licence."""
     known = {**reply.get("provenance", {}), **reply}
     return {name: known[name] for name in _ORIGIN if name in known}
-
-
-def format_history(events: list[Event]) -> str:
-    """The events as text."""
-    lines = []
-    for event in events:
-        lines.append(f"{event.stage:10} {event.what:9} {event.id}")
-        lines += [f"{'':10} {line}" for line in _format(event.details)]
-    return "\n".join(lines)
-
-
-def _format(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
-    for key, value in details.items():
-        if isinstance(value, Mapping):
-            yield f"{indent}{key}"
-            yield from _format(value, indent + "  ")
-        elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            yield f"{indent}{key} ({len(value)})"
-            for item in value:
-                fields = item.items() if isinstance(item, Mapping) else [("", item)]
-                yield f"{indent}  " + ", ".join(f"{k} {v}".strip() for k, v in fields)
-        else:
-            text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
-            yield f"{indent}{key}: {text}"

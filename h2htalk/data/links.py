@@ -1,0 +1,105 @@
+"""Links: what was made from a folder, in its `links.jsonl`, so that a history and an erasure can follow it.
+
+A workspace links the rounds opened from its candidates, the runs evaluated on them and its releases; a round links the
+rounds opened from it; the private folder beside a release links its runs and its places on the Hub.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.candidate_stages import is_workspace
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.releases.release_folder import is_release, private_folder
+from h2htalk.errors import DataError, quoted
+
+KINDS = (*FOLDER_KINDS, "hub")
+HUB = "hub:"
+FILE = "links.jsonl"
+# Many runs may start on one workspace at the same moment; writing a link takes milliseconds.
+_WAIT = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What was made from a folder.
+
+    Attributes:
+        kind: `round`, `run`, `release` or `hub`.
+        target: as the file holds it: a path relative to the folder, or `hub:OWNER/NAME@TAG`.
+        path: the target as an absolute path, which may not exist any more; None on the Hub.
+    """
+
+    kind: str
+    target: str
+    path: Path | None
+
+
+def read_links(folder: Path) -> tuple[Link, ...]:
+    """Return the links of a folder in the order in which they were added; none where it has no `links.jsonl`.
+
+    Raises:
+        DataError: a line is no link; names file and line.
+    """
+    path = folder / FILE
+    if not os.path.lexists(path):
+        return ()
+    base = Path(os.path.realpath(folder))
+    links = []
+    for where, record in read_jsonl(path, unique_keys=True):
+        kind, target = record.get("kind"), record.get("target")
+        if set(record) != {"kind", "target"} or kind not in KINDS or not isinstance(target, str) or not target:
+            raise DataError(
+                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target alone; correct or remove the line"
+            )
+        if (kind == "hub") != target.startswith(HUB) or "\0" in target:
+            raise DataError(f"{where}: {quoted(target)} is no target of kind {kind}; correct or remove the line")
+        links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(base / target))))
+    return tuple(links)
+
+
+def add_link(folder: Path, kind: str, target: str | Path) -> None:
+    """Record that `target` was made from a folder. A link that is there already changes nothing.
+
+    Args:
+        folder: a workspace, a round, or the private folder of a release.
+        kind: of the target.
+        target: a folder, or `hub:OWNER/NAME@TAG`.
+
+    Raises:
+        DataError: the file is invalid or cannot be written.
+    """
+    # Real paths: `..` after a symbolic link leads elsewhere than its text says.
+    stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
+    if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
+        return
+    with writer_lock(folder / FILE, "try again", timeout=_WAIT):
+        lines = [{"kind": link.kind, "target": link.target} for link in read_links(folder)]
+        line = {"kind": kind, "target": stored}
+        if line not in lines:
+            write_jsonl(folder / FILE, [*lines, line])
+
+
+def link_folder(source: str | Path) -> Path | None:
+    """Return the folder that links what is made from a source: a workspace for itself and its stages.
+
+    A release (`RELEASE#dev` too) links in the private folder beside it, which a downloaded one lacks.
+
+    Returns:
+        None for other sources, such as a plain split or an empty text, which link nothing.
+    """
+    text = str(source)
+    if not text:
+        return None
+    path = Path(text.rpartition("#")[0] if "#" in text and not os.path.lexists(text) else text)
+    if is_workspace(path):
+        return path
+    if os.path.isfile(path / "stage.json") and is_workspace(path.parent):
+        return path.parent
+    if is_release(path) and (private := private_folder(path)).is_dir():
+        return private
+    return None

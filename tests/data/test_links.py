@@ -1,0 +1,111 @@
+"""Links: what was made from a folder."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.links import Link, add_link, link_folder, read_links
+from h2htalk.errors import DataError
+
+
+def test_links_are_kept_once_in_the_order_of_adding(tmp_path: Path) -> None:
+    folder = tmp_path / "workspace"
+    folder.mkdir()
+    assert read_links(folder) == ()
+    for _ in range(2):
+        add_link(folder, "round", tmp_path / "rounds" / "crowd")
+        add_link(folder, "run", folder / "inside")
+        add_link(folder, "hub", "hub:lab/set@v1.0")
+    assert read_links(folder) == (
+        Link("round", "../rounds/crowd", tmp_path / "rounds" / "crowd"),
+        Link("run", "inside", folder / "inside"),
+        Link("hub", "hub:lab/set@v1.0", None),
+    )
+    add_link(folder, "release", tmp_path / "rounds" / "crowd")
+    assert [link.kind for link in read_links(folder)] == ["round", "run", "hub", "release"]
+
+
+def test_a_link_survives_a_move_of_both_folders(tmp_path: Path) -> None:
+    (tmp_path / "one" / "workspace").mkdir(parents=True)
+    (tmp_path / "one" / "round").mkdir()
+    add_link(tmp_path / "one" / "workspace", "round", tmp_path / "one" / "round")
+    (tmp_path / "one").rename(tmp_path / "two")
+    (link,) = read_links(tmp_path / "two" / "workspace")
+    assert link.path == tmp_path / "two" / "round"
+    assert link.path.is_dir()
+
+
+def test_a_target_is_found_through_symbolic_links(tmp_path: Path) -> None:
+    (tmp_path / "disk" / "deep" / "workspace").mkdir(parents=True)
+    (tmp_path / "round").mkdir()
+    (tmp_path / "shortcut").symlink_to(tmp_path / "disk" / "deep" / "workspace")
+    add_link(tmp_path / "shortcut", "round", tmp_path / "round")
+    for folder in ("shortcut", "disk/deep/workspace"):
+        (link,) = read_links(tmp_path / folder)
+        assert link.path == tmp_path / "round"
+    add_link(tmp_path / "disk" / "deep" / "workspace", "round", tmp_path / "round")
+    assert len(read_links(tmp_path / "shortcut")) == 1
+
+
+def test_twenty_runs_that_start_together_are_all_linked(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(20) as pool:
+        list(pool.map(lambda number: add_link(tmp_path, "run", tmp_path / f"run-{number}"), range(20)))
+    assert len(read_links(tmp_path)) == 20
+
+
+def test_a_link_that_is_there_needs_no_right_to_write(tmp_path: Path) -> None:
+    add_link(tmp_path, "run", tmp_path / "run")
+    with writer_lock(tmp_path / "links.jsonl"):  # it would wait a minute
+        add_link(tmp_path, "run", tmp_path / "run")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ({"kind": "rounds", "target": "a"}, "must hold kind"),
+        ({"kind": "round"}, "must hold kind"),
+        ({"kind": "round", "target": ""}, "must hold kind"),
+        ({"kind": ["round"], "target": "a"}, "must hold kind"),
+        ({"kind": "round", "target": "a", "more": 1}, "must hold kind"),
+        ({"kind": "round", "target": "hub:a/b@c"}, "no target of kind round"),
+        ({"kind": "hub", "target": "../a"}, "no target of kind hub"),
+        ({"kind": "run", "target": "a\0"}, "no target of kind run"),
+        ([], "must be a JSON object"),
+    ],
+)
+def test_a_line_that_is_no_link_is_named(tmp_path: Path, line: object, message: str) -> None:
+    add_link(tmp_path, "run", tmp_path / "run")
+    with (tmp_path / "links.jsonl").open("a") as file:
+        file.write(json.dumps(line) + "\n")
+    for call in (lambda: read_links(tmp_path), lambda: add_link(tmp_path, "run", tmp_path / "other")):
+        with pytest.raises(DataError, match=rf"links.jsonl:2: .*{message}"):
+            call()
+
+
+def test_a_folder_that_cannot_be_written(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match=r"links.jsonl: cannot be written"):
+        add_link(tmp_path / "file", "run", tmp_path / "run")
+
+
+def test_what_links_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    workspace, release = tmp_path / "workspace", tmp_path / "release"
+    for folder in (workspace / "review", release, tmp_path / "split"):
+        folder.mkdir(parents=True)
+    (workspace / "workspace.json").write_text("{}")
+    (workspace / "review" / "stage.json").write_text("{}")
+    (release / "release.json").write_text("{}")
+    assert link_folder(workspace) == link_folder(workspace / "review") == workspace
+    assert link_folder(tmp_path / "split") is None
+    assert link_folder(workspace / "missing") is None
+    monkeypatch.chdir(workspace)
+    assert link_folder("") is None
+    # A downloaded release has no private folder.
+    assert link_folder(release) is None
+    (tmp_path / "release.private").mkdir()
+    assert link_folder(release) == link_folder(f"{release}#dev") == tmp_path / "release.private"

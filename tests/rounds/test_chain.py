@@ -1,0 +1,200 @@
+"""A chain of rounds: from a workspace to a crowd, from what the crowd keeps to experts and to a safety round."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of
+from curation_made import finished
+from rounds_made import answer, begin, crowd, decisions, expert, files_of, kill_at, people
+
+from h2htalk.data.files import read_json_object, write_jsonl
+from h2htalk.data.links import Link, read_links
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import RoundSpec, make_spec
+
+
+def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path) -> None:
+    """No command led from the crowd to the experts; provenance, licence and review were lost on the way."""
+    path = crowd_round(tmp_path)
+    status, messages = open_round(spec_of("expert", path, 3), tmp_path / "expert")
+    assert (status.kind, status.items) == ("expert", 2)
+    assert messages[0].startswith("crowd: 2 kept, 1 dropped, 1 tied; ties are left out: to decide them first, ")
+    assert f"`h2htalk round open adjudication {path} --out FOLDER`" in messages[0]
+    assert f"`h2htalk round close {path} --adjudication FOLDER`" in messages[0]
+    folder, items = RoundFolder(tmp_path / "expert"), items_of(tmp_path / "expert")
+    assert folder.sources() == {"c-1": crisis_candidate("c-1"), "c-2": candidate("c-2", "accept")}
+    assert {name: item.crisis for name, item in items.items()} == {"c-1": True, "c-2": False}
+    # The crowd round, which does not ask for accuracy, had removed the reviewer's.
+    assert "accuracy" not in items_of(path)["c-2"].suggested
+    assert items["c-2"].suggested == {"keep": "keep", "accuracy": 4}
+    shown = items_of(path)["c-2"]
+    assert (items["c-2"].turns, items["c-2"].context, items["c-2"].reference) == (
+        shown.turns,
+        shown.context,
+        shown.reference,
+    )
+
+
+def test_every_round_knows_its_workspace_and_what_came_after(tmp_path: Path) -> None:
+    work, path = tmp_path / "work", crowd_round(tmp_path)
+    open_round(spec_of("expert", path), tmp_path / "expert")
+    open_round(spec_of("adjudication", path, 1), tmp_path / "ties")
+    closed(tmp_path / "expert", expert())
+    _, messages = open_round(spec_of("safety", tmp_path / "expert"), tmp_path / "safety")
+    assert messages[0] == "expert: 2 kept, 0 dropped, 0 tied"
+    assert read_links(work) == (Link("round", "../crowd", path),)
+    assert [link.target for link in read_links(path)] == ["../expert", "../ties"]
+    assert [link.target for link in read_links(tmp_path / "expert")] == ["../safety"]
+    for name in ("crowd", "expert", "ties", "safety"):
+        assert RoundFolder(tmp_path / name).source_paths()["workspace"] == str(work)
+        assert str(tmp_path) not in (tmp_path / name / "round.json").read_text()
+    assert RoundFolder(tmp_path / "safety").sources() == RoundFolder(tmp_path / "expert").sources()
+
+
+def test_a_stage_of_a_workspace_links_the_workspace(tmp_path: Path) -> None:
+    work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
+    open_round(spec_of("crowd", work / "review"), tmp_path / "crowd")
+    assert [link.path for link in read_links(work)] == [tmp_path / "crowd"]
+    assert RoundFolder(tmp_path / "crowd").source_paths()["workspace"] == str(work)
+
+
+def test_a_round_of_a_plain_file_has_no_workspace(tmp_path: Path) -> None:
+    path = begin(tmp_path, "crowd", 2, people=2, overlap=2)
+    closed(path, crowd())
+    open_round(spec_of("expert", path), tmp_path / "expert")
+    assert set(items_of(tmp_path / "expert")) == {"en-item-0", "en-item-1"}
+    for one in (path, tmp_path / "expert"):
+        assert "workspace" not in RoundFolder(one).source_paths()
+        assert RoundFolder(one).sources() == {}
+    assert not (tmp_path / "links.jsonl").exists()
+
+
+def test_an_adjudicated_tie_is_kept(tmp_path: Path) -> None:
+    path = crowd_round(tmp_path)
+    open_round(spec_of("adjudication", path, 1), tmp_path / "ties")
+    closed(tmp_path / "ties", {"label": "keep"})
+    close_round(path, adjudication=tmp_path / "ties")
+    _, messages = open_round(spec_of("expert", path), tmp_path / "expert")
+    assert messages[0] == "crowd: 3 kept, 1 dropped, 0 tied"
+    assert set(items_of(tmp_path / "expert")) == {"c-1", "c-2", "c-3"}
+    assert "c-3" in RoundFolder(tmp_path / "expert").sources()
+
+
+def test_gold_items_and_items_without_annotations_are_not_kept(tmp_path: Path) -> None:
+    records = [
+        {"id": f"i-{n}", "language": language, "prompt": "hi"} | ({"gold": {"keep": "keep"}} if n == 2 else {})
+        for n, language in enumerate(("en", "zh", "en"))
+    ]
+    write_jsonl(tmp_path / "items.jsonl", records)
+    (tmp_path / "people.csv").write_text("name,languages,crisis\nanna,en,yes\nbo,zh,yes\n")
+    options = {"annotators": str(tmp_path / "people.csv"), "format": "csv", "overlap": 1}
+    open_round(make_spec("crowd", str(tmp_path / "items.jsonl"), options), tmp_path / "crowd")
+    answer(tmp_path / "crowd", lambda *_: crowd(), only=("anna",))
+    close_round(tmp_path / "crowd", force=True)
+    _, messages = open_round(spec_of("expert", tmp_path / "crowd"), tmp_path / "expert")
+    assert messages[0] == "crowd: 1 kept, 0 dropped, 0 tied, 1 without annotations"
+    assert set(items_of(tmp_path / "expert")) == {"i-0"}
+
+
+def test_a_safety_round_judges_the_proposed_reply(tmp_path: Path) -> None:
+    path = crowd_round(tmp_path)
+    proposed = items_of(path)["c-2"].reference
+    open_round(spec_of("safety", path), tmp_path / "safety")
+    item = items_of(tmp_path / "safety")["c-2"]
+    assert (item.response, item.reference) == (proposed, "")
+    # A response that is there is what was judged before.
+    other = begin(tmp_path / "other", "expert", 1, people=2, overlap=2)
+    closed(other, expert())
+    open_round(spec_of("safety", other), tmp_path / "others")
+    assert items_of(tmp_path / "others")["en-item-0"] == items_of(other)["en-item-0"]
+
+
+@pytest.mark.parametrize(
+    ("state", "message"),
+    [
+        ("open", "not closed, so its decisions are not final; run `h2htalk round close"),
+        ("safety", "a round of safety does not ask what to keep; name a closed round of crowd or expert"),
+        ("dropped", r"this round keeps no item \(round: 0 kept, 2 dropped, 0 tied\)"),
+        ("copy", "has no folder `private`, so its decisions cannot be verified"),
+        ("forged", r"decisions.jsonl:1: this decision was not written by closing"),
+        ("status", "no record has a review status; remove status"),
+    ],
+)
+def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
+    path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
+    if state != "open":
+        closed(path, {"perception": "5", "violation": "no"} if state == "safety" else crowd("drop"))
+    if state == "copy":
+        shutil.rmtree(path / "private")
+    if state == "forged":
+        write_jsonl(path / "decisions.jsonl", [one | {"label": "keep"} for one in decisions(path).values()])
+    spec = spec_of("expert", path)
+    if state == "status":
+        spec = RoundSpec.from_dict(spec.to_dict() | {"status": ["needs_people"]}, "test")
+    before = files_of(path)
+    with pytest.raises((RoundError, DataError), match=message):
+        open_round(spec, tmp_path / "expert")
+    assert files_of(path) == before
+    assert not (tmp_path / "expert").exists()
+
+
+def test_a_refused_opening_links_nothing(tmp_path: Path) -> None:
+    work = finished(tmp_path / "work", "review", [candidate("c-1", "accept")]).path
+    spec = spec_of("crowd", work)
+    Path(spec.annotators).write_text("name,languages\nanna,xx\n")
+    with pytest.raises(RoundError, match="languages is 'xx'"):
+        open_round(spec, tmp_path / "crowd")
+    assert read_links(work) == ()
+
+
+def test_opening_again_does_not_need_the_round_before(tmp_path: Path) -> None:
+    path = crowd_round(tmp_path)
+    spec = spec_of("expert", path)
+    open_round(spec, tmp_path / "expert")
+    before = files_of(tmp_path / "expert")
+    reopen_round(path, annotators=people(tmp_path / "more.csv", "emeka_o"))
+    assert open_round(spec, tmp_path / "expert")[0].state == "open"
+    assert files_of(tmp_path / "expert") == before
+    with pytest.raises(RoundError, match="not closed, so its decisions are not final"):
+        open_round(spec, tmp_path / "another")
+
+
+def test_an_opening_that_is_killed_at_any_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is completed by the same command, and before it holds an item, the round before knows of it."""
+    path, number, killed = crowd_round(tmp_path), 0, True
+    spec = spec_of("expert", path)
+    while killed:
+        out = tmp_path / f"expert-{number}"
+        with monkeypatch.context() as patch:
+            kill_at(patch, number)
+            try:
+                open_round(spec, out)
+                killed = False
+            except KeyboardInterrupt:
+                pass
+        known = {link.path for link in read_links(path)}
+        assert out in known or not (out / "items.jsonl").exists()
+        assert open_round(spec, out)[0].state == "open"
+        assert set(RoundFolder(out).sources()) == set(items_of(out)) == {"c-1", "c-2"}
+        assert RoundFolder(out).source_paths()["workspace"] == str(tmp_path / "work")
+        number += 1
+    assert number > 10
+    assert [link.path for link in read_links(path)] == [tmp_path / f"expert-{n}" for n in range(number)]
+
+
+def test_the_manifest_names_the_round_before_without_its_path(tmp_path: Path) -> None:
+    path = crowd_round(tmp_path)
+    open_round(spec_of("expert", path), tmp_path / "expert")
+    facts = read_json_object(tmp_path / "expert" / "round.json")
+    assert facts["continues"] == {
+        "name": "crowd",
+        "items_sha256": read_json_object(path / "round.json")["items_sha256"],
+    }
+    assert "adjudicates" not in facts
