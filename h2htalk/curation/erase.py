@@ -5,14 +5,14 @@ of the later stages that held one. The next `curate run` makes these parts again
 stages are deterministic, and paid replies are stored. What other people wrote stays, however similar: a dialogue that
 `dedup` had removed as a duplicate of an erased one comes back. After a kill the next `erase`, `purge` or `curate run`
 first continues from the tombstones. After `purge` no stage can be made again, and an erasure filters the files of all
-stages.
+stages. Then the ids leave every folder that was made from the workspace (`data.erasure`).
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from h2htalk.curation.erasure_scope import (
@@ -24,13 +24,18 @@ from h2htalk.curation.erasure_scope import (
     resolve_ids,
     source_place,
 )
-from h2htalk.curation.outcomes import Record, dialogue_of, own_ids
+from h2htalk.curation.outcomes import Record, dialogue_of
 from h2htalk.curation.pipeline import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl
+from h2htalk.data.candidate_stages import CANDIDATE_STAGES
+from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
+from h2htalk.data.erasure.filter_files import filter_jsonl
+from h2htalk.data.erasure.sweep import SweptFolder, sweep
+from h2htalk.data.files import write_json
+from h2htalk.errors import ConfigError
 
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
@@ -46,6 +51,7 @@ class Erased:
         others: similar dialogues of other or unknown people, which stay.
         raw: places in the owner's own files that still hold the words: `file:line`, or `file:line, item n`.
         removed_parts: how many parts of which stages the next `curate run` makes again.
+        folders: what was made from the workspace, and what was erased there.
     """
 
     ids: tuple[str, ...]
@@ -53,27 +59,38 @@ class Erased:
     others: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     removed_parts: Mapping[str, int] = field(default_factory=dict)
+    folders: tuple[SweptFolder, ...] = ()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether the same erasure must be started again, because a folder or a server could not be reached."""
+        return any(folder.result.unfinished for folder in self.folders)
 
 
-def erase(workspace: Workspace, source_id: str) -> Erased:
-    """Erase a dialogue or a person from every stage and table.
+def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
+    """Erase a dialogue or a person from every stage and table, and from what was made from the workspace.
 
     Args:
         workspace: with at least a gathered stage.
-        source_id: of a dialogue or a person (`SOURCE-p0003`), or, before `purge`, the id in the raw data
-            (`SOURCE:ID` where several sources use it).
+        source_id: of a dialogue or a person (`SOURCE-p0003`), or the id in the raw data (`SOURCE:ID` where several
+            sources use it).
+        also: folders with rounds, runs and releases that were made from it, and that it does not know.
 
     Raises:
-        ConfigError: several sources or dialogues have that id; the secret key is missing or another one.
+        ConfigError: several sources or dialogues have that id; the secret key is missing or another one; a folder of
+            `also` is missing.
         DataError: there is no workspace, nobody of that id was gathered, a file cannot be rewritten, or a symbolic
             link leads out of the workspace.
     """
     workspace.require_begun()
+    if missing := [path for path in also if not path.is_dir()]:
+        raise ConfigError(f"--also {missing[0]}: is no folder")
     with workspace.locked():
         workspace.require_no_links()
         # Without the key nobody could be recognized in a file that is read again.
-        key = None if workspace.facts().get("purged") else workspace.open_key(make=False)
-        finish_erasure(workspace)
+        purged = workspace.facts().get("purged")
+        key = workspace.open_erasure_key(make=False) if purged else workspace.open_key(make=False)
+        _finish_stages(workspace)
         index = read_index(workspace)
         asked = find_states(index, resolve_ids(workspace, source_id, index, key))
         asked |= find_repeated(workspace, asked, index)
@@ -84,15 +101,43 @@ def erase(workspace: Workspace, source_id: str) -> Erased:
             lines = _tombstone_lines(workspace, new, asked, index, key)
             write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
         removed = _apply(workspace)
-        return Erased(tuple(sorted(ids)), tuple(sorted(copies)), tuple(sorted(others)), tuple(sorted(raw)), removed)
+        folders = _sweep(workspace, ids, also)
+        listed = [tuple(sorted(names)) for names in (ids, copies, others, raw)]
+        return Erased(listed[0], listed[1], listed[2], listed[3], removed, folders)
 
 
 def finish_erasure(workspace: Workspace) -> None:
     """Complete an interrupted erasure, if there is one, and say so. The workspace's lock must be held.
 
+    A folder that cannot be reached stops nobody: it is named on standard error, and tried again by the next command.
+
     Raises:
-        DataError: a file cannot be read or rewritten.
+        DataError: a file of the workspace cannot be read or rewritten.
     """
+    _finish_stages(workspace)
+    if len(workspace.tombstones().lines) != workspace.facts().get("reached", 0):
+        for folder in _sweep(workspace):
+            if folder.result.unfinished:
+                messages = "; ".join(folder.result.messages)
+                print(f"erase: {folder.name} is not finished: {messages}", file=sys.stderr, flush=True)
+
+
+def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> tuple[SweptFolder, ...]:
+    """Erase from what was made from the workspace everybody with a tombstone.
+
+    Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
+    a reference of an erased dialogue is made again, and its id may then be in new rounds and runs.
+    """
+    lines, facts = workspace.tombstones().lines, workspace.facts()
+    new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
+    items = frozenset(item for line in new for item in line.get("items", ()))
+    folders = tuple(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
+    if not any(folder.result.unfinished for folder in folders):
+        write_json(workspace.path / "workspace.json", {**facts, "reached": len(lines)})
+    return folders
+
+
+def _finish_stages(workspace: Workspace) -> None:
     if len(workspace.tombstones().lines) != workspace.facts().get("erased", 0):
         workspace.require_no_links()
         _apply(workspace)
@@ -119,15 +164,28 @@ def _tombstone_lines(
             if (source, raw_id) in stay:
                 raw_id = None
             of_dialogue = marks_of(key, source, raw_id, person, words.get(name))
-            marks.setdefault(name, set()).update(of_dialogue - of_person, entry.get("marks", ()))
+            known = (*entry.get("marks", ()), *entry.get("hashes", ()))
+            marks.setdefault(name, set()).update(of_dialogue - of_person, known)
             if (known_as := entry.get("known_as")) in asked:
                 marks.setdefault(known_as, set()).update(of_person)
-    files = workspace.source_files()
+    files, items = workspace.source_files(), items_by_id(workspace)
     lines: list[Record] = []
     for name in sorted(ids):
-        line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks.get(name, ()))}
+        resting = sorted({*items.get(name, ()), *index.get(name, {}).get("items", ())})
+        of = files.get(source_of(name))
+        line = {"id": name, "of": of, "marks": sorted(marks.get(name, ())), "items": resting}
         lines.append({field: value for field, value in line.items() if value})
     return lines
+
+
+def items_by_id(workspace: Workspace) -> dict[str, set[str]]:
+    """Dialogue or person -> the candidates that hold its words, or a reference of it. Raises DataError."""
+    items: dict[str, set[str]] = {}
+    for folder in map(workspace.stage, CANDIDATE_STAGES):
+        for record in folder.records(KEPT):
+            for name in ids_in(record):
+                items.setdefault(name, set()).add(str(record["id"]))
+    return items
 
 
 def _apply(workspace: Workspace) -> dict[str, int]:
@@ -136,19 +194,21 @@ def _apply(workspace: Workspace) -> dict[str, int]:
     The last stage comes first: the content of a stage says what the stages after it must lose. Doing it twice, or
     continuing after a kill, gives the same bytes.
     """
-    gone, facts = workspace.erased(), workspace.facts()
+    gone, facts = ErasedIds(workspace.erased()), workspace.facts()
     removed: dict[str, int] = {}
     compared = stages_from(_COMPARING)
-    affected = any(_is_of(r, gone) for r in workspace.stage(stage_before(_COMPARING)).records(KEPT))
+    affected = any(map(gone.covers, workspace.stage(stage_before(_COMPARING)).records(KEPT)))
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
-    answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if _is_of(r, gone)}
+    answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
+    of_candidates = replace(gone, ids=gone.ids | answered)
     for stage in reversed(list(STAGES)):
         folder = workspace.stage(stage)
         folder.remove_unfinished()
         for path in sorted(folder.path.rglob("*.jsonl")):
             # Stored replies and reviews: tables whose lines begin with an item's id.
             if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
-                _filter_lines(path, gone | answered if STAGES[stage].reads == "candidates" else gone)
+                covering = of_candidates if STAGES[stage].reads == "candidates" else gone
+                filter_jsonl(path, lambda line, covering=covering: not covering.covers(line))  # type: ignore[misc]
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
         if facts.get("purged"):
@@ -170,11 +230,13 @@ def _apply(workspace: Workspace) -> dict[str, int]:
                 folder.remove_part(part)
         if held:
             removed[stage] = len(held)
+    if workspace.index_path.exists():
+        filter_jsonl(workspace.index_path, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
     return {stage: removed[stage] for stage in STAGES if stage in removed}
 
 
-def _filter_parts(folder: StageFolder, stage: str, gone: frozenset[str]) -> None:
+def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
     """Write the parts that hold an erased record again without it: of the first stage, and of all after a purge."""
     reads_candidates = STAGES[stage].reads == "candidates"
     for part in folder.parts():
@@ -185,32 +247,13 @@ def _filter_parts(folder: StageFolder, stage: str, gone: frozenset[str]) -> None
             folder.rewrite(
                 part,
                 stage,
-                lambda record: not _is_of(record, gone),
+                lambda record: not gone.covers(record),
                 (lambda record: str(record["id"])) if reads_candidates else dialogue_of,
             )
     if (folder.path / "summary.json").exists():
         finish(folder)
 
 
-def _holds(folder: StageFolder, part: str, gone: frozenset[str]) -> bool:
+def _holds(folder: StageFolder, part: str, gone: ErasedIds) -> bool:
     kinds = (KEPT, REJECTED, AUDIT)
-    return any(_is_of(record, gone) for kind in kinds for record in folder.part_records(part, kind))
-
-
-def _is_of(record: Record, gone: frozenset[str]) -> bool:
-    """Whether a line holds words of an erased id: by its own ids, or by those of the record in it."""
-    records = (record, record.get("record", {}))
-    replies = [
-        r for one in records for r in (*one.get("metadata", {}).get("alternatives", ()), *one.get("references", ()))
-    ]
-    names = frozenset().union(*map(own_ids, (*records, *replies)))
-    # A candidate and its calls begin with the dialogue's id: `DIALOGUE:subtask/pair-1-2/ab`.
-    return not gone.isdisjoint({*names, *(name.split("/", 1)[0].split(":", 1)[0] for name in names)})
-
-
-def _filter_lines(path: Path, gone: frozenset[str]) -> None:
-    """Remove the lines of erased ids from a file; a file without any is not changed."""
-    records = [record for _, record in read_jsonl(path, torn_tail=True)]
-    left = [record for record in records if not _is_of(record, gone)]
-    if len(left) < len(records):
-        write_jsonl(path, left)
+    return any(gone.covers(record) for kind in kinds for record in folder.part_records(part, kind))

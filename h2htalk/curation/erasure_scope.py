@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Collection, Mapping
 from itertools import chain
 from typing import Any
@@ -12,21 +11,23 @@ from h2htalk.curation.gather.earlier_states import LEAST_CHARACTERS
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES
-from h2htalk.curation.tombstones import source_of
+from h2htalk.curation.tombstones import mark, nfc, source_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl
 from h2htalk.errors import ConfigError, DataError, quoted
 
 _LISTED = 20  # ids in an error
 # Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
-# dialogue of whose conversation it is an earlier state.
+# dialogue of whose conversation it is an earlier state. After `purge` it has `hashes` in place of raw ids, and `items`.
 Index = Mapping[str, Mapping[str, Any]]
 
 
 def read_index(workspace: Workspace) -> Index:
-    """Every dialogue of a workspace; after `purge` those that a later stage holds. Raises DataError."""
+    """Every dialogue of a workspace; after `purge` those that it listed, with hashes. Raises DataError."""
     gathered = workspace.stage(FIRST_STAGE).records(AUDIT)
     index: dict[str, dict[str, Any]] = {str(record["id"]): dict(record.get("raw", {})) for record in gathered}
+    if workspace.facts().get("purged") and workspace.index_path.exists():
+        index |= {str(line["id"]): dict(line) | {"id": None} for _, line in read_jsonl(workspace.index_path)}
     for stage in STAGES if workspace.facts().get("purged") else (FIRST_STAGE,):
         folder = workspace.stage(stage)
         for record in chain(folder.records(KEPT), folder.records(REJECTED)):
@@ -55,7 +56,7 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
         workspace: the one that `index` was read from.
         asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
         index: its dialogues.
-        key: its secret key, which finds those who were erased before by a raw name; None: they are not found.
+        key: of the hashes of raw ids: those of who was erased, and after `purge` of all. None: they are not found.
 
     Raises:
         ConfigError: several sources have that raw id, or a source has it for several dialogues, or for a person and
@@ -72,9 +73,9 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
             ours |= {dialogue, asked}
         elif dialogue in (asked, of_candidate):
             ours.add(dialogue)
-        elif _is_raw_id(asked, source, entry.get("person")):
+        elif _is_raw_id(asked, source, entry.get("person")) or _is_hashed("person", asked, source, entry, key):
             people.setdefault(source, set()).update({dialogue}, {person} if person else ())
-        elif _is_raw_id(asked, source, entry.get("id")):
+        elif _is_raw_id(asked, source, entry.get("id")) or _is_hashed("id", asked, source, entry, key):
             dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
     if not ours:
         _require_unambiguous(asked, people, dialogues)
@@ -116,11 +117,17 @@ def _listed(ids: Collection[str]) -> str:
 
 
 def _is_raw_id(asked: str, source: str, raw: object) -> bool:
-    """Whether it is the id in the raw data. Compared in form NFC: keyboards and files compose characters
-    differently.
-    """
-    name = unicodedata.normalize("NFC", str(raw))
-    return raw not in (None, "") and unicodedata.normalize("NFC", asked) in (name, f"{source}:{name}")
+    """Whether it is the id in the raw data, both in form NFC."""
+    name = nfc(str(raw))
+    return raw not in (None, "") and nfc(asked) in (name, f"{source}:{name}")
+
+
+def _is_hashed(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:
+    """The same after `purge`, which keeps hashes of raw ids."""
+    if key is None or "hashes" not in entry:
+        return False
+    names = {nfc(asked), nfc(asked).removeprefix(f"{source}:")}
+    return any(mark(key, what, source, name) in entry["hashes"] for name in names)
 
 
 def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:

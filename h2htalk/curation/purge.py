@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from h2htalk.curation.erase import finish_erasure
+from h2htalk.curation.erase import finish_erasure, items_by_id
+from h2htalk.curation.erasure_scope import read_index
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stages_from
+from h2htalk.curation.tombstones import mark, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError
@@ -15,7 +17,8 @@ from h2htalk.errors import ConfigError
 def purge(workspace: Workspace) -> list[Path]:
     """Remove the raw inputs, the private index and the key; returns the removed paths. Anonymized records stay.
 
-    No further stage can be made afterwards, so what a stage has made that is not finished is removed too.
+    No further stage can be made afterwards, so what a stage has made that is not finished is removed too. Keyed hashes
+    of raw ids stay, so that a person who asks for it later is still erased.
 
     Raises:
         ConfigError: no stage after `gather` is finished, or one before a finished stage is not.
@@ -32,6 +35,8 @@ def purge(workspace: Workspace) -> list[Path]:
                 "h2htalk curate run"
             )
         workspace.require_no_links()
+        if not workspace.facts().get("purged"):
+            _write_index(workspace)
         # Written first: after a kill nothing is added to the workspace any more.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
         gathered = workspace.stage(FIRST_STAGE).path
@@ -45,6 +50,24 @@ def purge(workspace: Workspace) -> list[Path]:
         for stage in STAGES:
             workspace.stage(stage).remove_unfinished()
     return [*removed, *(folder.path for folder in unfinished)]
+
+
+def _write_index(workspace: Workspace) -> None:
+    """Store for every dialogue hashes of its id and its person's in the raw data, and the items that rest on it.
+
+    The earlier states of a conversation are one dialogue with its last one.
+    """
+    key, items = workspace.open_erasure_key(make=True), items_by_id(workspace)
+    assert key is not None
+    hashes: dict[str, set[str]] = {}
+    for name, entry in read_index(workspace).items():
+        raw = {what: nfc(str(entry[what])) for what in ("id", "person") if entry.get(what) not in (None, "")}
+        latest = hashes.setdefault(str(entry.get("state_of", name)), set())
+        latest |= {mark(key, what, source_of(name), text) for what, text in raw.items()}
+    lines = [
+        {"id": name, "hashes": sorted(hashes[name]), "items": sorted(items.get(name, ()))} for name in sorted(hashes)
+    ]
+    write_tombstones(workspace.index_path, lines)
 
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:

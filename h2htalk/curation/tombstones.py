@@ -1,11 +1,11 @@
 """Who was erased from a workspace and must not come back: `tombstones.jsonl`, one line for each id.
 
-    {"id": "bank-p0002", "of": "memory_bank/9f86d0...", "marks": ["5e88..."]}
+    {"id": "bank-000002", "of": "memory_bank/9f86d0...", "marks": ["5e88..."], "items": ["bank-000002:dialogue_base"]}
 
 An id numbers a row of one file, so it holds for the file that `of` names (format and SHA-256): where lines were deleted
 from a file, the same row is another item. `marks` are hashes, keyed with the workspace's secret key, of the raw id of a
 person or a dialogue and of the words. They identify a person when the file is read again. A line without `of`
-(simulated dialogues) holds always.
+(simulated dialogues) holds always. `items` are the candidates that held its words.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,7 @@ class Tombstones:
         found = set()
         for line in self.lines:
             source = source_of(str(line["id"]))
-            for raw in {name, name.removeprefix(f"{source}:")}:
+            for raw in {text.removeprefix(before) for text in (name, nfc(name)) for before in ("", f"{source}:")}:
                 if not marks_of(key, source, raw, raw, None).isdisjoint(line.get("marks", ())):
                     found.add(str(line["id"]))
         return frozenset(found)
@@ -92,14 +93,20 @@ def marks_of(key: bytes, source: str, raw_id: str | None, person: str | None, wo
     """
     marks = set()
     if raw_id is not None:
-        marks.add(_mark(key, "id", source, raw_id))
+        marks.add(mark(key, "id", source, raw_id))
     if person is not None:
-        marks.add(_mark(key, "person", source, person))
+        marks.add(mark(key, "person", source, person))
     if words:  # whatever the names of source and item are then: the same words of the same person
-        marks.add(_mark(key, "words", person, words))
+        marks.add(mark(key, "words", person, words))
     return frozenset(marks)
 
 
-def _mark(key: bytes, *what: object) -> str:
+def nfc(text: str) -> str:
+    """A text in form NFC: keyboards and files compose characters differently."""
+    return unicodedata.normalize("NFC", text)
+
+
+def mark(key: bytes, *what: object) -> str:
+    """The hash of `id`, `person` or `words` with source or person, and text."""
     text = json.dumps(what, ensure_ascii=True).encode()
     return hashlib.blake2b(text, key=key, digest_size=_DIGEST, person=b"h2htalk erased").hexdigest()

@@ -1,0 +1,230 @@
+"""Erase items from runs: the protocol stays, and everything that reads a run works on what is left."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from byte_search import files_with
+from command_line import h2htalk_here
+from releases_made import make_release, scenario
+
+from h2htalk.benchmark.erasure import erase_from_run
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.report_run import report
+from h2htalk.benchmark.results_export.bundle import write_bundle
+from h2htalk.benchmark.results_export.verify import verify_results
+from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.files import json_line, read_jsonl, sha256_of
+from h2htalk.data.links import read_links
+from h2htalk.data.parquet import read_parquet
+from h2htalk.data.releases.erasure import erase_from_release
+from h2htalk.data.releases.release_folder import private_folder
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.split_export import export_split
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
+
+WORDS = "cinnamon porridge"
+EMILY = ErasedIds(frozenset({"made-000001"}))
+GONE = "made-000001:dialogue_base"
+
+
+def emilys(**other: Any) -> Scenario:
+    turns = [{"role": "user", "content": f"I burnt the {WORDS}."}]
+    return scenario(1, inputs={"history": turns}, references=[f"Is there {WORDS} left?"], **other)
+
+
+def released(folder: Path, count: int = 5) -> Path:
+    """A release of Emily's item and others."""
+    others = [scenario(n, references=[f"Reply {n}."]) for n in range(2, count + 1)]
+    release = make_release(folder / "release", {"test": [emilys(), *others], "dev": [scenario(9)]})
+    private_folder(release).mkdir()
+    return release
+
+
+def spec_of(baseline: str, split: Path, out: Path) -> EvaluateSpec:
+    return EvaluateSpec(model=f"baseline:{baseline}", split=str(split), out=str(out), embedder="none")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> EvaluateSpec:
+    folder = tmp_path_factory.mktemp("finished")
+    spec = spec_of("copy-last-turn", released(folder), folder / "run")
+    evaluate(spec)
+    return spec
+
+
+@pytest.fixture
+def spec(finished: EvaluateSpec, tmp_path: Path) -> EvaluateSpec:
+    """A finished run on a release, both in `tmp_path`."""
+    shutil.copytree(Path(finished.out).parent, tmp_path / "made")
+    return replace(finished, split=str(tmp_path / "made" / "release"), out=str(tmp_path / "made" / "run"))
+
+
+def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None:
+    path = Path(spec.out)
+    before = load_run(path)
+    drawn = drawn_references(path)
+    assert [name for name, text in drawn.items() if WORDS in text] not in ([], [GONE])
+    assert len(files_with(path, WORDS)) == 5
+    assert [one.path for one in read_links(private_folder(Path(spec.split)))] == [path]
+    result = erase_from_run(path, EMILY)
+    assert (result.removed, result.items, result.messages) == (1, {GONE}, ())
+    assert files_with(path, WORDS) == []
+    assert files_with(path, GONE) == ["erased.jsonl"]
+    run = load_run(path)
+    assert run.summary.signature == before.summary.signature
+    assert (run.summary.counts.items, run.summary.counts.scored, run.summary.counts.erased) == (4, 4, 1)
+    assert run.item_scores == {name: one for name, one in before.item_scores.items() if name != GONE}
+    assert run.scores().num_rows == run.items().num_rows == 4
+    # The baseline answers with references of the items that are left, and otherwise as before.
+    again = drawn_references(path)
+    assert again.keys() == drawn.keys() - {GONE}
+    assert {f"Reply {n}." for n in range(2, 6)} >= set(again.values())
+    assert all(again[name] == text for name, text in drawn.items() if name != GONE and WORDS not in text)
+    assert erase_from_run(path, EMILY).removed == 0
+
+
+def drawn_references(path: Path) -> dict[str, str]:
+    return {line["id"]: line["text"] for _, line in read_jsonl(path / "baselines" / "random-reference.jsonl")}
+
+
+def test_all_commands_read_it(spec: EvaluateSpec, tmp_path: Path) -> None:
+    path = Path(spec.out)
+    erase_from_run(path, EMILY)
+    assert "4 of 4 items scored (1 erased), complete" in h2htalk_here("report", str(path)).stdout
+    assert "1 item erased since" in (path / "report.html").read_text()
+    assert report(path) == score(path) == load_run(path).summary
+    assert "[1 erased]" in h2htalk_here("leaderboard", str(path)).stdout
+    # The release loses it too; a finished run on it is not made again, and not refused.
+    erase_from_release(Path(spec.split), EMILY)
+    assert evaluate(spec) == load_run(path).summary
+    write_bundle(load_run(path), tmp_path / "bundle")
+    assert verify_results(tmp_path / "bundle", spec.split).differs == []
+
+
+def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
+    path = Path(spec.out)
+    answers = RunFolder(path).shard
+    answers.write_text("".join(line for line in answers.read_text().splitlines(True) if "made-000003" not in line))
+    erase_from_run(path, EMILY)
+    with pytest.raises(ConfigError, match="still holds them; evaluate on a version"):
+        evaluate(spec)
+    erase_from_release(Path(spec.split), EMILY)
+    summary = evaluate(spec)
+    assert (summary.counts.items, summary.counts.scored, summary.counts.erased) == (4, 4, 1)
+
+
+def test_the_release_leaves_out_other_items_than_the_run(spec: EvaluateSpec) -> None:
+    """Exactly the erased ids are accepted."""
+    path = Path(spec.out)
+    erase_from_run(path, EMILY)
+    inputs = path / "inputs" / "split" / "scenarios.jsonl"
+    text = inputs.read_text()
+    for wrong in (text.partition("\n")[2], text.replace("It is silly", "It is funny", 1)):
+        inputs.write_text(wrong)
+        with pytest.raises(DataError, match="items are not those of the run's signature"):
+            load_run(path)
+        with pytest.raises(DataError, match="not those of the run's signature; put them back"):
+            erase_from_run(path, ErasedIds(frozenset({"made-000004"})))
+
+
+def test_an_erasure_killed_at_any_write_is_completed_by_the_next(finished: EvaluateSpec, tmp_path: Path) -> None:
+    replaced = os.replace
+    for write in range(60):
+        path = shutil.copytree(finished.out, tmp_path / str(write))
+        left = [write]
+
+        def stopping(*paths: Any, left: list[int] = left) -> None:
+            left[0] -= 1
+            if left[0] < 0:
+                raise KeyboardInterrupt
+            replaced(*paths)
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(os, "replace", stopping)
+            try:
+                erase_from_run(path, EMILY)
+                break
+            except KeyboardInterrupt:
+                pass
+        assert erase_from_run(path, EMILY).items == {GONE}
+        assert files_with(path, WORDS) == []
+        assert load_run(path).summary.counts.erased == 1, write
+    assert write > 12
+
+
+def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = Path(spec.out)
+
+    def missing(*_: object) -> None:
+        raise ConfigError("embedder bge-m3 is not on this machine")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("h2htalk.benchmark.erasure.open_metrics", missing)
+        result = erase_from_run(path, EMILY)
+    (message,) = result.messages
+    assert message.startswith("its figures were removed (embedder bge-m3 is not on this machine)")
+    assert message.endswith(f"`h2htalk score {path}`")
+    assert files_with(path, WORDS) == []
+    with pytest.raises(DataError, match="run `h2htalk score"):
+        load_run(path)
+    assert score(path).counts.erased == 1
+
+
+def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
+    scenarios = [emilys(), scenario(2), scenario(3)]
+    lines = [{"id": one.id, "references": list(one.references)} for one in scenarios]
+    old, new = (tmp_path / name for name in ("old.jsonl", "new.jsonl"))
+    old.write_text("".join(map(json_line, lines)))
+    new.write_text("".join(map(json_line, lines[1:])))
+    split = load_split(make_release(tmp_path / "release", {"test": scenarios}))
+    public = tuple(replace(one, references=()) for one in scenarios)
+    digest = hashlib.sha256(old.read_bytes()).hexdigest()
+    before_erasure = replace(split, scenarios=public, references_sha256=digest)
+    export_split(before_erasure, tmp_path / "split")
+    path = tmp_path / "run"
+    evaluate(spec_of("constant", tmp_path / "split", path))
+    before = score(path, references=old)
+    with pytest.raises(DataError, match="is not the file of references"):
+        score(path, references=new)
+    assert "it was scored with private references" in erase_from_run(path, EMILY).messages[0]
+    with pytest.raises(DataError, match="is not the file of references"):
+        score(path, references=new)
+    left = replace(before_erasure, scenarios=public[1:], references_sha256=sha256_of(new))
+    shutil.rmtree(tmp_path / "split")
+    export_split(left, tmp_path / "split")
+    forged = tmp_path / "forged.jsonl"
+    forged.write_text(new.read_text().replace("That", "This"))
+    with pytest.raises(DataError, match=f"is not the file of references .* {digest} or {sha256_of(new)}"):
+        score(path, references=forged)
+    after = score(path, references=new)
+    assert (before.counts.scored, after.counts.scored, after.counts.erased) == (3, 2, 1)
+    assert after.signature.protocol["references_sha256"] == hashlib.sha256(new.read_bytes()).hexdigest()[:16]
+    protocol = score(path, references=old).signature.protocol
+    assert protocol["references_sha256"] == before.signature.protocol["references_sha256"]
+
+
+def test_a_run_of_every_item_is_to_be_deleted(spec: EvaluateSpec) -> None:
+    everybody = ErasedIds(frozenset(f"made-{n:06}" for n in range(1, 6)))
+    with pytest.raises(DataError, match="every item of this run is erased; delete the folder"):
+        erase_from_run(Path(spec.out), everybody)
+
+
+def test_a_scenario_that_does_not_tell_whose_reference_it_has(spec: EvaluateSpec) -> None:
+    """A run on candidates: their first reference may be another dialogue's."""
+    path = Path(spec.out)
+    result = erase_from_run(path, ErasedIds(frozenset({"other"}), frozenset({"made-000004:dialogue_base"})))
+    assert result.items == {"made-000004:dialogue_base"}
+    rows = [row for file in (path / "scores").glob("*.parquet") for _, row in read_parquet(file)]
+    assert len(rows) == 4

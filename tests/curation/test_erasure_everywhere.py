@@ -1,0 +1,265 @@
+"""Erase a person from a workspace and from everything that was made from it: no byte of their words is left."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from byte_search import files_with
+from chain_made import spec_of
+from command_line import h2htalk_here
+from curation_made import all_files
+from huggingface_hub import constants
+from releases_made import make_release
+from rounds_made import NAMES, answer, crowd, expert
+from spreadsheet_rounds import fill, places, workbook_path
+from test_erase import WORDS, killed_at, project
+
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.curation.curate import curate, summaries
+from h2htalk.curation.erase import erase
+from h2htalk.curation.purge import purge
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import find_folders
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.links import add_link, read_links
+from h2htalk.data.releases.hub import cache_folder
+from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder, read_tombstones
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.round_folder import RoundFolder
+
+EMILY = "Emily Carter"
+# What was made from the workspace, in the order in which links lead to it.
+MADE = ("crowd", "run-candidates", "release", "expert", "run-release")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A curation, a crowd round on CSV files, an expert round on workbooks, a release, runs on both."""
+    folder = tmp_path_factory.mktemp("published") / "lab"
+    curate(project(folder, 3))
+    work = folder / "work"
+    open_round(spec_of("crowd", work, care={"session_items": 20, "crisis_share": 1.0}), folder / "crowd")
+    answer(folder / "crowd", lambda *_: crowd())
+    close_round(folder / "crowd")
+    open_round(spec_of("expert", folder / "crowd", 3, format="xlsx"), folder / "expert")
+    for name in NAMES[:3]:
+        round = RoundFolder(folder / "expert")
+        typed = expert() | {"comment": f"My {WORDS} never burns."}
+        fill(workbook_path(round, name), dict.fromkeys(places(round, name).values(), typed))
+    close_round(folder / "expert")
+    scenarios = [one for one in load_split(work).scenarios if one.language == "en"]
+    release = make_release(folder / "release", {"test": scenarios[:-1], "dev": scenarios[-1:]})
+    private_folder(release).mkdir()
+    add_link(work, "release", release)
+    for name, split in (("run-candidates", work), ("run-release", release)):
+        model = "baseline:copy-last-turn"
+        evaluate(EvaluateSpec(model=model, split=str(split), out=str(folder / name), embedder="none"))
+    return folder
+
+
+@pytest.fixture
+def lab(published: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(published, tmp_path / "lab")
+
+
+def require_gone(lab: Path) -> None:
+    """Only the owner's own file, which the command names, still has Emily's words; everything else verifies."""
+    # A comment of an annotator on another item stays.
+    assert files_with(lab, f"the {WORDS}") == ["raw.jsonl"]
+    assert all(name == "raw.jsonl" for name in files_with(lab, EMILY))
+    for name in ("crowd", "expert"):
+        outcome = read_outcome(lab / name)
+        assert outcome.decisions
+        assert {item for item, _, _ in outcome.annotations} == outcome.sources.keys()
+    for name in ("run-candidates", "run-release"):
+        counts = load_run(lab / name).summary.counts
+        assert (counts.erased > 0, counts.scored) == (True, counts.items)
+    ids = {one.id for one in load_split(lab / "release").scenarios}
+    assert ids
+    assert ids.isdisjoint(read_tombstones(lab / "release" / TOMBSTONES))
+
+
+def test_the_example_holds_her_words_everywhere(published: Path) -> None:
+    holding = {name.partition("/")[0] for name in files_with(published, f"the {WORDS}")}
+    assert {*MADE, "work", "raw.jsonl"} == holding
+    assert [link.kind for link in read_links(published / "work")] == ["round", "release", "run"]
+
+
+def test_before_a_purge(lab: Path) -> None:
+    untouched = {name: one for name, one in read_outcome(lab / "crowd").decisions.items() if "00000" in name[0]}
+    done = h2htalk_here("curate", "erase", str(lab / "work"), EMILY)
+    assert done.returncode == 0, done.stderr
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(" ")]
+    named = [line.split(":")[0].split()[-1].rpartition("/")[2] for line in lines if line.endswith(" erased")]
+    assert set(named) == set(MADE)
+    assert "annalena, bogumil: ask them to delete their copies" in done.stdout
+    assert "the next version with this folder as `previous`" in done.stdout
+    assert "raw.jsonl:2" in done.stderr
+    require_gone(lab)
+    gone = workspace_items(lab)
+    after = read_outcome(lab / "crowd").decisions
+    assert after == {key: one for key, one in untouched.items() if key[0] not in gone}
+    curate(lab / "curate.toml")
+    require_gone(lab)
+    # Erasing her again, under any name, changes nothing.
+    before = all_files(lab)
+    assert erase(Workspace(lab / "work"), "chat-000002").folders
+    assert all_files(lab) == before
+
+
+def workspace_items(lab: Path) -> set[str]:
+    lines = [line for _, line in read_jsonl(lab / "work" / "tombstones.jsonl")]
+    return {item for line in lines for item in line.get("items", ())}
+
+
+@pytest.mark.parametrize("asked", [EMILY, f"chat:{EMILY}", "raw-5", "chat-p0001"])
+def test_after_a_purge(lab: Path, asked: str) -> None:
+    """Raw names were unknown after a purge."""
+    place = Workspace(lab / "work")
+    purge(place)
+    assert files_with(lab / "work", EMILY) == files_with(lab / "work", "raw-5") == []
+    assert (place.path / "erasure.key").stat().st_mode & 0o077 == 0
+    counts = {one.stage: one.counts for one in summaries(place)}
+    # What she wrote nearly alike goes with each of her dialogues.
+    assert {"chat-000002", "chat-000005"} <= set(erase(place, asked).ids)
+    require_gone(lab)
+    assert not {"chat-000002", "chat-000005"} & {line["id"] for _, line in read_jsonl(place.index_path)}
+    after = {one.stage: one.counts for one in summaries(place)}
+    assert after["review"].written == counts["review"].written - len(workspace_items(lab))
+    # Her name is still known, and nobody else's is hers.
+    assert set(erase(place, EMILY).ids) <= {"chat-000002", "chat-000005", "chat-p0001"}
+    with pytest.raises(DataError, match="no id 'Nobody'"):
+        erase(place, "Nobody")
+
+
+@pytest.mark.parametrize("stage", ["gather", "safety"])
+def test_after_an_upgrade_of_a_stage(lab: Path, stage: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The stages are refused until the upgraded one is asked for, and she does not come back."""
+    monkeypatch.setattr(f"h2htalk.curation.{stage}.stage.VERSION", 99)
+    erase(Workspace(lab / "work"), EMILY)
+    require_gone(lab)
+    with pytest.raises(ConfigError, match=rf"another version of its rule; .*--from-stage {stage}"):
+        curate(lab / "curate.toml")
+    require_gone(lab)
+    place = curate(lab / "curate.toml", from_stage=stage)
+    assert {one.stage for one in summaries(place)} >= {"gather", "review"}
+    require_gone(lab)
+
+
+def test_versions_on_the_hub(lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Cached copies go; what is on the Hub is its owner's to delete."""
+    monkeypatch.setattr(constants, "HF_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "home" / "hub"))
+    cached = cache_folder("lab/made") / "snapshots" / "rows.jsonl"
+    cached.parent.mkdir(parents=True)
+    cached.write_text(f"the {WORDS}")
+    add_link(private_folder(lab / "release"), "hub", "hub:lab/made@v1.0")
+    other = make_release(tmp_path / "other")
+    private_folder(other).mkdir()
+    add_link(lab / "work", "release", other)
+    add_link(private_folder(other), "hub", "hub:lab/other@v1.0")
+    folders = {one.name: one.result for one in erase(Workspace(lab / "work"), EMILY).folders}
+    assert not cached.exists()
+    first, second = folders["hub:lab/made@v1.0"].messages
+    assert first == f"deleted from the cache: {cache_folder('lab/made')}"
+    assert "`hf repos tag delete lab/made v1.0 --repo-type dataset`" in second
+    # Nothing of hers was in the other release.
+    assert "hub:lab/other@v1.0" not in folders
+    require_gone(lab)
+
+
+def test_folders_that_were_moved_or_are_busy(lab: Path, tmp_path: Path) -> None:
+    (lab / "crowd").rename(tmp_path / "elsewhere")
+    work = str(lab / "work")
+    with writer_lock(RunFolder(lab / "run-release").shard):
+        done = h2htalk_here("curate", "erase", work, EMILY)
+    assert done.returncode == 3
+    assert "crowd: missing" in done.stdout
+    assert "another process is writing it; wait for it, then start the same erasure again" in done.stdout
+    assert "not finished" in done.stderr
+    assert files_with(lab, f"the {WORDS}") != ["raw.jsonl"]
+    wrong = h2htalk_here("curate", "erase", work, EMILY, "--also", str(tmp_path / "nowhere"))
+    assert (wrong.returncode, "is no folder" in wrong.stderr) == (2, True)
+    done = h2htalk_here("curate", "erase", work, EMILY, "--also", str(tmp_path / "elsewhere"))
+    assert done.returncode == 0
+    # The expert round is known to the crowd round alone.
+    assert files_with(tmp_path / "elsewhere", f"the {WORDS}") == []
+    assert files_with(lab, f"the {WORDS}")
+    done = h2htalk_here("curate", "erase", work, EMILY, "--also", str(lab))
+    assert done.returncode == 0
+    (tmp_path / "elsewhere").rename(lab / "crowd")
+    require_gone(lab)
+
+
+def test_an_interrupted_erasure_reaches_everything_with_the_next_command(
+    lab: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    for step in (60, 110, 150):
+        folder = shutil.copytree(lab, tmp_path / str(step) / "lab")
+        assert killed_at(step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY))  # type: ignore[misc]
+        curate(folder / "curate.toml")
+        require_gone(folder)
+        assert len(json.loads((folder / "work" / "workspace.json").read_text())) == 3
+
+
+def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
+    """The id of an item says nothing where its record tells what it rests on."""
+    erased = ErasedIds(frozenset({"d-2"}), frozenset({"d-1:dialogue_base"}))
+    record: dict[str, Any] = {
+        "id": "d-1:dialogue_base",
+        "references": [{"text": "Yes.", "provenance": {"dialogue": "d-3"}}],
+    }
+    assert not erased.covers_item(record["id"], record)
+    silents: list[dict[str, Any] | None] = [{**record, "references": ["Yes."]}, None]
+    for silent in silents:
+        assert erased.covers_item(record["id"], silent)
+    assert erased.covers_id("d-1:dialogue_base#keep")
+    assert erased.covers({**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]})
+
+
+@pytest.mark.parametrize(
+    ("name", "covered"),
+    [
+        ("d-2", True), ("d-2:dialogue_base", True), ("d-2:dialogue_base/pair-1-2/ab", True),
+        ("d-2:dialogue_base#keep", True), ("d-22", False), ("d-22:dialogue_base", False), ("x:d-2", False),
+    ],
+)  # fmt: skip
+def test_ids_of_items_calls_and_ties(name: str, covered: bool) -> None:
+    assert ErasedIds(frozenset({"d-2"})).covers_id(name) == covered
+    assert ErasedIds(frozenset({"d-2"})).covers({"id": name}) == covered
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"id": "d-1", "provenance": {"person": "p-2"}},
+        {"id": "x", "record": {"id": "d-2"}},
+        {"id": "d-1", "metadata": {"alternatives": [{"text": "Yes.", "provenance": {"dialogue": "d-2"}}]}},
+        {"id": "d-1:a", "scenario": {"metadata": {"references": [{"origin": "answer:d-2", "dialogue": "d-2"}]}}},
+        {"id": "d-1:a", "references": ["Yes."], "metadata": {"references": [{"dialogue": "d-2"}]}},
+        {"id": "case-1", "provenance": {"dialogue": "d-2"}},
+    ],
+)
+def test_records_that_hold_words_of_an_erased_id(record: dict[str, object]) -> None:
+    assert ErasedIds(frozenset({"d-2", "p-2"})).covers(record)
+    assert not ErasedIds(frozenset({"d-3"})).covers(record)
+
+
+def test_folders_are_found_by_their_files(published: Path) -> None:
+    found = {path.name: kind for path, kind in find_folders([published])}
+    assert found == {"crowd": "round", "expert": "round", "release": "release"} | dict.fromkeys(
+        ("run-candidates", "run-release"), "run"
+    )

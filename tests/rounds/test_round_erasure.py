@@ -1,0 +1,323 @@
+"""Erase items from rounds: nothing of them is left, everything else still verifies and counts."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import ITEMS, SAYS, named, spec_in
+from byte_search import files_with
+from chain_made import candidate, spec_of
+from curation_made import finished
+from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, files_of, kill_at, split
+from spreadsheet_rounds import csv_rows, edited, fill, places, workbook_path
+
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import DataError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.erasure.from_round import erase_from_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.settings import Care
+from h2htalk.rounds.status import round_status
+
+WORDS = "cinnamon porridge"
+EMILY = ErasedIds(frozenset({"d-2", "p-2"}))
+
+
+def said(number: int) -> str:
+    return f"I burnt the {WORDS}, again." if number == 2 else f"I watered the tomatoes {number} times."
+
+
+def made(number: int, *, crisis: bool = False, **more: Any) -> dict[str, Any]:
+    """A candidate of dialogue `d-N` and person `p-N`."""
+    provenance = {"source": "made", "dialogue": f"d-{number}", "person": f"p-{number}"}
+    turns = [{"role": "user", "content": said(number)}]
+    record = candidate(f"d-{number}:dialogue_base", "accept") | {"provenance": provenance, **more}
+    scenario = record["scenario"] | {"provenance": provenance, "subtask": "dialogue_base", "inputs": {"history": turns}}
+    if crisis:
+        scenario["metadata"] = {"safety": {"risk": "high", "tags": ["crisis.ideation"]}}
+    return record | {"scenario": scenario}
+
+
+def item(number: int) -> str:
+    return f"d-{number}:dialogue_base"
+
+
+GONE = item(2)
+
+
+def typed(name: str, annotator: str) -> Mapping[str, str]:
+    """Everybody keeps all items but the second, and comments on Emily's."""
+    comment = f"Not everybody burns {WORDS}." if name == GONE else ""
+    return expert("keep" if name != item(1) else "drop") | {"comment": comment}
+
+
+def opened(folder: Path, count: int = 4, kind: str = "expert", people: int = 2, **more: Any) -> Path:
+    """An open round on candidates 0 to `count`; the third is Emily's, and about a crisis."""
+    workspace = finished(folder / "work", "review", [made(n, crisis=n == 2) for n in range(count)])
+    care = {"care": {"session_items": 20, "crisis_share": 0.9}}
+    open_round(spec_of(kind, workspace.path, people, **care, **more), folder / kind)
+    return folder / kind
+
+
+@pytest.fixture(scope="module")
+def shut(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed expert round on CSV files."""
+    path = opened(tmp_path_factory.mktemp("shut"))
+    answer(path, typed)
+    close_round(path)
+    return path
+
+
+@pytest.fixture
+def closed(shut: Path, tmp_path: Path) -> Path:
+    shutil.copytree(shut.parent, tmp_path / "made")
+    return tmp_path / "made" / "expert"
+
+
+def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
+    folder, before = RoundFolder(closed), decisions(closed)
+    annotations, paid = folder.annotations(), (closed / "private" / "payment.csv").read_text()
+    assert len(files_with(closed, WORDS)) >= 6
+    result = erase_from_round(closed, EMILY)
+    assert (result.removed, result.items, result.unfinished) == (1, frozenset({GONE}), False)
+    assert files_with(closed, WORDS) == []
+    assert "annalena, bogumil: ask them to delete their copies" in result.messages[0]
+    outcome = read_outcome(closed)
+    assert {key: one.to_dict() for key, one in outcome.decisions.items()} == {
+        key: one for key, one in before.items() if key[0] != GONE
+    }
+    assert outcome.annotations == {key: one for key, one in annotations.items() if key[0] != GONE}
+    assert sorted(outcome.sources) == [item(0), item(1), item(3)]
+    (event,) = events(closed, "erased")
+    assert event["items"] == 1
+    assert event["annotations"] == len(outcome.annotations)
+    # Work that was done stays paid.
+    close_round(closed)
+    assert (closed / "private" / "payment.csv").read_text() == paid
+    assert erase_from_round(closed, EMILY).removed == 0
+
+
+def test_other_annotators_still_count_in_an_open_round(tmp_path: Path) -> None:
+    path = opened(tmp_path, people=3)
+    answer(path, typed, only=NAMES[:1])
+    round_status(path)
+    answer(path, typed, only=NAMES[1:2])  # not collected yet
+    erase_from_round(path, EMILY)
+    assert files_with(path, WORDS) == []
+    status = round_status(path)
+    assert (status.mistakes, status.new, status.completed, status.items) == ((), 12, 6, 3)
+    answer(path, typed)
+    close_round(path)
+    outcome = read_outcome(path)
+    assert {one.label for (_, question), one in outcome.decisions.items() if question == "keep"} == {"keep", "drop"}
+    assert len(outcome.annotations) == 3 * 3 * 4
+
+
+def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
+    """Filled-in workbooks, a copy that was renamed, one that comes back later, and a file of another program."""
+    path = opened(tmp_path, format="xlsx")
+    folder = RoundFolder(path)
+    anna, bogumil = (workbook_path(folder, name) for name in NAMES[:2])
+    for book in (anna, bogumil):
+        at = places(folder, book.stem)
+        fill(book, {at[item(n)]: typed(item(n), "") for n in range(4)})
+    shutil.copy(bogumil, tmp_path / "sent.xlsx")
+    with edited(bogumil) as book:
+        for sheet in book.worksheets:
+            for row in sheet.iter_rows():
+                for cell in row:
+                    cell.hyperlink = None  # as some programs do
+    bogumil.rename(bogumil.with_name("Bogumil's answers.xlsx"))
+    bogumil.with_name("notes.docx").write_bytes(b"my notes")
+    bogumil.with_name("broken.xlsx").write_bytes(b"PK")
+    result = erase_from_round(path, EMILY)
+    assert files_with(path, WORDS) == []
+    assert [line.partition(": ")[0].rpartition("/")[2] for line in result.messages[:2]] == ["broken.xlsx", "notes.docx"]
+    bogumil.with_name("broken.xlsx").unlink()
+    status = round_status(path)
+    assert (status.mistakes, status.completed) == ((), 6)
+    bogumil.with_name("Bogumil's answers.xlsx").unlink()
+    shutil.copy(tmp_path / "sent.xlsx", bogumil)
+    assert files_with(path, WORDS) == ["spreadsheets/bogumil.xlsx"]
+    status = round_status(path)
+    assert [note for note in status.notes if "bogumil.xlsx: it held items that were erased since" in note]
+    assert (status.mistakes, status.completed, files_with(path, WORDS)) == ((), 6, [])
+    close_round(path)
+    assert len(read_outcome(path).annotations) == 2 * 3 * 4
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "gb18030", "utf-16"])
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_other_bytes_of_a_csv_file_do_not_change(tmp_path: Path, encoding: str, delimiter: str) -> None:
+    path = opened(tmp_path, people=1)
+    file = path / "spreadsheets" / "annalena.csv"
+    rows = csv_rows(file)
+    rows[0]["comment"] = "早上\n好; “q”, 'x'"
+    output = io.StringIO()
+    writer = csv.DictWriter(output, rows[0], delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(rows)
+    file.write_bytes(output.getvalue().encode(encoding))
+    at = places(RoundFolder(path), "annalena")[GONE]
+    erase_from_round(path, EMILY)
+    rest = io.StringIO()
+    writer = csv.DictWriter(rest, rows[0], delimiter=delimiter)
+    writer.writeheader()
+    writer.writerows(row for row in rows if row["item"] != str(at))
+    assert file.read_bytes() == rest.getvalue().encode(encoding)
+
+
+def test_an_erasure_killed_at_any_write_is_completed_by_the_next(closed: Path, tmp_path: Path) -> None:
+    erase_from_round(shutil.copytree(closed, tmp_path / "control"), EMILY)
+    expected = {name: data for name, data in files_of(tmp_path / "control").items() if name != "events.jsonl"}
+    for write in range(100):
+        path = shutil.copytree(closed, tmp_path / str(write))
+        with pytest.MonkeyPatch.context() as patch:
+            kill_at(patch, write)
+            try:
+                erase_from_round(path, EMILY)
+                break
+            except KeyboardInterrupt:
+                pass
+        if RoundFolder(path).erased_items().pending:
+            with pytest.raises(DataError, match="an erasure was interrupted here"):
+                read_outcome(path)
+        result = erase_from_round(path, EMILY)
+        assert result.items == {GONE}
+        assert (files_with(path, WORDS), len(events(path, "erased"))) == ([], 1)
+        assert {name: data for name, data in files_of(path).items() if name != "events.jsonl"} == expected, write
+        read_outcome(path)
+    assert write > 12
+
+
+def test_altered_files_are_not_signed_by_an_erasure(closed: Path) -> None:
+    """What was changed after closing stays as it is, and is refused."""
+    lines = (closed / "annotations.jsonl").read_text().splitlines(keepends=True)
+    (closed / "annotations.jsonl").write_text("".join(lines[1:]))
+    with pytest.raises(RoundError, match="changed after the round was closed"):
+        erase_from_round(closed, EMILY)
+    (closed / "annotations.jsonl").write_text("".join(lines))
+    items = (closed / "items.jsonl").read_text()
+    (closed / "items.jsonl").write_text(items.replace("tomatoes 1", "tomatoes 7"))
+    with pytest.raises(DataError, match="differs from the items that were published"):
+        erase_from_round(closed, EMILY)
+    shutil.rmtree(closed / "private")
+    with pytest.raises(RoundError, match=r"no folder `private`.*delete the copy"):
+        erase_from_round(closed, EMILY)
+
+
+def test_ties_and_their_adjudication(tmp_path: Path) -> None:
+    """The adjudication of the other tie still fits its round."""
+    path = opened(tmp_path)
+    tied = {name: split("keep", "drop") for name in (GONE, item(3))}
+    answer(path, lambda name, who: tied[name](name, who) if name in tied else expert())
+    close_round(path)
+    other = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep", "comment": WORDS})
+    close_round(path, adjudication=other)
+    assert "adjudication" in (path / "decisions.jsonl").read_text()
+    items = erase_from_round(path, EMILY).items
+    assert erase_from_round(other, EMILY).items == {f"{GONE}#keep"}
+    assert files_with(path, GONE) == files_with(other, GONE) == ["private/erased.jsonl"]
+    close_round(path, adjudication=other)
+    assert read_outcome(path).decisions[item(3), "keep"].rule == "adjudication"
+    assert items == {GONE}
+
+
+def test_an_open_round_can_be_opened_again(tmp_path: Path) -> None:
+    path = opened(tmp_path)
+    spec = RoundFolder(path).spec()
+    erase_from_round(path, EMILY)
+    open_round(spec, path)  # although its workspace still holds the item
+    assert (round_status(path).items, files_with(path, WORDS)) == (3, [])
+    answer(path, typed)
+    close_round(path)
+    assert len(read_outcome(path).sources) == 3
+
+
+def test_every_item_of_a_round(closed: Path) -> None:
+    everybody = ErasedIds(frozenset(f"d-{n}" for n in range(4)))
+    assert erase_from_round(closed, everybody).removed == 4
+    assert (round_status(closed).items, list((closed / "spreadsheets").glob("a*"))) == (0, [])
+    assert read_outcome(closed).decisions == {}
+    assert "annalena,4,0" in (closed / "private" / "payment.csv").read_text()
+
+
+def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None:
+    """An item goes where a reference is the erased person's; a line of a file is known by its id."""
+    reference = {"text": WORDS, "origin": "answer:d-2", "provenance": {"dialogue": "d-2"}}
+    records = [made(n) for n in (0, 1)]
+    records[0]["references"].append(reference)
+    workspace = finished(tmp_path / "work", "review", records)
+    open_round(spec_of("crowd", workspace.path, 1), tmp_path / "crowd")
+    assert erase_from_round(tmp_path / "crowd", EMILY).items == {item(0)}
+    source = tmp_path / "items.jsonl"
+    write_jsonl(source, [{"id": name, "language": "en", "prompt": name} for name in ("d-2", "d-22", "x")])
+    open_round(spec_of("crowd", source, 1), tmp_path / "plain")
+    result = erase_from_round(tmp_path / "plain", EMILY.including(["x"]))
+    assert result.items == {"d-2", "x"}
+    assert f"{source}: the round was opened from it" in result.messages[-1]
+
+
+# --- A server ------------------------------------------------------------------------------------------------------
+
+
+def on_server(base: Path) -> Path:
+    """An open round with one item a session."""
+    items = [ITEMS[0] | {"prompt": f"I burnt the {WORDS}."}, *ITEMS[1:]]
+    open_round(spec_in(base, items, care=Care(session_items=1, crisis_share=1.0)), base / "round")
+    return base / "round"
+
+
+def texts(server: ArgillaDouble) -> str:
+    return str(server.datasets)
+
+
+def test_records_and_responses_leave_the_server(server: ArgillaDouble, tmp_path: Path) -> None:
+    path = on_server(tmp_path)
+    folder = RoundFolder(path)
+    before = {one["name"]: set(one["records"]) for one in server.datasets.values()}
+    (name,) = [name for name, records in before.items() if named(folder, "a") in records]
+    server.respond(name, named(folder, "a"), "ann", **SAYS)
+    round_status(path)
+    assert WORDS in texts(server)
+    result = erase_from_round(path, ErasedIds(frozenset({"a"})))
+    assert "1 record deleted with all responses" in result.messages[0]
+    assert WORDS not in texts(server)
+    assert files_with(path, WORDS) == []
+    # Other sessions keep their numbers, and with them their datasets.
+    after = {one["name"]: set(one["records"]) for one in server.datasets.values()}
+    assert after == {one: records - {named(folder, "a")} for one, records in before.items()}
+    for other in set(before) - {name}:
+        for record in before[other]:
+            server.respond(other, record, "cem", **SAYS)
+    status = round_status(path)
+    assert (status.mistakes, status.notes, status.completed) == ((), (), 3)
+    open_round(RoundFolder(path).spec(), path)
+    assert WORDS not in texts(server)
+
+
+def test_a_server_that_does_not_answer(server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The files lose the item at once, the server when it is back."""
+    path, url = on_server(tmp_path), server.url
+    monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:9")
+    gone = ErasedIds(frozenset({"a"}))
+    result = erase_from_round(path, gone)
+    assert result.unfinished
+    assert "does not answer" in result.messages[0]
+    assert files_with(path, WORDS) == []
+    assert RoundFolder(path).erased_items().pending == ()
+    monkeypatch.setenv("ARGILLA_API_URL", url)
+    assert WORDS in texts(server)
+    result = erase_from_round(path, gone)
+    assert (result.removed, result.items, result.unfinished) == (0, {"a"}, False)
+    assert WORDS not in texts(server)
