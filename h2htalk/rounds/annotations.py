@@ -10,6 +10,7 @@ from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.questions import SKIPPED, Value
 
 FIELDS = ("round", "item", "annotator", "question", "value", "when")
+_TEXTS = tuple(name for name in FIELDS if name != "value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class Annotation:
     def from_dict(cls, raw: Mapping[str, Any], where: str = "annotation") -> Annotation:
         """Read one line of annotations.jsonl; raise DataError starting with `where` if it is invalid."""
         value = raw.get("value")
-        texts = [raw.get(key) for key in FIELDS if key != "value"]
-        if not all(isinstance(text, str) and text for text in texts):
+        texts = [raw.get(key) for key in _TEXTS]
+        if not all(texts) or {*map(type, texts)} != {str}:
             raise DataError(f"{where}: an annotation must have {', '.join(FIELDS)} as text")
         if isinstance(value, list) and all(isinstance(one, str) for one in value):
             value = tuple(value)

@@ -1,4 +1,4 @@
-"""Changes of a round's annotators: people who join, leave or return."""
+"""Changes of a round's annotators: people who join, leave, return, or whose annotations do not count."""
 
 from __future__ import annotations
 
@@ -20,13 +20,28 @@ def changed_annotators(folder: RoundFolder, without: Sequence[str], path: Path |
     Raises:
         RoundError: a name in `without` is unknown, or the list cannot be read.
     """
-    known = {annotator.name: annotator for annotator in folder.annotators()}
-    unknown = sorted(set(without) - known.keys())
-    if unknown:
-        raise RoundError(f"{folder.path}: unknown annotator {', '.join(unknown)}; choose from {', '.join(known)}")
+    known, removed = require_annotators(folder, without), folder.removed_annotators()
     if path is not None:
         known = merge_annotators(folder.annotators(), read_annotators(path, folder.salt()), path)
-    return tuple(replace(v, active=False) if v.name in without else v for v in known.values())
+    return tuple(replace(v, active=False) if v.name in without or v.id in removed else v for v in known.values())
+
+
+def require_annotators(folder: RoundFolder, names: Sequence[str]) -> dict[str, Annotator]:
+    """Return the annotators of a round by name; raise RoundError if one of `names` is unknown."""
+    known = {annotator.name: annotator for annotator in folder.annotators()}
+    unknown = sorted(set(names) - known.keys())
+    if unknown:
+        raise RoundError(f"{folder.path}: unknown annotator {', '.join(unknown)}; choose from {', '.join(known)}")
+    return known
+
+
+def describe_removed(folder: RoundFolder) -> list[str]:
+    """Return a message for each removed annotator."""
+    names = {annotator.id: annotator.name for annotator in folder.annotators()}
+    return [
+        f"{names.get(annotator, annotator)} was removed and does not count ({why})"
+        for annotator, why in folder.removed_annotators().items()
+    ]
 
 
 def annotators_fingerprint(annotators: Sequence[Annotator]) -> str:
@@ -49,8 +64,9 @@ def require_same_annotators(folder: RoundFolder, spec: RoundSpec) -> None:
     if folder.source_paths().get("annotators_sha256") == annotators_fingerprint(listed):
         return
     active = {annotator.id: annotator for annotator in folder.annotators() if annotator.active}
+    gone = folder.removed_annotators()
     listed_ids = {annotator.id for annotator in listed}
-    new = [annotator.name for annotator in listed if active.get(annotator.id) != annotator]
+    new = [one.name for one in listed if active.get(one.id) != one and one.id not in gone]
     removed = [annotator.name for annotator in active.values() if annotator.id not in listed_ids]
     if new or removed:
         options = " ".join([f"--annotators {path}"] * bool(new) + [f"--without {name}" for name in removed])

@@ -17,16 +17,19 @@ from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.adjudication import (
     compute_decisions,
     describe_unapplied,
+    read_adjudication,
     read_adjudications,
-    require_adjudication_of,
     store_adjudications,
 )
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
 from h2htalk.rounds.aggregation.decisions import Decision, apply_adjudications, completed_items, votes_on
 from h2htalk.rounds.annotations import skips
+from h2htalk.rounds.annotator_changes import describe_removed
 from h2htalk.rounds.annotators import COLUMNS
-from h2htalk.rounds.integrity import require_annotator_list, validate_round
+from h2htalk.rounds.assignment.remaining_annotations import below_overlap, describe_below_overlap
+from h2htalk.rounds.decision_macs import DecisionMacs, keyed_hash
+from h2htalk.rounds.integrity import require_annotator_list, require_unchanged, validate_round
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import Status, collect_annotations, compute_status, require_published
@@ -63,13 +66,13 @@ def close_round(
     path = as_path(path, "path")
     folder = RoundFolder(path)
     folder.require()
-    other = _require_closed(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
+    other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
     with folder.locked():
         validate_round(folder)
         require_published(folder)
         closed = folder.state == "closed"
         if closed:
-            _require_unchanged(folder)
+            require_unchanged(folder)
         else:
             require_annotator_list(folder)
         collected, new = (Collected(), 0) if closed else collect_annotations(folder)
@@ -77,7 +80,10 @@ def close_round(
         if not closed and not force:
             _require_complete(path, status)
         decisions = compute_decisions(folder)
-        notes = [] if closed else _describe_gaps(status)
+        spec, items = folder.spec(), folder.items()
+        fewer = below_overlap(spec, items, {name: status.by_item[name] for name in status.exhausted})
+        gaps = [*_describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
+        notes = [*describe_removed(folder), *(() if closed else gaps)]
         if other is not None:
             notes.append(store_adjudications(folder, other, decisions))
         notes += describe_unapplied(folder, decisions)
@@ -90,6 +96,7 @@ def close_round(
                 incomplete=bool(status.missing or status.mistakes),
                 missing=sum(status.missing.values()),
                 mistakes=len(status.mistakes),
+                below_overlap=fewer,
                 **folder.annotations_fingerprint(),
             )
     return replace(status, state="closed", notes=(*status.notes, *notes)), decisions
@@ -98,9 +105,8 @@ def close_round(
 def _require_complete(path: Path, status: Status) -> None:
     if status.mistakes:
         raise RoundError(
-            f"{status.name}: {counted(len(status.mistakes), 'annotation')} cannot be counted, the first: "
-            f"{status.mistakes[0]}; have them corrected (`h2htalk round status` lists all), or close without them with "
-            "--force"
+            f"{status.name}: {counted(len(status.mistakes), 'mistake')}, the first: {status.mistakes[0]}; have them "
+            "corrected (`h2htalk round status` lists them), or close anyway with --force"
         )
     if status.missing:
         raise RoundError(
@@ -117,8 +123,7 @@ def _describe_gaps(status: Status) -> list[str]:
         missing = counted(sum(status.missing.values()), "assignment")
         messages.append(f"closed without {missing} of {counted(len(status.missing), 'item')}")
     if status.mistakes:
-        mistakes = counted(len(status.mistakes), "annotation")
-        messages += [f"closed without {mistakes} that cannot be counted:", *status.mistakes]
+        messages += [f"closed with {counted(len(status.mistakes), 'mistake')}:", *status.mistakes]
     return messages
 
 
@@ -132,42 +137,28 @@ def _describe_ties(path: Path, status: Status) -> list[str]:
     ]
 
 
-def _require_closed(path: Path, adjudicated: RoundFolder) -> RoundFolder:
-    folder = RoundFolder(path)
-    folder.require()
-    validate_round(folder)
-    require_adjudication_of(folder, adjudicated)
-    if folder.state != "closed":
-        raise RoundError(f"{path}: this adjudication is not closed; close it first")
-    _require_unchanged(folder)
-    return folder
-
-
-def _require_unchanged(folder: RoundFolder) -> None:
-    """Raise RoundError if a closed round's annotations differ from those that it was closed with."""
-    before, now = folder.closed_fingerprint(), folder.annotations_fingerprint()
-    if before != now:
-        raise RoundError(
-            f"{folder.path / 'annotations.jsonl'}: the file was changed after the round was closed "
-            f"({before['annotations']} annotations then, {now['annotations']} now); the decisions stay as they are. "
-            f"Restore the file, or collect the annotations again with `h2htalk round reopen {folder.path}`"
-        )
-
-
 # --- What closing writes ----------------------------------------------------------------------------------------------
 
 
 def _write_outcome(folder: RoundFolder, decisions: Sequence[Decision]) -> list[str]:
     """Write decisions, agreement, statistics and payment; return messages for the manager."""
+    macs = DecisionMacs.of(folder, folder.items(), folder.annotations().values())
+    write_jsonl(folder.path / "decisions.jsonl", (macs.signed(one).to_dict() for one in decisions))
+    return write_statistics(folder)
+
+
+def write_statistics(folder: RoundFolder) -> list[str]:
+    """Write agreement, statistics and payment of a closed round; return messages for the manager."""
     items, questions, annotations = folder.items(), folder.questions(), folder.annotations()
-    write_jsonl(folder.path / "decisions.jsonl", (one.to_dict() for one in decisions))
     agreement: dict[str, Any] = {
         question.name: agreement_of(votes_on(question, annotations.values()), question.level).to_dict()
         for question in questions
         if question.decided
     }
-    write_json(folder.path / "agreement.json", agreement)
-    rows = annotator_statistics(items, questions, annotations.values(), [v.id for v in folder.annotators()])
+    write_json(folder.path / "agreement.json", agreement | {"mac": keyed_hash(folder, "agreement", agreement)})
+    removed = folder.removed_annotators()
+    counted_ids = [annotator.id for annotator in folder.annotators() if annotator.id not in removed]
+    rows = annotator_statistics(items, questions, annotations.values(), counted_ids)
     pass_gold = folder.spec().pass_gold
     write_text(folder.path / "annotator_statistics.csv", statistics_csv(rows, pass_gold))
     folder.write_private("payment.csv", _payment_csv(folder))
@@ -178,11 +169,17 @@ def _write_outcome(folder: RoundFolder, decisions: Sequence[Decision]) -> list[s
 
 
 def _payment_csv(folder: RoundFolder) -> str:
-    """Return a CSV of annotators by name: completed and skipped items, and minutes. Skipped items are paid, too."""
-    annotations, minutes = folder.annotations(), folder.spec().minutes
+    """Return a CSV of annotators by name: completed and skipped items, and minutes.
+
+    Skipped items are paid, too, and so are those of removed annotators.
+    """
+    annotations, minutes = folder.stored_annotations(), folder.spec().minutes
     completed = completed_items(folder.items(), folder.questions(), annotations)
     done = Counter(annotator for who in completed.values() for annotator in who)
     skipped = Counter(annotator for _, annotator in skips(annotations))
+    for annotator, (completed_then, skipped_then) in folder.erased_items().paid.items():
+        done[annotator] += completed_then
+        skipped[annotator] += skipped_then
     rows = [(v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * minutes) for v in folder.annotators()]
     return csv_text(("annotator", "items completed", "items skipped", "minutes"), rows)
 

@@ -7,25 +7,27 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from h2htalk.data.files import json_line, read_jsonl
+from h2htalk.data.files import json_line, read_jsonl, sha256_of
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, questions_for
-from h2htalk.rounds.round_folder import RESTORE, RoundFolder
+from h2htalk.rounds.round_folder import RESTORE, SOURCES, RoundFolder
 
 
 def validate_round(folder: RoundFolder) -> None:
     """Raise DataError, with file and line, unless the round's files can be read and fit together.
 
-    Assignment sets may name only the round's items and annotators, the items must be those that were published, and
-    every line of annotations.jsonl must be a valid annotation by one of the annotators. Annotators are not compared in
-    a copy without `private`.
+    Assignment sets may name only the round's items and annotators, the items must be those that were published, with
+    the records that they were made from, and every line of annotations.jsonl must be a valid annotation by one of the
+    annotators. Annotators are not compared in a copy without `private`.
 
     Raises:
         DataError: a file is invalid or does not fit the others.
         RoundError, ConfigError: the folder holds no round, or its settings are invalid.
     """
+    if folder.erased_items().pending:
+        raise DataError(f"{folder.path}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
     # Writers add annotators first, then assignment sets, then annotations. Reading in the opposite order finds
     # consistent files although another process adds to them.
     spec, events, annotations = folder.spec(), folder.events(), list(folder.annotation_lines())
@@ -58,6 +60,9 @@ def validate_round(folder: RoundFolder) -> None:
         raise DataError(
             f"{items_path}: a text, label or gold answer differs from the items that were published; {RESTORE}"
         )
+    recorded, sources_path = folder.manifest().get("sources_sha256"), folder.path / SOURCES
+    if sets and recorded is not None and not (sources_path.is_file() and sha256_of(sources_path) == recorded):
+        raise DataError(f"{sources_path}: differs from what was written with the items, or is missing; {RESTORE}")
     questions = {one.name: one for one in questions_for(spec.kind, [item.labels for item in items])}
     name = folder.name
     for where, annotation in annotations:
@@ -76,6 +81,17 @@ def require_annotator_list(folder: RoundFolder) -> None:
         raise DataError(
             f"{path}: the file is missing, and annotations cannot be attributed without it; restore the round's folder "
             "`private`"
+        )
+
+
+def require_unchanged(folder: RoundFolder, stored: Mapping[tuple[str, str, str], Annotation] | None = None) -> None:
+    """Raise RoundError if a closed round's `stored` annotations differ from those that it was closed with."""
+    before, now = folder.closed_fingerprint(), folder.annotations_fingerprint(stored)
+    if before != now:
+        raise RoundError(
+            f"{folder.path / 'annotations.jsonl'}: the file was changed after the round was closed "
+            f"({before['annotations']} annotations then, {now['annotations']} now); the decisions stay as they are. "
+            f"Restore the file, or collect the annotations again with `h2htalk round reopen {folder.path}`"
         )
 
 

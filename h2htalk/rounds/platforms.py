@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Protocol, cast
+from typing import Protocol, Self, cast
 
 from h2htalk.errors import RoundError, quoted, suggest
 from h2htalk.rounds.annotations import Annotation
@@ -15,6 +15,26 @@ PLATFORMS = {
     "spreadsheets": "h2htalk.rounds.spreadsheets.platform:SpreadsheetPlatform",
     "argilla": "h2htalk.rounds.argilla.platform:ArgillaPlatform",
 }
+
+
+class Message(str):
+    """A message `PLACE: PROBLEM`.
+
+    Attributes:
+        place: a file, cell, dataset or assignment.
+        problem: what is wrong there, and what to do.
+        kind: equal for the same problem in several places; the problem itself unless it names details.
+    """
+
+    __slots__ = ("kind", "place", "problem")
+    place: str
+    problem: str
+    kind: str
+
+    def __new__(cls, place: str, problem: str, kind: str = "") -> Self:
+        message = super().__new__(cls, f"{place}: {problem}")
+        message.place, message.problem, message.kind = place, problem, kind or problem
+        return message
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +78,13 @@ class Platform(Protocol):
 
     def close(self, folder: RoundFolder) -> list[str]:
         """Stop accepting annotations where the platform can; return messages for the manager."""
+
+    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
+        """Remove items, with their answers, that the round does not contain any more; return what is out of reach.
+
+        Called again, also after a kill, it removes what is still there. Raise RoundError if the platform cannot be
+        reached.
+        """
 
 
 def open_platform(name: str) -> Platform:

@@ -9,7 +9,7 @@ from pathlib import Path
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import Annotation, changes, latest
-from h2htalk.rounds.annotator_changes import changed_annotators
+from h2htalk.rounds.annotator_changes import changed_annotators, describe_removed
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.remaining_annotations import (
     annotations_to_request,
@@ -32,8 +32,8 @@ def reopen_round(
     round is open again if there are any, if annotations came after it was closed, or if annotations.jsonl was changed
     since; then everything that the platform holds counts. Annotations by annotators who return count, too.
 
-    Nothing changes unless there is an annotator for everything that is requested. If the call is interrupted, the same
-    call completes it.
+    An item gets as many annotators as are left for it. If nobody is, only changed annotators of an open round are
+    stored. If the call is interrupted, the same call completes it.
 
     Args:
         path: the round, open or closed.
@@ -56,20 +56,23 @@ def reopen_round(
         altered = closed and folder.closed_fingerprint() != folder.annotations_fingerprint()
         collected = platform.collect(folder)
         changed = changed_annotators(folder, without, annotators)
-        new = changes(folder.annotations(), collected.annotations)
+        removed = folder.removed_annotators()
+        new = changes(folder.stored_annotations(), collected.annotations)
+        new = [annotation for annotation in new if annotation.annotator not in removed]
         now, late = _split_new(folder, new, changed, closed, altered)
         folder.add_annotations(now)
         requests = _compute_requests(folder, platform, changed, late, collected.offered)
         reopens = closed and bool(late or requests.items or altered)
         if not requests.items and not reopens and not (now or late) and changed == folder.annotators():
             raise RoundError(f"{path}: every item already has enough annotators; nothing to hand out")
-        if requests.exhausted and not requests.requested and not late and not altered:
+        unchanged = closed or changed == folder.annotators()
+        if requests.exhausted and unchanged and not requests.requested and not late and not altered:
             raise RoundError(
                 f"{path}: {counted(requests.exhausted, 'item needs', 'items need')} more annotators, but no eligible "
                 "annotator is left; add some with --annotators, or close the round and open an adjudication of its "
                 "ties; nothing was changed"
             )
-        messages = [requests.describe()]
+        messages = [requests.describe(), *(describe_removed(folder) if annotators else ())]
         sets = folder.assignment_sets()
         if requests.requested:
             number = len(sets) + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -161,7 +162,8 @@ def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path 
     if given.get("where") == "argilla" and "format" in given:
         raise ConfigError(f"{where}: format is for spreadsheets, not for argilla; leave it out")
     # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
-    source = str(Path(items).resolve()) if Path(items).exists() else items
+    # os.path: pathlib raises on a name that is too long.
+    source = str(Path(items).resolve()) if os.path.exists(items) else items
     return RoundSpec.from_dict({**given, "kind": find_kind(kind), "items": source}, where)
 
 

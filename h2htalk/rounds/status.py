@@ -9,8 +9,10 @@ from pathlib import Path
 
 from h2htalk.data.languages import Language
 from h2htalk.errors import H2HTalkError, RoundError, counted
+from h2htalk.rounds.aggregation.annotator_warnings import annotator_warnings, answers_by_annotator
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import changes, skips
+from h2htalk.rounds.annotator_changes import describe_removed
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.remaining_annotations import (
     annotations_to_request,
@@ -64,7 +66,9 @@ class Status:
         progress: progress on each language, then of each annotator.
         idle: active annotators without items.
         by_item: item -> completed assignments.
-        missing: item -> missing assignments; of a tie, those that were published and are not completed.
+        missing: item -> missing assignments, as far as eligible annotators are left; of a tie, those that were
+            published and are not completed.
+        exhausted: item -> further annotations that it needs and nobody is left to give: skipped, left, not eligible.
         unassigned: items that need more annotators than have them: skipped, or not clear in an adaptive round.
         ties: tied items that could get one more annotator, which was not requested yet.
         mistakes: what cannot be counted.
@@ -85,6 +89,7 @@ class Status:
     idle: int = 0
     by_item: Mapping[str, int] = field(default_factory=dict)
     missing: Mapping[str, int] = field(default_factory=dict)
+    exhausted: Mapping[str, int] = field(default_factory=dict)
     unassigned: int = 0
     ties: int = 0
     mistakes: tuple[str, ...] = ()
@@ -101,15 +106,32 @@ def round_status(path: Path) -> Status:
     folder.require()
     if not _can_collect(folder):
         validate_round(folder)
-        return compute_status(folder, Collected())
+        return _with_notes(folder, compute_status(folder, Collected()))
     with folder.locked():
         validate_round(folder)
         # Another process may have closed the round before this one locked it.
         if not _can_collect(folder):
-            return compute_status(folder, Collected())
+            return _with_notes(folder, compute_status(folder, Collected()))
         require_annotator_list(folder)
         collected, new = collect_annotations(folder)
-        return compute_status(folder, collected, new)
+        return _with_notes(folder, compute_status(folder, collected, new))
+
+
+def _with_notes(folder: RoundFolder, status: Status) -> Status:
+    """Add what the manager should know of single annotators."""
+    return replace(status, notes=(*status.notes, *describe_removed(folder), *_quality_warnings(folder)))
+
+
+def _quality_warnings(folder: RoundFolder) -> list[str]:
+    """Return the warnings about each annotator's answers, which closing writes to annotator_statistics.csv."""
+    items, questions = {item.id: item for item in folder.items()}, folder.questions()
+    answers = answers_by_annotator(folder.annotations().values())
+    return [
+        f"look at the answers of {annotator.name}: {warning}"
+        for annotator in folder.annotators()
+        if annotator.id in answers
+        for warning in annotator_warnings(answers[annotator.id], answers, items, questions)
+    ]
 
 
 def _can_collect(folder: RoundFolder) -> bool:
@@ -129,10 +151,10 @@ def collect_annotations(folder: RoundFolder) -> tuple[Collected, int]:
     collected = open_platform(folder.spec().where).collect(folder)
     annotators = folder.annotators()
     active = {annotator.id for annotator in annotators if annotator.active}
-    changed = changes(folder.annotations(), collected.annotations)
+    changed, removed = changes(folder.stored_annotations(), collected.annotations), folder.removed_annotators()
     new = [annotation for annotation in changed if annotation.annotator in active]
     folder.add_annotations(new)
-    ignored = {annotation.key[:2] for annotation in changed if annotation.annotator not in active}
+    ignored = {one.key[:2] for one in changed if one.annotator not in active and one.annotator not in removed}
     if ignored:
         names = {annotator.id: annotator.name for annotator in annotators}
         who = ", ".join(sorted({names.get(annotator, annotator) for _, annotator in ignored}))
@@ -171,6 +193,9 @@ def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> S
     with_ties = remaining_requests(spec, items, questions, annotations, annotators, ties=True)
     open_items = [item for item in items if item.id in with_ties]
     pending = pending_annotations(open_items, sets, annotators, annotations, completed)
+    left = {name: one.pending + one.available for name, one in pending.items()}
+    exhausted = {name: count - left[name] for name, count in needed.items() if count > left[name]}
+    needed = {name: min(count, left[name]) for name, count in needed.items()}
     # A tie needs the annotators that have it; the manager has not yet requested others.
     missing = {
         name: count
@@ -202,6 +227,7 @@ def compute_status(folder: RoundFolder, collected: Collected, new: int = 0) -> S
         idle=idle,
         by_item={item: len(who) for item, who in sorted(completed.items())},
         missing=missing,
+        exhausted=exhausted,
         unassigned=sum(count > pending[name].pending for name, count in missing.items()),
         ties=sum(len(completed[name]) <= spec.annotators_per_item for name in requests),
         mistakes=collected.mistakes,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ from h2htalk.data.files import read_json_object
 from h2htalk.errors import counted
 from h2htalk.rounds.aggregation.agreement import NO_PAIRS, NO_VARIETY
 from h2htalk.rounds.aggregation.decisions import RULES, Decision
+from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.status import Status
 from h2htalk.text.escaping import printable
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 # Short forms of the reasons why alpha is undefined; agreement.json has the long ones.
 _SHORT_REASONS = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
+# Messages of one kind that are printed in full, and places of the others that are listed.
+MAX_FULL, MAX_PLACES = 3, 5
 _TEXT_COLUMNS = ("annotator", "language", "round", "kind", "where", "state", "question")
 
 
@@ -31,6 +34,24 @@ def status_lines(status: Status) -> Iterator[str]:
     if status.unassigned:
         items = counted(status.unassigned, "item needs", "items need")
         yield f"{items} further annotators (skipped, or not clear yet): run `h2htalk round reopen`"
+    if status.exhausted:
+        items = counted(len(status.exhausted), "item")
+        yield f"{items} cannot reach the overlap: no further eligible annotator is left"
+
+
+def grouped(messages: Iterable[str]) -> Iterator[str]:
+    """Yield messages in order; of many of one kind the first, with the places of some others and their number."""
+    groups: dict[str, list[str]] = {}
+    for message in messages:
+        groups.setdefault(message.kind if isinstance(message, Message) else message, []).append(message)
+    for group in groups.values():
+        if len(group) <= MAX_FULL:
+            yield from group
+            continue
+        places = [message.place for message in group if isinstance(message, Message)][1:]
+        more = f"; and {len(places) - MAX_PLACES:,} more" if len(places) > MAX_PLACES else ""
+        yield group[0]
+        yield f"  the same in {len(places):,} more places: {'; '.join(places[:MAX_PLACES])}{more}"
 
 
 def progress_table(status: Status) -> Table:

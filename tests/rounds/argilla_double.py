@@ -228,6 +228,12 @@ class ArgillaDouble:
                 for one in body["items"]:
                     self._upsert(self.datasets[id]["records"], one)
                 return {"items": []}
+            case "DELETE", "datasets", id, "records":
+                ids = query["ids"][0].split(",")
+                _require(len(ids) <= 100, 422)
+                kept = {name: one for name, one in self.datasets[id]["records"].items() if one["id"] not in ids}
+                self.datasets[id]["records"] = kept
+                return {}
             case "POST", "records", id, "responses":
                 for dataset in self.datasets.values():
                     for record in dataset["records"].values():

@@ -12,6 +12,7 @@ from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
@@ -38,6 +39,15 @@ def begin(folder: Path, kind: str = "expert", count: int = 4, **given: Any) -> P
     options = {"annotators": str(annotators), "format": "csv", **given}
     open_round(make_spec(kind, str(folder / "items.jsonl"), options), folder / "round")
     return folder / "round"
+
+
+def refused(folder: Path) -> None:
+    """A refused opening of the round that `begin` opens: nobody reads the items."""
+    write_jsonl(folder / "items.jsonl", [item(1)])
+    (folder / "people.csv").write_text("name,languages\nannalena,zh\n", encoding="utf-8")
+    options = {"annotators": str(folder / "people.csv"), "format": "csv", "overlap": 5}
+    with pytest.raises(RoundError, match="no annotator is eligible for 1 item"):
+        open_round(make_spec("expert", str(folder / "items.jsonl"), options), folder / "round")
 
 
 def answer(path: Path, typed: Typist, only: tuple[str, ...] = NAMES) -> None:

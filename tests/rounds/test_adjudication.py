@@ -144,7 +144,7 @@ def test_open_rounds_have_no_ties(tmp_path: Path) -> None:
     kept = (path / "decisions.jsonl").read_bytes()
     reopen_round(path, annotators=people(tmp_path / "more.csv", "daraigh"))
     (path / "decisions.jsonl").write_bytes(kept)
-    with pytest.raises(RoundError, match="not closed, so its ties are not final"):
+    with pytest.raises(RoundError, match="not closed, so its decisions are not final"):
         open_round(make_spec("adjudication", str(path), {}), tmp_path / "ties")
 
 

@@ -57,6 +57,8 @@ def first_line(text: str) -> str:
         ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "differs from the items"),
         ("items.jsonl", first_line, "the published item 'en-item-1' is missing"),
         ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' occurs twice"),
+        ("sources.jsonl", lambda text: text + '{"id":"en-item-0","record":{}}\n', "sources.jsonl: differs from"),
+        ("sources.jsonl", None, "sources.jsonl: differs from what was written with the items, or is missing"),
         ("events.jsonl", lambda _: '{"when":"2026"}\n', r"events.jsonl:1: an event needs a name"),
     ],
 )  # fmt: skip

@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from chain_made import SCENARIO, candidate, write
 
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, RoundError
 from h2htalk.rounds.item_sources import read_items
-
-SCENARIO = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_schedule" and s.language == "en")
-
-
-def write(path: Path, records: Sequence[Any]) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
-    return path
-
-
-def candidate(name: str, status: str) -> dict[str, Any]:
-    scenario = SCENARIO.to_dict() | {"id": name}
-    review = {
-        "status": status,
-        "rubric": {
-            "scores": {"accuracy": 4, "safety": 5},
-            "fitting_subtask": "dialogue_base",
-            "verdict": "accept",
-        },
-    }
-    references = [{"text": SCENARIO.reference, "origin": "original"}]
-    return {"id": name, "scenario": scenario, "references": references, "review": review}
+from h2htalk.rounds.settings import make_spec
 
 
 def test_items_of_a_split() -> None:
-    items = {item.id: item for item in read_items("mini")}
+    items = {item.id: item for item in read_items("mini").items}
     assert len(items) == len(load_split("mini").scenarios)
     item = items[SCENARIO.id]
     assert item.turns == SCENARIO.turns
@@ -58,12 +37,12 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match="this stage is not finished"):
         read_items(str(stage))
     (stage / "summary.json").write_text("{}")
-    items = read_items(str(stage))
+    items = read_items(str(stage)).items
     assert [item.id for item in items] == ["c-1", "c-2"]
     assert items[0].suggested == {"keep": "keep", "accuracy": 4, "subtask": "dialogue_base"}
     assert "keep" not in items[1].suggested
-    assert [item.id for item in read_items(str(stage), ["needs_people"])] == ["c-2"]
-    assert len(read_items(str(stage), ["needs_people", "accept"])) == 2
+    assert [item.id for item in read_items(str(stage), ["needs_people"]).items] == ["c-2"]
+    assert len(read_items(str(stage), ["needs_people", "accept"]).items) == 2
     with pytest.raises(RoundError, match=r"status 'need_people'; choose from accept \(1\), needs_people \(1\)"):
         read_items(str(stage), ["accept", "need_people"])
 
@@ -75,7 +54,7 @@ def test_status_needs_reviewed_records(tmp_path: Path) -> None:
         with pytest.raises(RoundError, match="no record has a review status; remove status"):
             read_items(source, ["needs_people"])
     reviewed = write(tmp_path / "c.jsonl", [candidate("c-1", "accept"), candidate("c-2", "revise")])
-    assert [item.id for item in read_items(str(reviewed), ["revise"])] == ["c-2"]
+    assert [item.id for item in read_items(str(reviewed), ["revise"]).items] == ["c-2"]
 
 
 def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
@@ -91,15 +70,18 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
         candidate("c-1", "accept"),
         talk,
     ]
-    items = {item.id: item for item in read_items(str(write(tmp_path / "all.jsonl", records)))}
+    source = read_items(str(write(tmp_path / "all.jsonl", records)))
+    items = {item.id: item for item in source.items}
     assert set(items) == {"i-1", SCENARIO.id, "c-1", "d-1"}
     assert items["d-1"].crisis
+    # What nobody reads comes along, unchanged; an item that was written as one has no other record.
+    assert source.records == {SCENARIO.id: SCENARIO.to_dict(), "c-1": records[2], "d-1": talk}
 
 
 def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path) -> None:
     record = candidate("c-1", "accept")
     record["scenario"]["metadata"] = {"safety": {"risk": "none", "possible_crisis": True}}
-    (item,) = read_items(str(write(tmp_path / "c.jsonl", [record])))
+    (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
     assert item.crisis
 
 
@@ -118,6 +100,9 @@ def test_invalid_records_are_named_by_line(tmp_path: Path, records: Sequence[Any
         read_items(str(write(tmp_path / "all.jsonl", records)))
 
 
-def test_unknown_source() -> None:
+@pytest.mark.parametrize("name", ["nowhere", "nowhere" * 50])
+def test_unknown_source(name: str) -> None:
+    """A name that is too long for a file was a traceback."""
+    spec = make_spec("crowd", name, {})
     with pytest.raises((ConfigError, DataError), match="nowhere"):
-        read_items("nowhere")
+        read_items(str(spec.items))

@@ -16,6 +16,7 @@ from rounds_made import (
     kill_at,
     people,
     progress_of,
+    refused,
     split,
 )
 
@@ -112,15 +113,6 @@ def test_message_if_nothing_is_handed_out(tmp_path: Path) -> None:
     assert "annalena" not in progress_of(round_status(path))
 
 
-def test_leaving_without_a_replacement_changes_nothing(tmp_path: Path) -> None:
-    path = begin(tmp_path, overlap=2, people=2, count=2)
-    before = RoundFolder(path).annotators()
-    with pytest.raises(RoundError, match="nothing was changed"):
-        reopen_round(path, without=["annalena"])
-    assert RoundFolder(path).annotators() == before
-    assert events(path, "annotators") == []
-
-
 def test_reopening_renames_the_results(tmp_path: Path) -> None:
     path = tied(tmp_path)
     close_round(path)
@@ -190,7 +182,7 @@ def test_refused_reopening_changes_nothing(tmp_path: Path) -> None:
     with pytest.raises(RoundError, match="unknown annotator nobody"):
         reopen_round(path, without=["nobody"])
     changed = {name for name, data in files_of(path).items() if data != before.get(name)}
-    assert all(name.startswith("spreadsheets/") for name in changed)
+    assert all(name.startswith(("spreadsheets/", "private/read_spreadsheets.")) for name in changed)
     assert RoundFolder(path).state == "closed"
 
 
@@ -239,8 +231,7 @@ def test_reopening_interrupted_at_any_write_can_be_repeated(
 
 def test_a_refused_opening_can_be_repeated_with_other_settings(tmp_path: Path) -> None:
     """Another overlap or list of annotators was refused because of the first attempt."""
-    with pytest.raises(RoundError, match="add annotators, or use a smaller overlap"):
-        begin(tmp_path, overlap=5, people=3)
+    refused(tmp_path)
     path = begin(tmp_path, overlap=3, people=3)
     assert len(RoundFolder(path).assignment_sets()[0].assignments) == 12
     with pytest.raises(RoundError, match="another overlap"):

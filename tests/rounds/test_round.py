@@ -30,9 +30,9 @@ def test_open_annotate_and_close(tmp_path: Path) -> None:
     records = decisions(path)
     assert len(records) == len(settled) == 16
     assert records["en-item-2", "keep"]["label"] == "drop"
-    assert records["en-item-1", "accuracy"] | {"interval": None} == {
+    assert records["en-item-1", "accuracy"] | {"interval": None, "mac": ""} == {
         "item": "en-item-1", "question": "accuracy", "label": 4.0, "rule": "mean", "support": 3, "votes": 3,
-        "dawid_skene": None, "posterior": None, "interval": None,
+        "dawid_skene": None, "posterior": None, "interval": None, "mac": "",
     }  # fmt: skip
     agreement = json.loads((path / "agreement.json").read_text())
     assert agreement["keep"]["alpha"] == 1.0
@@ -113,13 +113,13 @@ def test_closing_is_refused_with_mistakes(tmp_path: Path) -> None:
     path = begin(tmp_path, overlap=4)
     wrong = ("en-item-1", "annalena")
     answer(path, lambda *assignment: expert("perhaps" if assignment == wrong else "keep"))
-    with pytest.raises(RoundError, match=r"cannot be counted, the first: spreadsheets/annalena.csv: row \d"):
+    with pytest.raises(RoundError, match=r"1 mistake, the first: spreadsheets/annalena.csv: row \d"):
         close_round(path)
     (message,) = round_status(path).mistakes
     assert "perhaps" in message
     closed, _ = close_round(path, force=True)
     assert closed.mistakes == (message,)
-    at = closed.notes.index("closed without 1 annotation that cannot be counted:")
+    at = closed.notes.index("closed with 1 mistake:")
     assert closed.notes[at + 1] == message
     event = RoundFolder(path).events()[-1]
     assert (event["mistakes"], event["missing"], event["incomplete"]) == (1, 1, True)
@@ -169,7 +169,7 @@ def test_ties_get_one_more_annotator_then_an_adjudication(tmp_path: Path) -> Non
     assert [(one.id, one.labels) for one in asked] == [("en-item-1#keep", ("drop", "keep"))]
     assert "kept or dropped" in asked[0].note
     answer(tmp_path / "ties", lambda *_: {"label": "drop"}, only=("judge",))
-    with pytest.raises(RoundError, match="this adjudication is not closed"):
+    with pytest.raises(RoundError, match="ties: this round is not closed, so its decisions are not final"):
         close_round(path, adjudication=tmp_path / "ties")
     close_round(tmp_path / "ties")
     close_round(path, adjudication=tmp_path / "ties")

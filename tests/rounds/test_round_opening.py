@@ -9,18 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of
+from rounds_made import NAMES, answer, begin, expert, files_of, people, progress_of, refused
 from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
 from h2htalk.data.files import write_jsonl
-from h2htalk.errors import RoundError
+from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.item_sources import read_items
-from h2htalk.rounds.items import Item
+from h2htalk.rounds.item_sources import ItemSource, read_items
 from h2htalk.rounds.opening import make_assignment_set, open_round
 from h2htalk.rounds.reopening import reopen_round
-from h2htalk.rounds.round_folder import RoundFolder, now
+from h2htalk.rounds.round_folder import RoundFolder, guideline_files, now
 from h2htalk.rounds.settings import RoundSpec, make_spec
 from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
 from h2htalk.rounds.status import list_rounds, round_status
@@ -40,7 +39,7 @@ def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
     path = tmp_path / "round"
     there: dict[str, bytes] = {}
 
-    def slow(name: str, *given: Any) -> tuple[Item, ...]:
+    def slow(name: str, *given: Any) -> ItemSource:
         items = read_items(name, *given)
         if not there:
             there["lock"] = b""
@@ -62,8 +61,7 @@ def test_concurrent_openings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sa
 
 def test_status_after_a_refused_opening(tmp_path: Path) -> None:
     """It showed a table of annotators, none of whom had any items."""
-    with pytest.raises(RoundError, match="add annotators"):
-        begin(tmp_path, overlap=5, people=3)
+    refused(tmp_path)
     path = tmp_path / "round"
     status = round_status(path)
     assert (status.state, status.progress) == ("partly opened", ())
@@ -114,8 +112,8 @@ def test_nobody_gets_an_item_that_they_annotated_without_an_assignment(tmp_path:
     seated = {assignment.annotator for assignment in round.assignment_sets()[0].assignments}
     (other,) = (annotator.id for annotator in round.annotators() if annotator.id not in seated)
     round.add_annotations([Annotation(round.name, "en-item-0", other, "keep", "keep", now())])
-    with pytest.raises(RoundError, match="1 item in en: 1 annotator needed, 0 eligible"):
-        make_assignment_set(round, SpreadsheetPlatform(), 2, round.items(), {"en-item-0": 1}, round.annotators())
+    platform, people = SpreadsheetPlatform(), round.annotators()
+    assert make_assignment_set(round, platform, 2, round.items(), {"en-item-0": 1}, people).assignments == ()
 
 
 def test_leaving_a_complete_closed_round_does_not_reopen_it(tmp_path: Path) -> None:
@@ -195,3 +193,19 @@ def test_a_list_of_rounds_while_one_is_reopened(
     monkeypatch.setattr(RoundFolder, read, reads)
     assert [one.state for one in list_rounds(tmp_path)] == ["open"]
     assert calls[0] > time
+
+
+def test_guidelines_that_are_links_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "guidelines"
+    folder.mkdir()
+    for name in ("zh.md", "en.md", "notes.md"):
+        (folder / name).write_text("Read this.")
+    assert guideline_files(tmp_path) == [folder / "en.md", folder / "zh.md"]
+    (folder / "zh.md").unlink()
+    (folder / "zh.md").symlink_to("/etc/hostname")
+    with pytest.raises(DataError, match=r"guidelines/zh\.md: must not be a symbolic link"):
+        guideline_files(tmp_path)
+    folder.rename(tmp_path / "real")
+    folder.symlink_to(tmp_path / "real")
+    with pytest.raises(DataError, match="guidelines: must not be a symbolic link"):
+        guideline_files(tmp_path)

@@ -40,14 +40,14 @@ def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
     assert list(status_lines(status)) == [
         "round: crowd round on spreadsheets, open",
         "items: 0 of 3 done",
-        "assignments: 1 of 6 completed, 1 skipped; 4 new annotations collected",
-        "1 item needs further annotators (skipped, or not clear yet): run `h2htalk round reopen`",
+        "assignments: 1 of 5 completed, 1 skipped; 4 new annotations collected",
+        "1 item cannot reach the overlap: no further eligible annotator is left",
     ]
     # A list does not ask the platform, so it does not know of partly filled rows.
     listed = next(one for one in list_rounds(tmp_path) if one.name == str(round.path))
     assert not any(row.started for row in listed.progress)
     assert "started" not in lines(progress_table(listed))[0]
-    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "6"]
+    assert lines(rounds_table([listed]))[1][1:] == ["crowd", "spreadsheets", "open", "3", "0", "1", "of", "5"]
 
 
 def test_annotators_without_items_share_one_row() -> None:

@@ -142,14 +142,12 @@ def _habit(
     The others' share counts one more case of each of the `outcomes`, so that no share is 0.
     """
 
-    def complete(one: AnnotatorAnswers) -> dict[str, Mapping[str, Value]]:
-        return {item: given for item, given in one.given.items() if all(name in given for name in names)}
-
-    mine = complete(answers)
+    mine = {item: given for item, given in answers.given.items() if all(name in given for name in names)}
     count = sum(map(happens, mine.values()))
     if len(mine) < MIN_ITEMS or count < MIN_SHARE * len(mine):
         return None
-    theirs = [happens(given) for one in others for item, given in complete(one).items() if item in mine]
+    found = (one.given[item] for one in others for item in mine if item in one.given)
+    theirs = [happens(given) for given in found if all(name in given for name in names)]
     if not theirs:
         return None
     probability = binomial_tail(count, len(mine), (sum(theirs) + 1) / (len(theirs) + outcomes))

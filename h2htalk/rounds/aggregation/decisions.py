@@ -38,6 +38,7 @@ class Decision:
         posterior: its probability, 0 to 1.
         tied: the leading labels of a tie.
         interval: 95 % confidence interval of a mean.
+        mac: keyed hash of the decision and what it rests on (`decision_macs`); empty before closing writes it.
     """
 
     item: str
@@ -50,6 +51,7 @@ class Decision:
     posterior: float | None = None
     tied: tuple[str, ...] = ()
     interval: tuple[float, float] | None = None
+    mac: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         record: dict[str, Any] = {
@@ -60,13 +62,13 @@ class Decision:
             "support": self.support,
             "votes": self.votes,
             "dawid_skene": self.dawid_skene,
-            "posterior": None if self.posterior is None else round(self.posterior, 6),
+            "posterior": None if self.posterior is None else round(float(self.posterior), 6),
         }
         if self.tied:
             record["tied"] = list(self.tied)
         if self.interval is not None:
-            record["interval"] = [round(edge, 4) for edge in self.interval]
-        return record
+            record["interval"] = [round(float(edge), 4) for edge in self.interval]  # a scale's end is a whole number
+        return record | ({"mac": self.mac} if self.mac else {})
 
 
 def votes_on(question: Question, annotations: Iterable[Annotation]) -> list[Vote]:
@@ -189,12 +191,14 @@ class Adjudication:
         tie: its `tie_id`.
         label: the decided one of the labels that were `tied` then.
         by: name of the adjudication round.
+        mac: keyed hash of these, under the salt of the round with the tie.
     """
 
     tie: str
     label: str
     tied: tuple[str, ...]
     by: str
+    mac: str = ""
 
 
 def apply_adjudications(decisions: Sequence[Decision], adjudications: Mapping[str, Adjudication]) -> list[Decision]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import os
 import time
 from collections.abc import Callable, Collection, Mapping
@@ -19,9 +20,9 @@ URL, KEY = "ARGILLA_API_URL", "ARGILLA_API_KEY"
 TOKEN, SPACES = "HF_TOKEN", ".hf.space"
 # The supported server version; any patch of it.
 VERSION = "2.8"
-# Seconds of retries while the server does not answer: a restart takes about three.
+# Seconds of retries while a server that has answered does not answer any more: a restart takes about three.
 RETRY_SECONDS = 30.0
-# The same for the first request, to report a wrong address quickly.
+# The same for the first request, and its timeout for a connection, to report a dead server or a wrong address quickly.
 FIRST_RETRY_SECONDS = 3.0
 # Timeout of a request (seconds): 500 records with responses are read in under two.
 TIMEOUT = 60.0
@@ -109,27 +110,35 @@ class ArgillaClient:
 def connect(retry_seconds: float = RETRY_SECONDS) -> ArgillaClient:
     """Connect to the server in ARGILLA_API_URL with the key in ARGILLA_API_KEY.
 
+    `retry_seconds`: seconds of retries after the first answer; before it at most `FIRST_RETRY_SECONDS`.
+
     Raises:
         MissingExtraError: the SDK is not installed.
         RoundError: the server does not answer, is another program or version, or the key is not an owner's or admin's.
     """
     try:
-        import argilla
         import httpx
+
+        sdk_version = importlib.metadata.version("argilla")
     except ImportError as error:
         raise MissingExtraError("an Argilla round", 'pip install "h2htalk[rounds]"') from error
     address, key = _read_environment()
     url, headers = _without_password(address), hub_headers(address)
     try:
-        plain = httpx.Client(base_url=address, timeout=TIMEOUT, headers=headers)
+        timeout = httpx.Timeout(TIMEOUT, connect=FIRST_RETRY_SECONDS)
+        plain = httpx.Client(base_url=address, timeout=timeout, headers=headers)
     except httpx.InvalidURL as error:
         raise RoundError(f"{URL} is not an address of a server; {EXAMPLE}") from error
     with plain:
-        version = send_with_retries(lambda: plain.get("/api/v1/version"), retry_seconds, url)
-        _require_version(version, url, argilla.__version__)
+        first_seconds = min(retry_seconds, FIRST_RETRY_SECONDS)
+        version = send_with_retries(lambda: plain.get("/api/v1/version"), first_seconds, url)
+        _require_version(version, url, sdk_version)
         signed = {"X-Argilla-Api-Key": key}
         me = send_with_retries(lambda: plain.get("/api/v1/me", headers=signed), retry_seconds, url)
     role = _role(me, url)
+    # Takes two seconds, so a dead server is reported before.
+    import argilla
+
     try:
         # The SDK signs in again; its messages do not help.
         sdk = argilla.Argilla(api_url=address, api_key=key, retries=0, headers=headers)

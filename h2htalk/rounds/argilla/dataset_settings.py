@@ -12,6 +12,7 @@ from typing import Any
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.record_page import page
+from h2htalk.rounds.assignment.assignments import session_numbers
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
 from h2htalk.rounds.round_folder import RoundFolder
@@ -86,11 +87,10 @@ def round_datasets(folder: RoundFolder, content: RoundContent) -> tuple[RoundDat
     """Return the datasets of all assignment sets, in order. Raise DataError."""
     name = folder.name
     datasets: list[RoundDataset] = []
+    languages = {item.id: item.language for item in content.items.values()}
     for one_set in folder.assignment_sets():
-        sessions: dict[Language, int] = {}
-        for group in one_set.groups:
-            language = content.items[group[0]].language
-            session = sessions[language] = sessions.get(language, 0) + 1
+        for session, group in zip(session_numbers(one_set, languages), one_set.groups, strict=True):
+            language = languages[group[0]]
             datasets.append(
                 RoundDataset(
                     workspace=workspace_name(content.spec, name, language),

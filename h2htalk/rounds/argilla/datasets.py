@@ -7,15 +7,19 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.errors import RoundError, quoted
+from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
-from h2htalk.rounds.argilla.dataset_settings import RoundContent, RoundDataset, settings_for
+from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset, settings_for
+from h2htalk.rounds.argilla.records import displayed
 from h2htalk.rounds.argilla.settings_diff import differences, missing_parts, texts_fingerprint
+from h2htalk.rounds.platforms import Message
 
 # Records in one listing, the server's limit.
 PAGE = 1000
 # Key of the round's data in a dataset's metadata.
 MARKER = "h2htalk"
+# Items that a message names.
+MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,16 +174,18 @@ def describe_changes(
     client: ArgillaClient, content: RoundContent, planned: RoundDataset, dataset: Mapping[str, Any]
 ) -> list[str]:
     """Return messages on changes of a dataset's name and settings since it was created."""
-    messages = []
+    messages: list[str] = []
     if dataset["name"] != planned.name:
-        messages.append(f"{planned.name}: renamed to {quoted(dataset['name'])} on the server; it still counts")
+        problem = f"renamed to {quoted(dataset['name'])} on the server; it still counts"
+        messages.append(Message(planned.name, problem, "renamed"))
     if dataset["status"] == "draft":
         command = "`h2htalk round open` with the same options"
-        return [*messages, f"{planned.name}: not created completely; complete it with {command}"]
+        return [*messages, Message(planned.name, f"not created completely; complete it with {command}")]
     settings = settings_for(client.sdk, content, planned).serialize()
     actual = _settings_of(client, dataset)
     if changed := differences(actual, settings, _marker_data(dataset).get("texts", "")):
-        messages.append(f"{planned.name}: changed on the server: {'; '.join(changed)}; restore its settings")
+        problem = f"changed on the server: {'; '.join(changed)}; restore its settings"
+        messages.append(Message(planned.name, problem))
     return messages
 
 
@@ -188,17 +194,45 @@ def describe_missing(planned: RoundDataset, due: Sequence[str], existing: Collec
     missing = [item for item in due if item not in existing]
     if not missing:
         return []
-    return [
-        f"{planned.name}: {len(missing)} of {len(due)} items that need annotators have no record, the first: "
-        f"{quoted(missing[0])}; create deleted or unpublished records with `h2htalk round open` and the same options"
-    ]
+    problem = (
+        f"{len(missing)} of {len(due)} items that need annotators have no record, the first: {quoted(missing[0])}; "
+        "create deleted or unpublished records with `h2htalk round open` and the same options"
+    )
+    return [Message(planned.name, problem, "no record")]
+
+
+def describe_edited(
+    planned: RoundDataset, content: RoundContent, records: Iterable[Mapping[str, Any]], items: Mapping[str, str]
+) -> list[Message]:
+    """Return a message on items whose text was edited on the server: nobody knows who read what.
+
+    Args:
+        planned, content: dataset and round.
+        records: of the dataset.
+        items: record id -> item id; other records are ignored.
+    """
+    shown = {items[one["external_id"]]: one["fields"].get(FIELD) for one in records if one["external_id"] in items}
+    edited = sorted(name for name, field in shown.items() if field != displayed(content.items[name]))
+    if not edited:
+        return []
+    listed = ", ".join(edited[:MAX_NAMED]) + (f" and {len(edited) - MAX_NAMED} more" if edited[MAX_NAMED:] else "")
+    problem = (
+        f"the text of {counted(len(edited), 'item')} was edited on the server ({listed}), and annotations may be about "
+        "the other text; restore it, or delete the records in Argilla (annotations collected so far count) and create "
+        "them again with `h2htalk round open` and the same options"
+    )
+    return [Message(planned.name, problem, "edited")]
 
 
 def describe_duplicates(datasets: Mapping[str, WorkspaceDatasets]) -> list[str]:
     """Return messages on second datasets of a session, by workspace name: their responses are not read."""
     return [
-        f"{workspace}: the dataset {quoted(name)} is a copy of a session's dataset; its responses do not count: check "
-        "it, and delete it in Argilla"
+        Message(
+            workspace,
+            f"the dataset {quoted(name)} is a copy of a session's dataset; its responses do not count: check it, and "
+            "delete it in Argilla",
+            "copy",
+        )
         for workspace, found in sorted(datasets.items())
         for name in found.duplicates
     ]

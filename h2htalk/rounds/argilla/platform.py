@@ -6,7 +6,7 @@ Every step creates only what is missing, so that it can be interrupted at any re
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from h2htalk.errors import counted
@@ -20,13 +20,7 @@ from h2htalk.rounds.argilla.accounts import (
     visible_workspaces,
     workspaces,
 )
-from h2htalk.rounds.argilla.client import (
-    FIRST_RETRY_SECONDS,
-    RETRY_SECONDS,
-    ArgillaClient,
-    connect,
-    require_search_engine,
-)
+from h2htalk.rounds.argilla.client import RETRY_SECONDS, ArgillaClient, connect, require_search_engine
 from h2htalk.rounds.argilla.dataset_settings import (
     RoundContent,
     RoundDataset,
@@ -42,6 +36,7 @@ from h2htalk.rounds.argilla.datasets import (
     datasets_in,
     describe_changes,
     describe_duplicates,
+    describe_edited,
     describe_missing,
     ensure_dataset,
     offered_items,
@@ -53,14 +48,16 @@ from h2htalk.rounds.argilla.discards import AdvanceDiscards, items_to_discard
 from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, read_responses, responses_of
 from h2htalk.rounds.argilla.record_publishing import DiscardPlan, publish_records
 from h2htalk.rounds.argilla.records import record_ids
-from h2htalk.rounds.argilla.search_index import describe_dead_index, describe_index, require_indexed
+from h2htalk.rounds.argilla.search_index import REPAIR, describe_dead_index, describe_index, require_indexed
 from h2htalk.rounds.assignment.remaining_annotations import remaining_requests
-from h2htalk.rounds.platforms import Collected
+from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import SKIPPED
 from h2htalk.rounds.round_folder import RoundFolder
 
 # Responses discarded in advance: the server cannot tell them from an annotator's own.
 DISCARDS = "argilla_discards.jsonl"
+# Records in one request to delete some, the server's limit.
+DELETED_AT_ONCE = 100
 # Seconds of publishing without a progress line.
 _SILENT = 3.0
 
@@ -70,9 +67,13 @@ class ArgillaPlatform:
 
     assigns_items = False
 
-    def __init__(self, connect: Callable[[float], ArgillaClient] = connect) -> None:
-        """`connect`: connects to the server; its argument are the seconds of retries."""
-        self._connect = connect
+    def __init__(self) -> None:
+        self._client: ArgillaClient | None = None
+
+    def _connect(self) -> ArgillaClient:
+        """Return the connection of this command: one that has answered is kept through a restart of the server."""
+        self._client = self._client or connect(RETRY_SECONDS)
+        return self._client
 
     def check(self, folder: RoundFolder) -> None:
         """Check server, key, version, guidelines, and that no other round uses the workspaces; change nothing.
@@ -80,7 +81,7 @@ class ArgillaPlatform:
         Raises:
             RoundError, MissingExtraError: one of these is not as required.
         """
-        client = self._connect(FIRST_RETRY_SECONDS)
+        client = self._connect()
         require_search_engine(client)
         content = round_content(folder)
         check_guidelines(folder, content)
@@ -99,7 +100,7 @@ class ArgillaPlatform:
             RoundError: the server fails or refuses, another round's data is in the way, or annotators would not see
                 what is published.
         """
-        client = self._connect(RETRY_SECONDS)
+        client = self._connect()
         content = round_content(folder)
         planned_datasets = round_datasets(folder, content)
         all_ids = make_workspaces(client, [one.workspace for one in planned_datasets])
@@ -140,7 +141,7 @@ class ArgillaPlatform:
             RoundError: the server does not answer, the key does not see all of the round, or a dataset is another
                 round's.
         """
-        client = self._connect(RETRY_SECONDS)
+        client = self._connect()
         content = round_content(folder)
         planned_datasets = round_datasets(folder, content)
         ids = visible_workspaces(client, [planned.workspace for planned in planned_datasets])
@@ -159,7 +160,8 @@ class ArgillaPlatform:
         discards.remove_all(read.answered)
         submitted = {one.user for one in contents.responses if one.status == "submitted"}
         notes = (*contents.notes, *describe_accounts(client, folder, accounts, submitted), *read.notes)
-        return Collected(read.annotations, read.mistakes, notes, read.started, contents.offered)
+        mistakes = (*contents.mistakes, *read.mistakes)
+        return Collected(read.annotations, mistakes, notes, read.started, contents.offered)
 
     def close(self, folder: RoundFolder) -> list[str]:
         """Return a message: the server keeps everything, and later responses are not read."""
@@ -170,6 +172,26 @@ class ArgillaPlatform:
             "the datasets in Argilla when nobody needs them"
         ]
 
+    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
+        """Delete the records of items, with all responses, from every dataset in the round's workspaces."""
+        client, spec, name = self._connect(), folder.spec(), folder.name
+        ids = record_ids(items, folder.salt())
+        # Also of languages of which every item was erased, and from copies that somebody made of a dataset.
+        names = {workspace_name(spec, name, language) for language in folder.manifest().get("languages", ())}
+        deleted = 0
+        for workspace in visible_workspaces(client, names).values():
+            for dataset in client.get("/api/v1/me/datasets", workspace_id=workspace)["items"]:
+                found = [one["id"] for one in records_of(client, dataset["id"]) if one["external_id"] in ids]
+                for start in range(0, len(found), DELETED_AT_ONCE):
+                    batch = ",".join(found[start : start + DELETED_AT_ONCE])
+                    client.call("DELETE", f"/api/v1/datasets/{dataset['id']}/records", params={"ids": batch})
+                deleted += len(found)
+        return [
+            f"{client.url}: {counted(deleted, 'record')} deleted with all responses. Its files keep the bytes: ask its "
+            f"operator to compact the database (VACUUM), to make the search index again (`{REPAIR}`), and to let "
+            "backups expire"
+        ]
+
 
 @dataclass
 class _DatasetContents:
@@ -178,6 +200,7 @@ class _DatasetContents:
     responses: list[ArgillaResponse] = field(default_factory=list)
     offered: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    mistakes: list[Message] = field(default_factory=list)
 
 
 def _read_datasets(
@@ -209,10 +232,11 @@ def _read_datasets(
             if any(last[item] == planned.assignment_set for item in planned.items):
                 if same_name := existing.by_name.get(planned.name):
                     require_ours(client, planned.workspace, same_name, content.marker)
-                contents.notes.append(
-                    f"{client.url}: the dataset {planned.name} is missing; annotations collected earlier count. Create "
-                    "it again with `h2htalk round open` and the same options if its items need annotators"
+                problem = (
+                    "the dataset is missing on the server; annotations collected earlier count. Create it again with "
+                    "`h2htalk round open` and the same options if its items need annotators"
                 )
+                contents.notes.append(Message(planned.name, problem))
             continue
         records = list(records_of(client, dataset["id"], "responses"))
         offered = offered_items(dataset, records, item_ids)
@@ -220,6 +244,7 @@ def _read_datasets(
         contents.offered |= offered
         due = [item for item in planned.items if item in needed and last[item] == planned.assignment_set]
         contents.notes += describe_changes(client, content, planned, dataset)
+        contents.mistakes += describe_edited(planned, content, records, item_ids)
         contents.notes += describe_missing(planned, due, offered)
         completed = sum(record["status"] == "completed" for record in records)
         messages = describe_index(client, planned, dataset, len(records), completed) if index_answers else []

@@ -12,6 +12,7 @@ from h2htalk.errors import RoundError, counted, quoted
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import now
 
@@ -105,7 +106,8 @@ def read_responses(
         names: user id -> user name, of all users.
         discarded: (dataset, item, annotator id) discarded in advance: no skips unless the annotator has responded.
     """
-    mistakes: list[str] = []
+    mistakes: list[Message] = []
+    left: list[Message] = []
     remarks = Counter[str]()
     started: set[tuple[str, str]] = set()
     others: dict[str, list[ArgillaResponse]] = {}
@@ -133,13 +135,16 @@ def read_responses(
             values = _values(response, items[item], questions, remarks)
         except RoundError as error:
             name = annotators[response.user].name
-            mistakes.append(f"{response.dataset}: item {item}, annotator {name}: {error}; have it answered again")
+            place = f"{response.dataset}: item {item}, annotator {name}"
+            message = Message(place, f"{error}; have it answered again")
+            # Annotators who left do not answer again, so this must not prevent closing.
+            (mistakes if annotators[response.user].active else left).append(message)
             continue
         # None withdraws a stored annotation: it was discarded, a skip was answered, or a comment was deleted.
         annotations += [
             Annotation(round, item, annotator_id, key, value, response.when) for key, value in values.items()
         ]
-    notes = [_describe_other(name, theirs) for name, theirs in sorted(others.items())]
+    notes = [*left, *(_describe_other(name, theirs) for name, theirs in sorted(others.items()))]
     notes += [f"{counted(count, 'response')} {remark}" for remark, count in sorted(remarks.items())]
     return ReadResponses(tuple(annotations), tuple(mistakes), tuple(notes), frozenset(started), frozenset(answered))
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
 from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.texts.interface import interface_text, label_text
+from h2htalk.rounds.texts.interface import interface_text, label_text, passage_title
+from h2htalk.text.escaping import printable, printable_lines
 
 PAGE_TEXTS = (
     "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "show_text", "note", "choose_between",
@@ -36,15 +36,15 @@ def inert_json(value: object) -> str:
     return re.sub(r"[<>&$#'`\u2028\u2029\x7f]", lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def item_data(item: Item, language: Language, titles: Mapping[str, str]) -> dict[str, Any]:
-    """Return the item's data for the page, without empty fields."""
+def item_data(item: Item, language: Language) -> dict[str, Any]:
+    """Return the item's data for the page, without empty fields; control and invisible characters are escaped."""
     data = {
-        "turns": [turn.to_dict() for turn in item.turns],
-        "context": [[titles.get(name, name), text] for name, text in item.context],
-        "response": item.response,
-        "reference": item.reference,
+        "turns": [{"role": turn.role, "content": printable_lines(turn.content)} for turn in item.turns],
+        "context": [[printable(passage_title(name, language)), printable_lines(text)] for name, text in item.context],
+        "response": printable_lines(item.response),
+        "reference": printable_lines(item.reference),
         "labels": [label_text("label", label, language) for label in item.labels],
         "crisis": item.crisis,
-        "note": item.note,
+        "note": printable_lines(item.note),
     }
     return {key: value for key, value in data.items() if value}

@@ -12,7 +12,6 @@ from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundDataset
 from h2htalk.rounds.argilla.record_page import inert_json, item_data
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.texts.interface import passage_title
 
 # Maximum of a request (records, characters): proxies refuse larger ones.
 BATCH, BATCH_SIZE = 200, 4_000_000
@@ -29,6 +28,11 @@ def record_id(item: str, salt: bytes) -> str:
 def record_ids(items: Iterable[str], salt: bytes) -> dict[str, str]:
     """Return record id -> item id."""
     return {record_id(item, salt): item for item in items}
+
+
+def displayed(item: Item) -> dict[str, str]:
+    """Return the field of an item's record, which the page displays."""
+    return {"data": inert_json(item_data(item, item.language))}
 
 
 def record_for(
@@ -50,10 +54,9 @@ def record_for(
         suggest: whether annotators see a model's suggestions and the proposed subtask.
         discarded: ids of users for whom the item is discarded in advance.
     """
-    titles = {name: passage_title(name, item.language) for name, _ in item.context}
     record: dict[str, Any] = {
         "external_id": id,
-        "fields": {FIELD: {"data": inert_json(item_data(item, item.language, titles))}},
+        "fields": {FIELD: displayed(item)},
         "metadata": {
             "language": item.language,
             "crisis": "yes" if item.crisis else "no",

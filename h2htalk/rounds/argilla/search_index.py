@@ -8,6 +8,7 @@ from typing import Any
 from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.client import SEARCH_TIMEOUT, ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import RoundDataset
+from h2htalk.rounds.platforms import Message
 
 REPAIR = "python -m argilla_server search-engine reindex"
 
@@ -38,16 +39,12 @@ def describe_index(
     if indexed is None:
         return None
     if indexed["total"] != total:
-        return [
-            f"{planned.name}: annotators see {indexed['total']} of {total} items, because the search index is "
-            f"incomplete; repair it on the server: `{REPAIR}`"
-        ]
+        problem = f"annotators see {indexed['total']} of {total} items, because the search index is incomplete; repair "
+        return [Message(planned.name, f"{problem}it on the server: `{REPAIR}`", "incomplete index")]
     # The index is read after the records, so it may be ahead while annotators work. Behind them, it has lost something.
     if indexed["completed"] < completed:
-        return [
-            f"{planned.name}: the search index has {indexed['completed']} completed items, the database {completed}; "
-            f"if this does not change, repair it on the server: `{REPAIR}`"
-        ]
+        problem = f"the search index has {indexed['completed']} completed items, the database {completed}; if this "
+        return [Message(planned.name, f"{problem}does not change, repair it on the server: `{REPAIR}`", "old index")]
     return []
 
 

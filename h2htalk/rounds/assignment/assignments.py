@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from h2htalk.data.languages import Language
-from h2htalk.errors import RoundError, counted
+from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.session_sizes import max_crises, session_sizes
 from h2htalk.rounds.items import Item
@@ -33,12 +34,24 @@ class AssignmentSet:
         requested: item -> number of annotators that this set requests.
         assignments: who gets what; empty if a server hands out the items.
         groups: items by session, if a server hands them out.
+        sessions: their numbers, where groups were erased; else they are numbered by language, in order.
     """
 
     number: int
     requested: Mapping[str, int]
     assignments: tuple[Assignment, ...] = ()
     groups: tuple[tuple[str, ...], ...] = ()
+    sessions: tuple[int, ...] = ()
+
+
+def session_numbers(one: AssignmentSet, languages: Mapping[str, Language]) -> tuple[int, ...]:
+    """Return the numbers of an assignment set's groups. `languages`: of its items."""
+    counts = Counter[Language]()
+    numbers = []
+    for group in one.groups if not one.sessions else ():
+        counts[languages[group[0]]] += 1
+        numbers.append(counts[languages[group[0]]])
+    return one.sessions or tuple(numbers)
 
 
 def seeded_number(seed: int, *names: str) -> int:
@@ -68,7 +81,7 @@ def assign(
     Args:
         number: of the assignment set, from 1.
         items: of the round.
-        requested: item -> number of annotators.
+        requested: item -> number of annotators, at most those who are eligible and have not got it.
         annotators: of the round; inactive ones get nothing.
         assigned: (item, annotator) pairs of earlier sets: nobody gets an item twice.
         care: session size and share of crises.
@@ -76,21 +89,16 @@ def assign(
         allow_single_crises: as of `sessions`.
 
     Raises:
-        RoundError: an item has fewer eligible annotators than requested, or there are too many crises.
+        RoundError: there are too many crises.
     """
     load = dict.fromkeys((annotator.id for annotator in annotators), 0)
     crises = dict(load)
     given: dict[str, list[Item]] = {annotator.id: [] for annotator in annotators}
-    short: dict[tuple[Language, bool], tuple[int, int, int]] = {}
     for item in sorted(items, key=lambda item: seeded_number(seed, "item", str(number), item.id)):
         count = requested.get(item.id, 0)
         if not count:
             continue
         eligible = [v for v in annotators if is_eligible(v, item) and (item.id, v.id) not in assigned]
-        if len(eligible) < count:
-            key = (item.language, item.crisis)
-            short[key] = (short.get(key, (0, 0, 0))[0] + 1, count, len(eligible))
-            continue
 
         def priority(v: Annotator, item: Item = item) -> tuple[int, int, int]:
             tie_breaker = seeded_number(seed, "annotator", item.id, v.id)
@@ -100,8 +108,6 @@ def assign(
             given[annotator.id].append(item)
             load[annotator.id] += 1
             crises[annotator.id] += item.crisis
-    if short:
-        raise RoundError(_too_few_annotators(short))
     _rebalance_crises(given, annotators, assigned, care, seed)
     assignments: list[Assignment] = []
     for annotator in annotators:
@@ -121,18 +127,19 @@ def group_items(
     seed: int,
     *,
     allow_single_crises: bool = False,
-    everybody: bool = False,
+    mixed: bool = False,
 ) -> AssignmentSet:
     """Make an assignment set for a server that hands out items: sessions of one language, crises spread over them.
 
     A server has one number of annotators for a whole session, so all items of a session request the same number. Not
-    with `everybody` (a pilot): fewer annotators read crises, which is no reason to put crises into one session.
+    if `mixed` (a pilot or a first set): fewer annotators read crises, which is no reason to put crises into one
+    session. The session's number is the largest then; nobody else gets its crises.
     """
     groups: list[tuple[str, ...]] = []
     published = [item for item in items if requested.get(item.id)]
-    kinds = sorted({(item.language, 0 if everybody else requested[item.id]) for item in published})
+    kinds = sorted({(item.language, 0 if mixed else requested[item.id]) for item in published})
     for language, count in kinds:
-        group = [one for one in published if one.language == language and (everybody or requested[one.id] == count)]
+        group = [one for one in published if one.language == language and (mixed or requested[one.id] == count)]
         name = f"{language}/{count}/{number}"
         groups += sessions(group, care, seed, name, allow_single=allow_single_crises)
     return AssignmentSet(number, dict(sorted(requested.items())), (), tuple(groups))
@@ -217,13 +224,3 @@ def sessions(
         crises, others = crises[count:], others[size - count :]
         groups.append(tuple(sorted(group, key=lambda one: seeded_number(seed, "session", name, one))))
     return [*groups, *((one,) for one in reversed(singles))]
-
-
-def _too_few_annotators(short: Mapping[tuple[Language, bool], tuple[int, int, int]]) -> str:
-    messages = []
-    for (language, crisis), (number, count, eligible) in sorted(short.items()):
-        about = " about a crisis" if crisis else ""
-        annotators = counted(count, "annotator")
-        messages.append(f"{counted(number, 'item')} in {language}{about}: {annotators} needed, {eligible} eligible")
-    consent = " (yes under crisis is consent to read about crises)" * any(crisis for _, crisis in short)
-    return f"{'; '.join(messages)}; add annotators{consent}, or use a smaller overlap"

@@ -28,26 +28,55 @@ def is_pilot(spec: RoundSpec, items: Sequence[Item]) -> bool:
 
 
 def initial_requests(spec: RoundSpec, items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
-    """Return item -> number of annotators of the first assignment set.
+    """Return item -> number of annotators of the first assignment set, as far as they are eligible.
 
     Raises:
-        RoundError: nobody is eligible for an item of a pilot.
+        RoundError: nobody is eligible for an item.
     """
+    eligible = eligible_annotators(items, annotators)
+    without = [item for item in items if not eligible[item.id]]
+    if without:
+        about = " and about a crisis (yes under crisis is consent to read about crises)" if without[0].crisis else ""
+        raise RoundError(
+            f"no annotator is eligible for {counted(len(without), 'item')}, the first: {quoted(without[0].id)} is in "
+            f"{without[0].language}{about}; add annotators for them, or remove the items"
+        )
     if is_pilot(spec, items):
-        eligible = {item.id: sum(is_eligible(annotator, item) for annotator in annotators) for item in items}
-        without = [item for item in items if not eligible[item.id]]
-        if without:
-            about = " and about a crisis" if without[0].crisis else ""
-            raise RoundError(
-                f"no annotator is eligible for {counted(len(without), 'item')}, the first: {quoted(without[0].id)} is "
-                f"in {without[0].language}{about}; add annotators for them, or remove the items"
-            )
         return eligible
     if spec.adaptive.on:
         # As many as it takes if all agree: no item could be clear with fewer, and all would be requested again.
         questions = questions_for(spec.kind, [item.labels for item in items])
-        return _until_clear(spec, questions, {}, {item.id: 0 for item in items})
-    return dict.fromkeys((item.id for item in items), spec.annotators_per_item)
+        most = _until_clear(spec, questions, {}, {item.id: 0 for item in items})
+    else:
+        most = dict.fromkeys(eligible, spec.annotators_per_item)
+    return {name: min(count, eligible[name]) for name, count in most.items()}
+
+
+def eligible_annotators(items: Sequence[Item], annotators: Sequence[Annotator]) -> dict[str, int]:
+    """Return item -> number of annotators who may get it."""
+    return {item.id: sum(is_eligible(annotator, item) for annotator in annotators) for item in items}
+
+
+def below_overlap(spec: RoundSpec, items: Sequence[Item], annotators: Mapping[str, int]) -> dict[int, int]:
+    """Return the number of items by their number of annotators, of those below the overlap; a pilot has none.
+
+    Args:
+        spec, items: of the round.
+        annotators: item -> number of its eligible annotators, or of those who annotated it. Other items are left out.
+    """
+    if is_pilot(spec, items):
+        return {}
+    fewer = Counter(count for count in annotators.values() if count < spec.annotators_per_item)
+    return dict(sorted(fewer.items(), reverse=True))
+
+
+def describe_below_overlap(spec: RoundSpec, fewer: Mapping[int, int], what: str) -> list[str]:
+    """Return a message on items `below_overlap`; `what` they have fewer of: annotations or eligible annotators."""
+    if not fewer:
+        return []
+    listed = ", ".join(f"{count} ({counted(items, 'item')})" for count, items in fewer.items())
+    number = counted(sum(fewer.values()), "item has", "items have")
+    return [f"{number} fewer {what} than the overlap of {spec.annotators_per_item}: {listed}"]
 
 
 def remaining_requests(

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.data.languages import Language
@@ -48,6 +49,7 @@ class SpreadsheetRound:
         folder: of the spreadsheets.
         format: `xlsx` or `csv`.
         salt: key of the codes, so that nobody else can make a spreadsheet that is accepted.
+        erased_codes: of rows of items that were erased; spreadsheets that come back may hold them.
     """
 
     name: str
@@ -59,13 +61,17 @@ class SpreadsheetRound:
     questions: tuple[Question, ...]
     annotators: Mapping[str, Annotator]
     spreadsheets: tuple[Spreadsheet, ...]
+    erased_codes: frozenset[str] = frozenset()
 
     def row_code(self, spreadsheet: Spreadsheet, item: str) -> str:
         """Return the code of a row: 13 letters and digits that do not reveal the item's id.
 
         It begins with a letter, since programs read 123e4567 as a number.
         """
-        return "r" + self._keyed(12, "row", str(spreadsheet.assignment_set), spreadsheet.annotator.id, item)
+        return self.code(spreadsheet.assignment_set, spreadsheet.annotator.id, item)
+
+    def code(self, assignment_set: int, annotator: str, item: str) -> str:
+        return "r" + self._keyed(12, "row", str(assignment_set), annotator, item)
 
     def checksum(self, code: str, texts: Sequence[str]) -> str:
         """Return the checksum of a row's code and texts, 8 digits; white space and punctuation do not matter."""
@@ -91,7 +97,7 @@ def read_spreadsheet_round(folder: RoundFolder) -> SpreadsheetRound:
     items = {item.id: item for item in folder.items()}
     annotators = {annotator.id: annotator for annotator in folder.annotators()}
     spec = folder.spec()
-    return SpreadsheetRound(
+    round = SpreadsheetRound(
         name=folder.name,
         folder=folder.path / "spreadsheets",
         format=spec.format,
@@ -102,6 +108,9 @@ def read_spreadsheet_round(folder: RoundFolder) -> SpreadsheetRound:
         annotators=annotators,
         spreadsheets=tuple(_spreadsheets(folder, items, annotators)),
     )
+    gone, sets = folder.erased_items(), range(1, len(folder.assignment_sets()) + 1)
+    codes = (round.code(*row) for row in itertools.product(sets, gone.given_to, gone.items))
+    return replace(round, erased_codes=frozenset(codes))
 
 
 def _spreadsheets(

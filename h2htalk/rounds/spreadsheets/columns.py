@@ -65,7 +65,7 @@ class SpreadsheetRow:
     """One item in a spreadsheet.
 
     Attributes:
-        number: its place in the spreadsheet, from 1.
+        number: its place in the spreadsheet, from 1; erased items leave gaps.
         code: code and checksum of the row (`SpreadsheetRound.row_code`).
         separate: whether its text is on another sheet or in another file: it is about a crisis, or too long.
         cells: texts of the columns in `CHECKED`.
@@ -149,8 +149,8 @@ def spreadsheet_rows(
     """
     widths = {column.key: column.width for column in columns}
     rows = []
-    for number, assignment in enumerate(spreadsheet.assignments, 1):
-        item = round.items[assignment.item]
+    for assignment in spreadsheet.assignments:
+        item, number = round.items[assignment.item], assignment.place
         cells = _cells(round, item, spreadsheet.language, set(widths))
         separate = item.crisis or any(
             line_count(cells.get(key, ""), widths.get(key, 1)) > MAX_LINES for key in ("text", "reply")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 from h2htalk.data.files import write_text
 from h2htalk.errors import RoundError
+from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Spreadsheet, SpreadsheetRound, require_size
+from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE, Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import (
     SpreadsheetRow,
     answer_columns,
@@ -19,10 +21,10 @@ from h2htalk.rounds.spreadsheets.columns import (
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
-from h2htalk.rounds.spreadsheets.item_text import cell_text, escape_controls, item_blocks, join_blocks
-from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, ReturnedRow, table_rows
+from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_blocks
+from h2htalk.rounds.spreadsheets.returned_rows import MAX_KEY_ROW, MAX_ROWS, Line, ReturnedRow, table_rows
 from h2htalk.rounds.texts.interface import interface_text, label_text, question_help, question_title
-from h2htalk.text.escaping import longest_field
+from h2htalk.text.escaping import longest_field, printable_lines
 
 # Without a byte order mark, spreadsheet programs do not recognise UTF-8.
 _BOM = "\ufeff"
@@ -34,11 +36,7 @@ def write_csv(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, tex
     """Write a spreadsheet to `path`, and separate texts, if any, to `texts_path`. Raise DataError."""
     language = spreadsheet.language
     columns = text_columns(round, spreadsheet)
-    show, item = interface_text("show_text", language), interface_text("item", language)
-    rows = spreadsheet_rows(round, spreadsheet, columns, lambda number: f"{show}: {texts_path.name}, {item} {number}")
-    separate = [row for row in rows if row.separate]
-    if separate:
-        write_text(texts_path, [_BOM, *(_separate_text(row, spreadsheet, len(rows)) for row in separate)])
+    rows = write_texts(round, spreadsheet, texts_path)
     choices = ["choices"] if any(row.item.labels for row in rows) else []
     answers = [column.key for column in answer_columns(round.questions, language, per_label=False)]
     output = io.StringIO()
@@ -52,13 +50,24 @@ def write_csv(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path, tex
     write_text(path, _BOM + output.getvalue())
 
 
+def write_texts(round: SpreadsheetRound, spreadsheet: Spreadsheet, path: Path) -> list[SpreadsheetRow]:
+    """Write the separate texts of a spreadsheet, if it has any; return its rows. Raise DataError."""
+    language = spreadsheet.language
+    show, item = interface_text("show_text", language), interface_text("item", language)
+    columns = text_columns(round, spreadsheet)
+    rows = spreadsheet_rows(round, spreadsheet, columns, lambda number: f"{show}: {path.name}, {item} {number}")
+    if separate := [row for row in rows if row.separate]:
+        write_text(path, [_BOM, *(_separate_text(row, spreadsheet, len(rows)) for row in separate)])
+    return rows
+
+
 def _separate_text(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) -> str:
     """Return an item's text after its notice; many empty lines keep the text off the screen."""
     language = spreadsheet.language
     parts = [interface_text("item_of", language, number=row.number, total=total)]
     if row.item.crisis:
         parts.append(interface_text("crisis_notice", language) + "\n" * 40)
-    parts.append(escape_controls(join_blocks(item_blocks(row.item, language), titled=True)))
+    parts.append(printable_lines(join_blocks(item_blocks(row.item, language), titled=True)))
     return "\n\n".join(parts) + "\n" * 40
 
 
@@ -92,7 +101,7 @@ def read_csv(
     path: Path,
     shown: str,
     required: Sequence[str],
-    mistakes: list[str],
+    mistakes: list[Message],
     unchanged: Callable[[ReturnedRow], bool],
 ) -> list[ReturnedRow]:
     """Read the rows of a CSV file, in the encoding in which most of them are `unchanged`.
@@ -100,12 +109,12 @@ def read_csv(
     The texts of the items are known, so the encoding need not be guessed. Other arguments as of `read_xlsx`.
 
     Raises:
-        RoundError: the file is empty, too large, or not CSV; the message does not name it.
+        RoundError: the file is not CSV; the message does not name it.
         OSError: the file cannot be read.
     """
     results = []
     for text in _decode_all(path):
-        found: list[str] = []
+        found: list[Message] = []
         rows = list(_read_rows(text, shown, required, found))
         results.append((sum(map(unchanged, rows)), rows, found))
     _, rows, found = max(results, key=lambda one: one[0])
@@ -113,28 +122,32 @@ def read_csv(
     return rows
 
 
-def _read_rows(text: str, shown: str, required: Sequence[str], mistakes: list[str]) -> Iterator[ReturnedRow]:
-    heading = text[: text.find("\n") + 1 or None]
-    delimiter = max(",;\t", key=heading.count)
+def _read_rows(text: str, shown: str, required: Sequence[str], mistakes: list[Message]) -> Iterator[ReturnedRow]:
+    def cell_name(row: int, _: int, key: str) -> str:
+        return f": row {row}, column {key}"
 
-    def lines() -> Iterator[tuple[int, Sequence[CellValue | None]]]:
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-        yield from zip(range(1, MAX_ROWS + 1), reader, strict=False)
-
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text, required), strict=True)
+    lines: Iterator[Line] = zip(range(1, MAX_ROWS + 1), reader, strict=False)
     try:
         with longest_field(MAX_FILE):
-            table = lines()
-            _, keys = next(table, (1, ()))
-            yield from table_rows(
-                keys, table, required, shown, lambda row, _, key: f": row {row}, column {key}", mistakes
-            )
+            yield from table_rows(lines, required, shown, cell_name, mistakes)
     except csv.Error as error:
         raise RoundError(f"the file cannot be read as CSV: {error}; save it again as CSV in UTF-8") from error
 
 
+def _delimiter(text: str, required: Sequence[str]) -> str:
+    """Return the delimiter that finds most of the keys of columns in one of the first lines."""
+    first = list(islice(io.StringIO(text, newline=None), MAX_KEY_ROW))
+
+    def found(delimiter: str) -> int:
+        cells = ({cell.strip(' "\n') for cell in line.split(delimiter)} for line in first)
+        return max((len(one & {*required}) for one in cells), default=0)
+
+    return max(",;\t", key=found)
+
+
 def _decode_all(path: Path) -> list[str]:
     """Return the file's text; if it is neither UTF-8 nor UTF-16, its text in each other encoding that fits."""
-    require_size(path)
     raw = path.read_bytes()
     unicode = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     for encodings in ((unicode,), _OTHER_ENCODINGS):

@@ -17,16 +17,13 @@ from h2htalk.rounds.texts.interface import (
     question_title,
     rating_text,
 )
-from h2htalk.text.escaping import harmless_cell, printable
+from h2htalk.text.escaping import harmless_cell, printable_lines
 
 # Excel shows rows of up to 409 points: about 27 lines, fewer with wide fonts.
 MAX_LINES = 22
 # Longest part of a line in one row (characters): 18 lines of Chinese in a column of 70.
 _MAX_PART = 600
-_LINE_END = re.compile(r"\r\n|\r|\n")
 _WIDE = re.compile("[\u2e80-\uffef]")
-# Not allowed in XML 1.0: a workbook that contains them cannot be opened.
-_NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +34,9 @@ class Block:
     lines: tuple[tuple[str, str], ...]
 
 
-def escape_controls(text: str) -> str:
-    """Escape control and invisible characters, except line ends."""
-    escaped = "\n".join(map(printable, _LINE_END.split(text)))
-    return _NOT_XML.sub(lambda match: f"\\u{ord(match.group()):04x}", escaped)
-
-
 def cell_text(text: str) -> str:
     """Return a text for a cell that no program takes for a formula; line ends stay."""
-    first, end, rest = escape_controls(text).lstrip("\n").partition("\n")
+    first, end, rest = printable_lines(text).lstrip("\n").partition("\n")
     while end and not first.strip():
         first, end, rest = rest.partition("\n")
     return harmless_cell(first) + end + rest

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import os
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from h2htalk.data.files import write_problem
+from h2htalk.data.files import remove_file, write_problem
 from h2htalk.errors import DataError, MissingExtraError, RoundError, counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
-from h2htalk.rounds.platforms import Collected
+from h2htalk.rounds.platforms import Collected, Message
 from h2htalk.rounds.questions import Value
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
-from h2htalk.rounds.spreadsheets.csv_format import write_csv, write_csv_guidelines
+from h2htalk.rounds.spreadsheets.csv_format import write_csv, write_csv_guidelines, write_texts
 from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
+from h2htalk.rounds.spreadsheets.row_removal import remove_rows
+from h2htalk.rounds.spreadsheets.stored_readings import FILE as STORED_READINGS
+from h2htalk.rounds.spreadsheets.stored_readings import StoredReadings
 from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive
 from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
@@ -25,6 +28,8 @@ from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 _SILENT = 3.0
 # Items that a note names.
 _MAX_NAMED = 5
+# Ending of the files of separate texts.
+_TEXTS = ".texts.txt"
 
 
 class SpreadsheetPlatform:
@@ -57,7 +62,7 @@ class SpreadsheetPlatform:
             for spreadsheet in due:
                 path = round.folder / f"{spreadsheet.stem}.{round.format}"
                 if round.format == "csv":
-                    write_csv(round, spreadsheet, path, round.folder / f"{spreadsheet.stem}.texts.txt")
+                    write_csv(round, spreadsheet, path, round.folder / f"{spreadsheet.stem}{_TEXTS}")
                 else:
                     _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
                 progress.advance()
@@ -80,7 +85,8 @@ class SpreadsheetPlatform:
         blank.
         """
         round = read_spreadsheet_round(folder)
-        returned = ReturnedFiles(round)
+        readings = StoredReadings(folder)
+        returned = ReturnedFiles(round, readings)
         # A partly opened round may lack files that nobody got.
         published = folder.state != "partly opened"
         if not round.folder.is_dir():
@@ -93,11 +99,15 @@ class SpreadsheetPlatform:
             raise RoundError(f"{round.folder}: cannot be read: {error.strerror or error}") from error
         for path in paths:
             returned.read(path)
+        readings.save()
+        folder.protect()
         absent = [one.stem for one in round.spreadsheets if one.annotator.active and one.stem not in returned.files]
         if absent and published:
             returned.notes.append(f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read")
-        stored = folder.annotations()
-        annotated = {(item, annotator) for item, annotator, _ in stored}
+        stored = folder.stored_annotations()
+        annotated: dict[tuple[str, str], list[str]] = {}
+        for item, annotator, question in stored:
+            annotated.setdefault((item, annotator), []).append(question)
         annotations: list[Annotation] = []
         started: set[tuple[str, str]] = set()
         for spreadsheet in round.spreadsheets:
@@ -105,24 +115,25 @@ class SpreadsheetPlatform:
             rows = file.rows if file else {}
             unreadable: list[int] = []
             withdrawn = 0
-            for number, assignment in enumerate(spreadsheet.assignments, 1):
+            for assignment in spreadsheet.assignments:
                 pair = assignment.item, spreadsheet.annotator.id
                 row = rows.get(assignment.item)
                 if row and row.state == "partial":
                     started.add(pair)
                 if file and row and row.state in ("answered", "empty"):
-                    new = _row_annotations(round.name, *pair, row.answers, file.when, stored)
+                    before = {question: stored[*pair, question] for question in annotated.get(pair, ())}
+                    new = _row_annotations(round.name, *pair, row.answers, file.when, before)
                     withdrawn += not row.answers and bool(new)
                     annotations += new
                 elif pair in annotated:
-                    unreadable.append(number)
+                    unreadable.append(assignment.place)
             if withdrawn:
-                returned.notes.append(
-                    f"{spreadsheet.stem}: {counted(withdrawn, 'item')} annotated earlier and now empty; those "
-                    "annotations do not count any more"
-                )
+                items = counted(withdrawn, "item")
+                problem = f"{items} annotated earlier and now empty; those annotations do not count any more"
+                returned.notes.append(Message(spreadsheet.stem, problem, "emptied"))
             if unreadable and spreadsheet.stem in returned.files:
-                returned.notes.append(f"{spreadsheet.stem}: {_describe_unreadable(unreadable)}")
+                problem = _describe_unreadable(unreadable)
+                returned.notes.append(Message(spreadsheet.stem, problem, "unreadable"))
         notes = tuple(returned.notes)
         return Collected(tuple(annotations), tuple(returned.mistakes), notes, frozenset(started))
 
@@ -133,6 +144,43 @@ class SpreadsheetPlatform:
             "annotators"
         ]
 
+    def erase(self, folder: RoundFolder, items: Collection[str]) -> list[str]:
+        """Remove the rows of erased items from all files, and write the separate texts again without them."""
+        remove_file(folder.private / STORED_READINGS)  # they hold comments
+        round, messages = read_spreadsheet_round(folder), []
+        if round.folder.is_dir():
+            texts = {f"{one.stem}{_TEXTS}": one for one in round.spreadsheets}
+            for path in sorted(path for path in round.folder.rglob("*") if path.is_file()):
+                if path.name in texts:
+                    rows = write_texts(round, texts[path.name], path)
+                    if not any(row.separate for row in rows):
+                        remove_file(path)
+                elif path.name.endswith(_TEXTS):
+                    remove_file(path)
+                elif problem := _remove_rows(path, round):
+                    messages.append(f"{path}: {problem}")
+            _protect(round.folder)
+        names = sorted(round.annotators[one].name for one in folder.erased_items().given_to)
+        if names:
+            messages.append(
+                f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "
+                "file that comes back loses these rows as soon as it is read"
+            )
+        return messages
+
+
+def _remove_rows(path: Path, round: SpreadsheetRound) -> str:
+    """Remove the rows of erased items from a file; return why it may still hold one, or nothing."""
+    suffix = path.suffix.lower()
+    if suffix not in (".xlsx", ".csv"):
+        known = path.name.startswith(("guidelines-", ".~", "~$"))
+        return "" if known else "not searched for erased items; delete it, or remove them by hand"
+    try:
+        remove_rows(path, round.erased_codes)
+    except (RoundError, OSError) as error:
+        return f"not searched for erased items: {error}; delete it, or remove them by hand"
+    return ""
+
 
 def _row_annotations(
     round: str,
@@ -140,16 +188,19 @@ def _row_annotations(
     annotator: str,
     answers: Mapping[str, Value],
     when: str,
-    stored: Mapping[tuple[str, str, str], Annotation],
+    stored: Mapping[str, Annotation],
 ) -> list[Annotation]:
-    """Return a row's annotations: unchanged ones keep their time, missing ones are withdrawn."""
+    """Return a row's annotations: unchanged ones keep their time, missing ones are withdrawn.
+
+    `stored`: the row's stored annotations by question.
+    """
     annotations = []
     for question, value in answers.items():
-        old = stored.get((item, annotator, question))
+        old = stored.get(question)
         time = old.when if old and old.value == value else when
         annotations.append(Annotation(round, item, annotator, question, value, time))
-    missing = [key[2] for key in stored if key[:2] == (item, annotator) and key[2] not in answers]
-    return annotations + [Annotation(round, item, annotator, question, None, when) for question in missing]
+    missing = stored.keys() - answers.keys()
+    return annotations + [Annotation(round, item, annotator, question, None, when) for question in sorted(missing)]
 
 
 def _describe_unreadable(numbers: list[int]) -> str:

@@ -16,6 +16,7 @@ from typing import Literal
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.errors import RoundError, quoted
 from h2htalk.rounds.items import Item
+from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.spreadsheets.columns import item_choices
 from h2htalk.rounds.spreadsheets.returned_rows import CellValue, Formula
@@ -92,8 +93,8 @@ def read_row(
     item: Item,
     given: Mapping[str, CellValue],
     where: Callable[[str], str],
-    mistakes: list[str],
-    notes: list[str],
+    mistakes: list[Message],
+    notes: list[Message],
 ) -> RowAnnotations:
     """Read the answers of a row.
 
@@ -110,10 +111,11 @@ def read_row(
     if "skip" in given and _is_yes(given["skip"], where("skip"), mistakes):
         ignored = [key for key in given if key != "skip"]
         if ignored:
-            notes.append(
-                f"{where('skip')}: the item is skipped; its answers, from {where(ignored[0])} on, do not count. If it "
-                "was skipped by mistake, have this cell emptied"
+            problem = (
+                f"the item is skipped; its answers, from {where(ignored[0])} on, do not count. If it was skipped by "
+                "mistake, have this cell emptied"
             )
+            notes.append(Message(where("skip"), problem, "skipped with answers"))
         return RowAnnotations("answered", {SKIPPED: "yes"})
     answers: dict[str, Value] = {}
     for question in choices.questions:
@@ -128,10 +130,8 @@ def read_row(
     ]
     if missing:
         cells = ", ".join(f"{where(name)} ({name})" for name in missing)
-        mistakes.append(
-            f"{where(next(iter(given)))}: this row is incomplete and not counted; empty (or merged with another cell): "
-            f"{cells}"
-        )
+        problem = f"this row is incomplete and not counted; empty (or merged with another cell): {cells}"
+        mistakes.append(Message(where(next(iter(given))), problem, f"incomplete: {', '.join(missing)}"))
         return RowAnnotations("partial")
     return RowAnnotations("answered", answers)
 
@@ -142,7 +142,7 @@ def _read_answer(
     item: Item,
     given: Mapping[str, CellValue],
     where: Callable[[str], str],
-    mistakes: list[str],
+    mistakes: list[Message],
 ) -> dict[str, Value]:
     """Return the answer to a question, from one cell or one cell for each label; empty if there is none."""
     name = question.name
@@ -160,7 +160,7 @@ def _read_answer(
         read = choices.read_several if question.form == "labels" else choices.read
         return {name: read(question, item, given[name])}
     except RoundError as error:
-        mistakes.append(f"{where(name)}: {error}")
+        mistakes.append(Message(where(name), str(error), f"invalid answer to {name}"))
         return {}
 
 
@@ -169,28 +169,27 @@ def _check_conditions(
     answers: Mapping[str, Value],
     given: Mapping[str, CellValue],
     where: Callable[[str], str],
-    mistakes: list[str],
+    mistakes: list[Message],
 ) -> None:
     for question in questions:
         if question.name in answers and question.after is not None and not _is_asked(question, answers):
             other, label = question.after
             key = next(one for one in given if one.partition(":")[0] == question.name)
-            mistakes.append(
-                f"{where(key)}: {question.name} is answered, but it is asked only if {other} is {label}; empty it, or "
-                f"change {where(other)}"
-            )
+            problem = f"{question.name} is answered, but it is asked only if {other} is {label}; empty it, or change "
+            mistakes.append(Message(where(key), problem + where(other), problem))
 
 
 def _is_asked(question: Question, answers: Mapping[str, Value]) -> bool:
     return question.after is None or answers.get(question.after[0]) == question.after[1]
 
 
-def _is_yes(raw: CellValue, where: str, mistakes: list[str]) -> bool:
+def _is_yes(raw: CellValue, where: str, mistakes: list[Message]) -> bool:
     """Return whether a cell is marked; anything but a mark is a mistake."""
     marks = {interface_text(name, one) for name in ("skip_yes", "skip", "yes") for one in LANGUAGES} | {"yes"}
     if isinstance(raw, str) and fold(raw) in {fold(mark) for mark in marks}:
         return True
-    mistakes.append(f"{where}: {quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty")
+    problem = f"{quoted(str(raw))} is not a valid answer; write yes, or leave the cell empty"
+    mistakes.append(Message(where, problem, "not a mark"))
     return False
 
 

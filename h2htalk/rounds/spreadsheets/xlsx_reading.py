@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import RoundError
+from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.spreadsheets.assigned_files import require_size
-from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, Formula, ReturnedRow, table_rows
-from h2htalk.rounds.spreadsheets.xlsx_writing import FIRST_ROW
+from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, Formula, Line, ReturnedRow, table_rows
 
 if TYPE_CHECKING:
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
@@ -32,7 +32,7 @@ _RETURN = re.compile("(?<!_x005F)_x000D_")
 _SAVE_AGAIN = "open it in a spreadsheet program and save it again as .xlsx, without a password"
 
 
-def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[str]) -> list[ReturnedRow]:
+def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Message]) -> list[ReturnedRow]:
     """Read the rows of all sheets that have row codes.
 
     Args:
@@ -68,24 +68,17 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[st
 
 
 def _sheet_rows(
-    sheet: ReadOnlyWorksheet, shown: str, required: Sequence[str], mistakes: list[str]
+    sheet: ReadOnlyWorksheet, shown: str, required: Sequence[str], mistakes: list[Message]
 ) -> Iterator[ReturnedRow]:
     from openpyxl.utils import get_column_letter
 
-    def lines() -> Iterator[tuple[int, Sequence[CellValue | None]]]:
-        cells = sheet.iter_rows(max_row=MAX_ROWS, max_col=_MAX_COLUMNS)
-        for number, line in enumerate(cells, 1):
-            # The headings are between the keys and the items.
-            if number == 1 or number >= FIRST_ROW:
-                yield number, [_value(cell) for cell in line]
+    def cell_name(row: int, at: int, _: str) -> str:
+        return f", {get_column_letter(at)}{row}"
 
-    table = lines()
-    _, heading = next(table, (1, ()))
+    cells = sheet.iter_rows(max_row=MAX_ROWS, max_col=_MAX_COLUMNS)
+    lines: Iterator[Line] = ((number, [_value(cell) for cell in line]) for number, line in enumerate(cells, 1))
     # Guidelines, texts, lists, and sheets that people add have no row codes.
-    if "row" in heading:
-        yield from table_rows(
-            heading, table, required, shown, lambda row, at, _: f", {get_column_letter(at)}{row}", mistakes
-        )
+    yield from table_rows(lines, required, shown, cell_name, mistakes, is_sheet=True)
 
 
 def _value(cell: Any) -> CellValue | None:

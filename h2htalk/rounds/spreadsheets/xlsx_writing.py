@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from h2htalk.data.languages import Language, find_language
+from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
 from h2htalk.rounds.spreadsheets.columns import (
     SpreadsheetColumn,
@@ -18,7 +18,7 @@ from h2htalk.rounds.spreadsheets.columns import (
     text_columns,
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
-from h2htalk.rounds.spreadsheets.item_text import escape_controls, item_blocks, split_text
+from h2htalk.rounds.spreadsheets.item_text import item_blocks, split_text
 from h2htalk.rounds.spreadsheets.xlsx_styles import (
     ROTATED_HEIGHT,
     add_styles,
@@ -27,6 +27,7 @@ from h2htalk.rounds.spreadsheets.xlsx_styles import (
     write_cell,
 )
 from h2htalk.rounds.texts.interface import interface_text, label_text
+from h2htalk.text.escaping import printable_lines
 
 if TYPE_CHECKING:
     from openpyxl.worksheet.worksheet import Worksheet
@@ -78,6 +79,11 @@ def _text_sheet(number: int, language: Language) -> str:
     return f"{interface_text('text', language)} {number}"
 
 
+def text_sheets(number: object) -> set[str]:
+    """Return the titles that the sheet of an item's text may have."""
+    return {f"{interface_text('text', language)} {number}" for language in LANGUAGES}
+
+
 def _write_guidelines(sheet: Worksheet, text: str, language: Language) -> None:
     sheet.title = interface_text("guidelines", language)
     sheet.column_dimensions["A"].width = _PAGE
@@ -104,7 +110,7 @@ def _write_text(sheet: Worksheet, row: SpreadsheetRow, rows: Sequence[Spreadshee
         write_cell(sheet, at, 2, block.title, "heading")
         at += 1
         for speaker, text in block.lines:
-            for number, part in enumerate(split_text(escape_controls(text), _TEXT)):
+            for number, part in enumerate(split_text(printable_lines(text), _TEXT)):
                 write_cell(sheet, at, 1, speaker if number == 0 else "", "plain")
                 write_cell(sheet, at, 2, part, "plain")
                 at += 1

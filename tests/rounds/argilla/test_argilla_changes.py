@@ -9,12 +9,16 @@ import pytest
 from argilla_double import ArgillaDouble
 from argilla_made import DATASET, SAYS, add_second_set, change, discarded_for, named, opened
 
+from h2htalk.errors import RoundError
 from h2htalk.rounds.argilla.discards import AdvanceDiscards
 from h2htalk.rounds.argilla.platform import DISCARDS, ArgillaPlatform
+from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import round_status
+
+CHOSEN = (("c </script>", "ann"), ("c </script>", "cem"))
 
 
 @pytest.fixture
@@ -217,6 +221,40 @@ def test_changes_on_the_server_are_noted(server: ArgillaDouble, round: RoundFold
     assert "round-set1-zh-01: changed on the server: other guidelines; restore" in other
 
 
+def test_an_edited_text_is_a_mistake(server: ArgillaDouble, round: RoundFolder) -> None:
+    """Only `open` noticed it: annotations of another text were decided without a word."""
+    for item, name in (("a", "ann"), ("a", "cem"), ("b", "ann"), ("b", "cem"), *CHOSEN):
+        server.respond(DATASET, named(round, item), name, **SAYS)
+    for name in ("ann", "cem"):
+        server.respond("round-set1-zh-01", named(round, "d"), name, **SAYS)
+    assert round_status(round.path).mistakes == ()
+    records = server.dataset(DATASET)["records"]
+    before = {item: dict(records[named(round, item)]["fields"]) for item in "ab"}
+    for item in "ab":
+        records[named(round, item)]["fields"]["item"] = {"data": '{"turns":[]}'}
+    status = round_status(round.path)
+    (mistake,) = status.mistakes
+    assert mistake.startswith(f"{DATASET}: the text of 2 items was edited on the server (a, b)")
+    assert status.completed == 8
+    with pytest.raises(RoundError, match="1 mistake, the first: round-set1-en-01: the text of 2 items was edited"):
+        close_round(round.path)
+    assert round.state == "open"
+    for item, fields in before.items():
+        records[named(round, item)]["fields"] = fields
+    assert round_status(round.path).mistakes == ()
+    records[named(round, "a")]["fields"] = {}
+    closed, _ = close_round(round.path, force=True)
+    assert any("the text of 1 item was edited on the server (a)" in note for note in closed.notes)
+    assert round.events()[-1]["mistakes"] == 1
+
+
+def test_an_edited_text_of_an_item_that_moved(server: ArgillaDouble, round: RoundFolder) -> None:
+    add_second_set(round)
+    ArgillaPlatform().publish(round)
+    server.dataset(DATASET)["records"][named(round, "a")]["fields"]["item"] = {"data": "{}"}
+    assert [one.startswith(f"{DATASET}: ") for one in round_status(round.path).mistakes] == [True]
+
+
 def test_an_unpublished_assignment_set_is_published_by_the_same_command(
     server: ArgillaDouble, round: RoundFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -227,7 +265,7 @@ def test_an_unpublished_assignment_set_is_published_by_the_same_command(
         patch.setattr(ArgillaPlatform, "publish", interrupted)
         with pytest.raises(KeyboardInterrupt):
             reopen_round(round.path)
-    assert any("set2-en-01 is missing" in note for note in round_status(round.path).notes)
+    assert any("set2-en-01: the dataset is missing" in note for note in round_status(round.path).notes)
     reopen_round(round.path)
     assert len(round.assignment_sets()) == 2
     assert DATASET.replace("set1", "set2") in {one["name"] for one in server.datasets.values()}

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_double import ArgillaDouble
-from argilla_made import DATASET, SAYS, named, opened, spec_in
+from argilla_double import OWNER_KEY, ArgillaDouble
+from argilla_made import DATASET, SAYS, named, opened, running, spec_in
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla import dataset_settings
+from h2htalk.rounds.argilla import client, dataset_settings
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.settings import ArgillaSettings
 from h2htalk.rounds.status import round_status
 
@@ -163,3 +165,63 @@ def test_copies_of_datasets_are_noted(server: ArgillaDouble, tmp_path: Path) -> 
     server.datasets["copy"] = {**one, "id": "copy", "name": "a copy", "records": {}, "inserted_at": "2031"}
     (message,) = round_status(round.path).notes
     assert "round-en: the dataset 'a copy' is a copy of a session's dataset" in message
+
+
+@pytest.fixture
+def dead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An open round whose server refuses connections; the clock runs only while a retry is awaited."""
+    pytest.importorskip("argilla")
+    with monkeypatch.context() as patch, running(patch):
+        path = opened(tmp_path).path
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("ARGILLA_API_URL", f"http://127.0.0.1:{closed.getsockname()[1]}")
+    monkeypatch.setenv("ARGILLA_API_KEY", OWNER_KEY)
+    return path
+
+
+class Clock:
+    """Counts the seconds that a command waits."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.waited = 0.0
+        monkeypatch.setattr(client, "time", self)
+
+    def monotonic(self) -> float:
+        return self.waited
+
+    def sleep(self, seconds: float) -> None:
+        self.waited += seconds
+
+
+@pytest.mark.parametrize("command", [round_status, close_round, reopen_round])
+def test_a_dead_server_is_reported_quickly(dead: Path, monkeypatch: pytest.MonkeyPatch, command: Any) -> None:
+    """`status` and `close` tried for 31 seconds, as long as for a server that restarts."""
+    clock = Clock(monkeypatch)
+    with pytest.raises(RoundError, match=r"does not answer \(ConnectError\); check that the Argilla server runs"):
+        command(dead)
+    assert clock.waited <= 4
+
+
+# The third request is the sign-in of the SDK, which does not repeat it.
+@pytest.mark.parametrize("at", [2, 4, 12])
+def test_a_server_that_has_answered_may_restart(
+    server: ArgillaDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: int
+) -> None:
+    """From the second answer on, a command waits for a restart: 20 seconds here."""
+    round, clock = opened(tmp_path), Clock(monkeypatch)
+    asked = len(server.requests)
+
+    def restarting(number: int, method: str, path: str) -> None:
+        if number >= asked + at and clock.waited < 20:
+            raise ConnectionError
+
+    server.before = restarting
+    assert round_status(round.path).state == "open"
+    assert 20 <= clock.waited <= 30
+
+
+def test_one_connection_serves_a_command(server: ArgillaDouble, tmp_path: Path) -> None:
+    """Each step asked for the version anew, and had to be answered at once."""
+    opened(tmp_path)
+    assert sum(path == "/api/v1/version" for _, path in server.requests) == 1

@@ -45,6 +45,23 @@ def test_texts_of_items_stay_text_in_the_page(server: ArgillaDouble, tmp_path: P
     assert json.loads(text)["turns"][0]["content"] == ITEMS[2]["prompt"]
 
 
+def test_characters_that_act_are_shown_in_the_page(server: ArgillaDouble, tmp_path: Path) -> None:
+    """A right-to-left override, which makes one sentence look like another, reached the annotators' page."""
+    text = "Do \u202eton\u202c go.\u200b\x07\r\nBye\u2028\tnow\ufeff\U000e0041\ufffe"
+    shown = "Do \\u202eton\\u202c go.\\u200b\\x07\nBye\\u2028\\tnow\\ufeff\\U000e0041\\ufffe"
+    item = {"id": "x", "language": "en", "prompt": text, "context": {f"a{text}": text}, "response": text}
+    opened(tmp_path, items=[item | {"reference": text, "note": text}])
+    (record,) = server.dataset(DATASET)["records"].values()
+    data = json.loads(record["fields"]["item"]["data"])
+    assert data == {
+        "turns": [{"role": "user", "content": shown}],
+        "context": [["a" + shown.replace("\n", "\\r\\n"), shown]],
+        "response": shown,
+        "reference": shown,
+        "note": shown,
+    }
+
+
 def test_suggestions_only_if_the_round_shows_them(server: ArgillaDouble, tmp_path: Path) -> None:
     opened(tmp_path)
     assert all("suggestions" not in record for record in server.dataset(DATASET)["records"].values())
@@ -80,8 +97,7 @@ def test_passwords_are_in_one_private_file(server: ArgillaDouble, tmp_path: Path
 @pytest.mark.slow
 def test_opening_interrupted_at_any_request_can_be_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the n-th writing request, for every n, the server does not answer any more."""
-    for patience in ("RETRY_SECONDS", "FIRST_RETRY_SECONDS"):
-        monkeypatch.setattr(f"h2htalk.rounds.argilla.platform.{patience}", 0.0)
+    monkeypatch.setattr("h2htalk.rounds.argilla.platform.RETRY_SECONDS", 0.0)
     for nth in range(1, 200):
         with ArgillaDouble() as server:
             monkeypatch.setenv("ARGILLA_API_URL", server.url)

@@ -80,7 +80,7 @@ def test_adaptive_rounds_start_with_enough_annotators_for_a_lead() -> None:
         ({"confidence": 0.95}, 4), ({"confidence": 0.9, "accuracy": 0.9}, 3), ({"confidence": 0.999}, 6),
     ):  # fmt: skip
         spec = replace(CROWD, overlap=6, adaptive=Adaptive(on=True, **changes))
-        assert initial_requests(spec, some, []) == {"en-item-0": first, "en-item-1": first}, changes
+        assert initial_requests(spec, some, PANEL) == {"en-item-0": first, "en-item-1": first}, changes
 
 
 def test_adaptive_rounds_with_a_confidence() -> None:

@@ -282,16 +282,8 @@ def test_moved_rows_are_read_and_mixed_rows_are_mistakes(crowd: RoundFolder) -> 
     assert (len(pulled.annotations), len(pulled.mistakes)) == (6, 2)
     with edited(workbook_path(crowd)) as book:
         book["mine"]["A4"].value = book["mine"]["A3"].value
+        book["mine"]["F4"].value = "Drop"
     assert any("occurs twice" in mistake for mistake in collect(crowd).mistakes)
-
-
-def test_rows_of_another_spreadsheet(tmp_path: Path) -> None:
-    round = opened(tmp_path, "crowd", [item(n) for n in range(2)], annotators="anna,en;bert,en")
-    source = load_workbook(workbook_path(round, "bert"))["Session 1"]
-    with edited(workbook_path(round)) as book:
-        for cell in source[4]:
-            book["Session 1"].cell(5, cell.column).value = cell.value
-    assert "the file contains rows of anna, bert, so nothing is read" in only(round, 0)
 
 
 # --- No workbook, or made to do harm ------------------------------------------------------------------------------

@@ -1,0 +1,78 @@
+"""What was read from returned files, kept so that only new and changed files are parsed again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from h2htalk.data.files import sha256_of, write_jsonl
+from h2htalk.errors import DataError
+from h2htalk.rounds.round_folder import RoundFolder, read_records
+from h2htalk.rounds.spreadsheets.assigned_files import require_size
+from h2htalk.rounds.spreadsheets.row_answers import RowAnnotations
+from h2htalk.version import __version__
+
+# In the private folder. It may be deleted: everything is read again then.
+FILE = "read_spreadsheets.jsonl"
+# Files of the round that determine what a spreadsheet means.
+_CONTEXT = ("round.json", "items.jsonl", "assignment_sets.jsonl", "private/annotators.jsonl")
+
+
+@dataclass(frozen=True, slots=True)
+class FileReading:
+    """What one file contains.
+
+    Attributes:
+        key: `StoredReadings.key`.
+        stem: of its spreadsheet.
+        rows: item -> answers.
+        mistakes, notes: place, problem and kind of messages.
+    """
+
+    key: str
+    stem: str
+    rows: Mapping[str, RowAnnotations]
+    mistakes: tuple[tuple[str, str, str], ...]
+    notes: tuple[tuple[str, str, str], ...]
+
+
+class StoredReadings:
+    """The readings of a round, by key: those of the last collection, and those of this one."""
+
+    def __init__(self, folder: RoundFolder) -> None:
+        self._path = folder.private / FILE
+        self._context = "\n".join([__version__, *(sha256_of(folder.path / name) for name in _CONTEXT)])
+        self._used: dict[str, FileReading] = {}
+        try:
+            self._stored = {one.key: one for one in read_records(self._path, FileReading)}
+        except DataError:
+            # Missing or damaged: nothing is lost, the files are read again.
+            self._stored = {}
+
+    def key(self, path: Path) -> str:
+        """Return a fingerprint of a file's name and content, the round, and the package's version.
+
+        Raises:
+            RoundError: the file is empty or too large.
+            OSError: the file cannot be read.
+        """
+        require_size(path)
+        with path.open("rb") as file:
+            content = hashlib.file_digest(file, "sha256").hexdigest()
+        return hashlib.sha256(f"{self._context}\n{content}\n{path.name}".encode(errors="surrogateescape")).hexdigest()
+
+    def find(self, key: str) -> FileReading | None:
+        """Return the reading with a key, and keep it."""
+        if key in self._stored:
+            self._used[key] = self._stored[key]
+        return self._stored.get(key)
+
+    def add(self, reading: FileReading) -> None:
+        self._used[reading.key] = reading
+
+    def save(self) -> None:
+        """Store the readings that were found or added. Raise DataError."""
+        if self._used != self._stored:
+            write_jsonl(self._path, map(asdict, self._used.values()))

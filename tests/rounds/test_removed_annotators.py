@@ -1,0 +1,272 @@
+"""Annotators whose answers are removed: nothing that is decided rests on them, and nothing is lost."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from argilla_double import ArgillaDouble
+from argilla_made import DATASET, SAYS, named
+from argilla_made import opened as opened_on_server
+from command_line import h2htalk_here
+from rounds_made import (
+    NAMES,
+    adjudicated,
+    answer,
+    begin,
+    decisions,
+    events,
+    expert,
+    files_of,
+    kill_at,
+    people,
+    progress_of,
+)
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.annotator_removal import remove_annotator
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.status import round_status
+
+WHY = "the same answer to everything"
+RESULTS = ("decisions.jsonl", "agreement.json", "annotator_statistics.csv")
+
+
+def spammed(folder: Path, **given: Any) -> Path:
+    """An open round of three annotators an item: two keep all but one, bogumil drops every item."""
+    path = begin(folder, **{"overlap": 3, "people": 3, **given})
+
+    def typed(name: str, who: str) -> dict[str, str]:
+        return expert("drop", "1") if who == "bogumil" else expert("drop" if name == "en-item-0" else "keep", "4")
+
+    answer(path, typed)
+    return path
+
+
+def id_of(path: Path, name: str = "bogumil") -> str:
+    return next(one.id for one in RoundFolder(path).annotators() if one.name == name)
+
+
+def means(path: Path) -> set[tuple[float, int]]:
+    """Mean accuracy and number of ratings of the items."""
+    return {(r["label"], r["votes"]) for (_, name), r in decisions(path).items() if name == "accuracy"}
+
+
+def results(path: Path) -> dict[str, str]:
+    return {name: (path / name).read_text() for name in RESULTS}
+
+
+def test_removed_answers_do_not_decide(tmp_path: Path) -> None:
+    """After `reopen --without bogumil` his answers still decided."""
+    path = spammed(tmp_path)
+    round_status(path)
+    lines = (path / "annotations.jsonl").read_bytes()
+    status, messages = remove_annotator(path, "bogumil", why=WHY)
+    assert messages == ["the annotations of bogumil on 4 items do not count any more"]
+    assert (status.completed, status.missing, len(status.exhausted)) == (8, {}, 4)
+    assert "bogumil" not in " ".join(progress_of(status))
+    (event,) = events(path, "removed")
+    assert {key: event[key] for key in ("annotator", "why", "closed")} == {
+        "annotator": id_of(path), "why": WHY, "closed": False,
+    }  # fmt: skip
+    close_round(path)
+    assert means(path) == {(4.0, 2)}
+    assert json.loads((path / "agreement.json").read_text())["keep"]["alpha"] == 1.0
+    assert id_of(path) not in (path / "annotator_statistics.csv").read_text()
+    with (path / "private" / "payment.csv").open() as file:
+        paid = {row["annotator"]: row["items completed"] for row in csv.DictReader(file)}
+    assert paid == dict.fromkeys(NAMES[:3], "4")
+    assert (path / "annotations.jsonl").read_bytes() == lines
+    outcome = read_outcome(path)
+    assert id_of(path) not in {annotator for _, annotator, _ in outcome.annotations}
+
+
+def test_items_are_given_to_others(tmp_path: Path) -> None:
+    path = spammed(tmp_path, people=4)
+    remove_annotator(path, "bogumil", why=WHY)
+    status = round_status(path)
+    theirs = {one.item for one in RoundFolder(path).assignment_sets()[0].assignments if one.annotator == id_of(path)}
+    assert set(status.missing) == theirs
+    assert f"bogumil was removed and does not count ({WHY})" in status.notes
+    reopen_round(path)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    assert means(path) == {(4.0, 3)}
+
+
+def test_later_answers_do_not_count_either(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3, people=3)
+    answer(path, lambda *_: expert())
+    remove_annotator(path, "bogumil", why=WHY)
+    status = round_status(path)
+    assert (status.new, status.completed) == (32, 8)
+    assert not [note for note in status.notes if "annotators who left" in note]
+    assert id_of(path) not in (path / "annotations.jsonl").read_text()
+    close_round(path)
+    assert means(path) == {(4.0, 2)}
+
+
+def test_a_closed_round_is_decided_anew(tmp_path: Path) -> None:
+    path = spammed(tmp_path, people=4)
+    answer(path, lambda *_: expert())
+    close_round(path)
+    before, votes = results(path), means(path)
+    status, messages = remove_annotator(path, "bogumil", why=WHY)
+    assert (status.state, RoundFolder(path).state) == ("closed", "closed")
+    assert messages[1].startswith("the decisions were made anew; earlier results were renamed to decisions.before-2")
+    assert messages[2].startswith("3 items have fewer annotations than the overlap of 3: 2 (3 items)")
+    assert messages[3].startswith("the round stays closed; `h2htalk round reopen")
+    assert means(path) != votes
+    assert all(label == 4.0 for label, _ in means(path))
+    assert (path / "decisions.before-2.jsonl").read_text() == before["decisions.jsonl"]
+    read_outcome(path)
+    close_round(path)
+    assert results(path)["decisions.jsonl"] != before["decisions.jsonl"]
+    # Undone, the results are those of before; nothing is overwritten.
+    status, messages = remove_annotator(path, "bogumil", undo=True)
+    assert messages[0] == "the annotations of bogumil on 3 items count again"
+    assert results(path) == before
+    assert {one.name for one in path.glob("decisions.before*")} == {
+        "decisions.before-2.jsonl",
+        "decisions.before-3.jsonl",
+    }
+    assert events(path, "restored")[0]["annotator"] == id_of(path)
+    read_outcome(path)
+
+
+def test_a_removal_can_be_undone_in_an_open_round(tmp_path: Path) -> None:
+    """Also if the list of annotators was written in between, and somebody had left before."""
+    path = spammed(tmp_path, people=4, overlap=4)
+    reopen_round(path, without=["chen_wei"])
+    listed = RoundFolder(path).annotators()
+    for name in ("bogumil", "chen_wei"):
+        remove_annotator(path, name, why=WHY)
+    reopen_round(path, annotators=people(tmp_path / "more.csv", "emeka_o", "bogumil"))
+    assert {one.name for one in RoundFolder(path).annotators() if one.active} == {"annalena", "daraigh", "emeka_o"}
+    for name in ("bogumil", "chen_wei"):
+        remove_annotator(path, name, undo=True)
+    assert RoundFolder(path).annotators()[:4] == listed
+    assert round_status(path).completed == 16
+
+
+def test_a_removed_annotator_does_not_return_by_a_list(tmp_path: Path) -> None:
+    path = spammed(tmp_path)
+    remove_annotator(path, "bogumil", why=WHY)
+    listed = people(tmp_path / "people.csv", *NAMES[:4])
+    _, messages = reopen_round(path, annotators=listed)
+    assert f"bogumil was removed and does not count ({WHY})" in messages
+    assert round_status(path).completed == 8
+    # The list that names him is no change of the round, so it can be opened again.
+    assert open_round(RoundFolder(path).spec(), path)[0].state == "open"
+
+
+# Writes: four renamed files, the event, and the results.
+@pytest.mark.parametrize("write", range(10))
+@pytest.mark.parametrize("undo", [False, True])
+def test_an_interrupted_removal_can_be_repeated(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, undo: bool
+) -> None:
+    path = spammed(tmp_path)
+    close_round(path)
+    kept = (path / "decisions.jsonl").read_bytes()
+    if undo:
+        remove_annotator(path, "bogumil", why=WHY)
+    with monkeypatch.context() as patch:
+        kill_at(patch, write)
+        with contextlib.suppress(KeyboardInterrupt):
+            remove_annotator(path, "bogumil", why=WHY, undo=undo)
+    remove_annotator(path, "bogumil", why=WHY, undo=undo)
+    assert means(path) == ({(3.0, 3)} if undo else {(4.0, 2)})
+    assert (path / "decisions.before-2.jsonl").read_bytes() == kept
+    read_outcome(path)
+    again = files_of(path)
+    remove_annotator(path, "bogumil", why=WHY, undo=undo)
+    assert files_of(path) == again
+
+
+def test_refusals(tmp_path: Path) -> None:
+    path = spammed(tmp_path)
+    before = files_of(path)
+    with pytest.raises(RoundError, match="unknown annotator nobody; choose from annalena"):
+        remove_annotator(path, "nobody", why=WHY)
+    with pytest.raises(RoundError, match="give the reason with --why"):
+        remove_annotator(path, "bogumil", why=" ")
+    with pytest.raises(RoundError, match="not a round"):
+        remove_annotator(tmp_path / "nowhere", "bogumil", why=WHY)
+    assert files_of(path) == before
+    done = h2htalk_here("round", "remove-annotator", path, "bogumil")
+    assert (done.returncode, "give the reason with --why" in done.stderr) == (2, True)
+    done = h2htalk_here("round", "remove-annotator", path, "bogumil", "--why", WHY)
+    assert (done.returncode, done.stdout.splitlines()[0]) == (
+        0,
+        "the annotations of bogumil on 0 items do not count any more",
+    )
+    assert "bogumil" not in (path / "events.jsonl").read_text()
+
+
+def test_mistakes_of_a_removed_annotator_do_not_prevent_closing(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=3, people=3)
+    answer(path, lambda _, who: expert("perhaps" if who == "bogumil" else "keep"))
+    assert round_status(path).mistakes
+    remove_annotator(path, "bogumil", why=WHY)
+    assert round_status(path).mistakes == ()
+    close_round(path)
+
+
+def test_an_adjudicator_is_removed(tmp_path: Path) -> None:
+    path = begin(tmp_path, overlap=2, people=2, count=2)
+    answer(path, lambda _, who: expert("drop" if who == "bogumil" else "keep"))
+    close_round(path)
+    ties = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "drop"}, judges=1)
+    close_round(path, adjudication=ties)
+    assert decisions(path)["en-item-0", "keep"]["rule"] == "adjudication"
+    _, messages = remove_annotator(ties, "annalena", why=WHY)
+    assert messages[-1].startswith("apply this adjudication again")
+    close_round(path, adjudication=ties)
+    assert decisions(path)["en-item-0", "keep"]["rule"] == "tie"
+
+
+def test_quality_warnings_before_closing(tmp_path: Path) -> None:
+    """They were written when a round was closed, when it is too late to ask others."""
+    path = begin(tmp_path, overlap=3, people=3, count=30)
+    answer(path, lambda name, who: expert("drop" if who == "bogumil" or name == "en-item-0" else "keep"))
+    warnings = [note for note in round_status(path).notes if note.startswith("look at the answers of bogumil: ")]
+    assert any("same answer: keep is drop on 30 of 30 items" in warning for warning in warnings)
+    close_round(path)
+    assert "same answer: keep is drop on 30 of 30" in (path / "annotator_statistics.csv").read_text()
+    assert set(warnings) <= set(round_status(path).notes)
+    remove_annotator(path, "bogumil", why=WHY)
+    assert not [note for note in round_status(path).notes if "look at the answers of bogumil" in note]
+
+
+def test_on_a_server(server: ArgillaDouble, tmp_path: Path) -> None:
+    """The server counts a removed annotator's responses, so it offers their items to nobody else."""
+    round = opened_on_server(tmp_path)
+    for name in ("ann", "cem"):
+        server.respond(DATASET, named(round, "a"), name, **SAYS)
+    server.respond("round-set1-zh-01", named(round, "d"), "cem", **SAYS)
+    assert round_status(round.path).completed == 3
+    remove_annotator(round.path, "cem", why=WHY)
+    # Neither a changed nor a new response, nor an invalid one counts.
+    server.respond(DATASET, named(round, "a"), "cem", **{**SAYS, "keep": "drop"})
+    server.respond(DATASET, named(round, "b"), "cem", **SAYS)
+    server.respond(DATASET, named(round, "c </script>"), "cem", **{**SAYS, "quality": 9})
+    status = round_status(round.path)
+    assert (status.new, status.completed, status.by_item["a"], status.mistakes) == (0, 1, 1, ())
+    assert not [note for note in status.notes if "annotators who left" in note]
+    reopen_round(round.path)
+    second = server.dataset("round-set2-en-01")["records"]
+    assert named(round, "a") in second
+    server.respond("round-set2-en-01", named(round, "a"), "ben", **SAYS)
+    assert round_status(round.path).by_item["a"] == 2
+    remove_annotator(round.path, "cem", undo=True)
+    status = round_status(round.path)
+    assert (status.by_item["a"], status.by_item["b"], status.by_item["d"]) == (3, 1, 1)
