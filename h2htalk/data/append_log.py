@@ -116,20 +116,20 @@ class AppendLog:
 
 
 @contextmanager
-def writer_lock(path: Path, advice: str = _ADVICE) -> Iterator[None]:
+def writer_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> Iterator[None]:
     """Hold a log's lock without opening the log: no other process writes it meanwhile.
 
     Raises:
-        DataError: another process writes the log; ends with `advice`.
+        DataError: another process writes the log, for longer than `timeout` seconds; ends with `advice`.
     """
-    lock = _take_lock(path, advice)
+    lock = _take_lock(path, advice, timeout)
     try:
         yield
     finally:
         lock.release()
 
 
-def _take_lock(path: Path, advice: str = _ADVICE) -> BaseFileLock:
+def _take_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> BaseFileLock:
     """Take the lock of a log; create its folder when missing."""
     from filelock import FileLock, Timeout
 
@@ -137,7 +137,7 @@ def _take_lock(path: Path, advice: str = _ADVICE) -> BaseFileLock:
         path.parent.mkdir(parents=True, exist_ok=True)
         # thread_local=False: a log may be closed by another thread than opened it.
         lock = FileLock(path.with_suffix(".lock"), thread_local=False)
-        lock.acquire(timeout=0)
+        lock.acquire(timeout=timeout)
     except Timeout:
         raise DataError(f"{path}: another process is writing it; {advice}") from None
     except OSError as error:

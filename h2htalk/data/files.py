@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +33,6 @@ def read_jsonl(
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
     """
-    unique = unique_pairs if unique_keys else None
     try:
         with path.open("rb") as file:
             number = 0
@@ -47,7 +46,7 @@ def read_jsonl(
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
-                    yield where, _parse_object(line, where, unique)
+                    yield where, parse_object(line, where, unique_keys)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -61,13 +60,12 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
-def _parse_object(
-    line: bytes, where: str, unique: Callable[[Sequence[tuple[str, Any]]], dict[str, Any]] | None
-) -> dict[str, Any]:
+def parse_object(line: bytes, where: str, unique_keys: bool = False) -> dict[str, Any]:
+    """Parse one line of JSONL. Raises DataError, which starts with `where`."""
     try:
         # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
-        record = json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique)
+        record = (_UNIQUE_KEYS if unique_keys else _ANY_KEYS).decode(text)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -91,6 +89,11 @@ def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {quoted(twice)} is repeated; keep one")
     return record
+
+
+# `json.loads` with arguments makes a decoder for each line, which takes as long as reading it.
+_ANY_KEYS = json.JSONDecoder(parse_constant=refuse_constant)
+_UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
 
 
 def read_json_object(path: Path) -> dict[str, Any]:

@@ -66,3 +66,21 @@ def bundled_personas() -> dict[str, Persona]:
     folder = Path(str(files("h2htalk.data") / "bundled" / "personas"))
     personas = [read_persona(path) for path in sorted(folder.glob("*.toml"))]
     return {persona.id: persona for persona in personas}
+
+
+def personas_of(folder: Path) -> dict[str, Persona]:
+    """Read the bundled personas and those beside the scenarios of a folder, by id. Raises DataError."""
+    return bundled_personas() | read_personas(folder / "personas")
+
+
+def read_personas(folder: Path) -> dict[str, Persona]:
+    """Read the persona files of a folder, by id. Raises DataError."""
+    found: dict[str, tuple[Persona, Path]] = {}
+    for path in sorted(folder.glob("*.toml")):
+        if not path.is_file():  # reading a pipe would block for ever
+            raise DataError(f"{path}: is not a file; remove it from the split's folder")
+        persona = read_persona(path)
+        if persona.id in found:
+            raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")
+        found[persona.id] = (persona, path)
+    return {key: persona for key, (persona, _) in found.items()}

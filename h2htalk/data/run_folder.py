@@ -5,6 +5,7 @@ inputs/split, inputs/prompts the scenarios and templates that were used, so that
 responses/part-0.jsonl       append-only, one writer
 baselines/NAME.jsonl            the baselines' answers
 costs/, batches/             of hosted models: every paid call, every batch job
+erased.jsonl                 ids of items that were erased from all of these, and the fingerprint of those that are left
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from h2htalk.data.files import (
     write_json,
     write_text,
 )
+from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.split_export import export_split
@@ -37,8 +39,10 @@ from h2htalk.version import __version__
 SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is damaged
 # Protocol keys that only scoring sets: they can change for stored answers.
 SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "embedder", "judge"})
+_SOURCE = ("source", "commit")  # of a split, in run.json
 _HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
 
+ERASED = "erased.jsonl"
 Answers = dict[SampleKey, Response | FailedResponse]
 
 
@@ -118,9 +122,28 @@ class RunFolder:
         else:
             _require_free(self.path)
 
+    def erased(self) -> dict[str, str]:
+        """Read the ids of erased items, each with the fingerprint of the scenarios that are left. Raises DataError."""
+        path = self.path / ERASED
+        lines = read_jsonl(path) if path.exists() else ()
+        return {str(line.get("id")): str(line.get("items")) for _, line in lines}
+
+    def signed_items(self, found: str, signed: str) -> str:
+        """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""
+        return signed if found in self.erased().values() else found
+
     def split(self) -> Split:
-        """Load the scenarios that were asked, unchanged."""
-        return load_split(str(self.inputs / "split"))
+        """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
+        source = self.split_source()
+        split = load_split(str(self.inputs / "split"))
+        return replace(split, source=source.get("source", ""), commit=source.get("commit", ""))
+
+    def split_source(self) -> dict[str, str]:
+        """Read the `source` and the `commit` of the split that was asked; empty where it was no release."""
+        raw = self.read_run().get("split", {})
+        if not isinstance(raw, dict):
+            raise DataError(f"{self.path / 'run.json'}: split must hold {' and '.join(_SOURCE)}")
+        return {key: str(raw[key]) for key in _SOURCE if key in raw}
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample: an answer wins over a failure, a later line over an earlier one.
@@ -205,9 +228,14 @@ class RunWriter:
             self._new = not (folder.path / "run.json").exists()
             if not self._new:
                 _require_same(folder, signature)
-            else:
+            # Before the run holds a copy of the items: an erasure finds it even if it is interrupted now.
+            if (source := link_folder(str(spec.get("split", "")))) is not None:
+                add_link(source, "run", folder.path)
+            if self._new:
                 self._write_inputs(split, prompts)
                 run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
+                if split.source:
+                    run["split"] = {key: getattr(split, key) for key in _SOURCE}
                 write_json(folder.path / "run.json", run)
         except BaseException:
             self.discard()
@@ -275,19 +303,29 @@ def _is_half_made(path: Path) -> bool:
 def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:
     there = folder.signature()
     protocol, subject = dict(there.protocol), dict(there.subject)
+    asked, signed = dict(signature.protocol), protocol.get("items", "")
+    if folder.erased() and asked.get("items") == signed:
+        raise ConfigError(
+            f"{folder.path}: items were erased from this run, and the split that is to be asked still holds them; "
+            "evaluate on a version of the split without them, or choose another --out"
+        )
+    asked["items"] = folder.signed_items(asked.get("items", ""), signed)
     if partial:
         subject = {key: value for key, value in subject.items() if key in signature.subject}
         protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
     different = [
-        *differing_keys(protocol, signature.protocol),
+        *differing_keys(protocol, asked),
         *differing_keys(subject, signature.subject),
     ]
     if different:
         rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
         command = f"h2htalk score {folder.path}{_scoring_options(there, signature)}"
         advice = f"score its answers anew with `{command}`, or " if rescore else ""
+        # A tag on the Hub may have been moved to another commit.
+        made = folder.split_source()
+        origin = f" of {made['source']} at commit {made['commit']}" if made.get("commit") else ""
         raise ConfigError(
-            f"{folder.path}: holds a run of another signature; it differs in {', '.join(different)}; "
+            f"{folder.path}: holds a run{origin} of another signature; it differs in {', '.join(different)}; "
             f"{advice}choose another --out"
         )
 

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 
 from h2htalk.data.dialogue import Turn, read_id, read_language, read_mapping
 from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
-from h2htalk.errors import DataError, quoted
+from h2htalk.errors import ConfigError, DataError, quoted
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]
@@ -22,6 +23,7 @@ RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
 
 _TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
 _EMOTION = re.compile(r"[a-z][a-z_]*")
+MOST_REFERENCES = 5
 _FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
 
 
@@ -87,14 +89,17 @@ InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
-    """One benchmark item. `inputs` holds exactly the fields its subtask names (`Subtask.inputs`)."""
+    """One benchmark item. `inputs` holds exactly the fields its subtask names (`Subtask.inputs`).
+
+    `references`: up to `MOST_REFERENCES` good replies, the main one first; none where they are private.
+    """
 
     id: str
     subtask: str
     language: Language
     persona: str
     inputs: Mapping[str, InputValue]
-    reference: str
+    references: tuple[str, ...]
     tags: Tags
     provenance: Mapping[str, Any] = field(default_factory=dict)
     licence: str = "unknown"
@@ -112,10 +117,10 @@ class Scenario:
             raise DataError(f"{where}: a scenario must be a JSON object")
         scenario_id = read_id(raw, where)
         where = f"{where}: {scenario_id}"
-        missing = [key for key in _FIELDS if key not in raw]
+        missing = [key for key in _FIELDS if key not in raw and (key != "reference" or "references" not in raw)]
         if missing:
             raise DataError(f"{where}: missing field {', '.join(missing)}")
-        _refuse_unknown(raw, (*_FIELDS, "metadata"), where)
+        _refuse_unknown(raw, (*_FIELDS, "references", "metadata"), where)
         subtask = find_subtask(raw["subtask"], where)
         return cls(
             id=scenario_id,
@@ -123,7 +128,7 @@ class Scenario:
             language=read_language(raw, where),
             persona=_text(raw["persona"], f"{where}: persona"),
             inputs=_read_inputs(raw["inputs"], subtask, where),
-            reference=_text(raw["reference"], f"{where}: reference"),
+            references=read_references(raw, where),
             tags=Tags.from_dict(raw["tags"], where),
             provenance=read_mapping(raw, "provenance", where),
             licence=_text(raw["licence"], f"{where}: licence"),
@@ -138,7 +143,7 @@ class Scenario:
             "language": self.language,
             "persona": self.persona,
             "inputs": {key: _plain(value) for key, value in self.inputs.items()},
-            "reference": self.reference,
+            **({"reference": self.reference} if len(self.references) == 1 else {"references": list(self.references)}),
             "tags": self.tags.to_dict(),
             "provenance": dict(self.provenance),
             "licence": self.licence,
@@ -146,6 +151,11 @@ class Scenario:
         if self.metadata:
             record["metadata"] = dict(self.metadata)
         return record
+
+    @property
+    def reference(self) -> str:
+        """The main reference; empty where the references are private."""
+        return self.references[0] if self.references else ""
 
     @property
     def turns(self) -> tuple[Turn, ...]:
@@ -158,6 +168,21 @@ def _refuse_unknown(raw: Mapping[str, Any], known: Sequence[str], where: str) ->
     unknown = sorted(set(map(str, raw)) - set(known))
     if unknown:
         raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")
+
+
+def read_references(raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
+    """Read `reference`, one text, or `references`, a list."""
+    if "references" not in raw:
+        return (_text(raw["reference"], f"{where}: reference"),)
+    if "reference" in raw:
+        raise DataError(f"{where}: has both reference and references; keep references")
+    texts = raw["references"]
+    if not isinstance(texts, list) or len(texts) > MOST_REFERENCES:
+        raise DataError(f"{where}: references must be a list of at most {MOST_REFERENCES} texts")
+    references = tuple(_text(text, f"{where}: reference {n}") for n, text in enumerate(texts, 1))
+    if len(set(references)) < len(references):
+        raise DataError(f"{where}: references holds a text twice; keep it once")
+    return references
 
 
 def _read_turn(raw: object, where: str) -> Turn:
@@ -203,3 +228,36 @@ def _plain(value: InputValue) -> Any:
     if isinstance(value, str):
         return value
     return [item if isinstance(item, str) else item.to_dict() for item in value]
+
+
+def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
+    """Sample at most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
+
+    Every subtask comes once, its languages by turns, before any comes twice. The sample of a smaller limit is part of
+    the sample of a larger one; row order does not matter.
+    """
+    if limit < 1:
+        raise ConfigError(f"--limit is {limit}; it must be 1 or more")
+    strata: dict[tuple[str, str], list[Scenario]] = {}
+    for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
+        strata.setdefault((scenario.subtask, scenario.language), []).append(scenario)
+    chosen: set[str] = set()
+    for depth in range(max(map(len, strata.values()), default=0)):
+        for key in _strata_in_turn(strata):
+            if depth < len(strata[key]) and len(chosen) < limit:
+                chosen.add(strata[key][depth].id)
+    return [s for s in scenarios if s.id in chosen]
+
+
+def _strata_in_turn(strata: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Order strata so that every subtask comes once before any comes twice, its languages by turns."""
+    languages: dict[str, list[str]] = {}
+    for subtask, language in sorted(strata):
+        languages.setdefault(subtask, []).append(language)
+    turns = range(max(map(len, languages.values()), default=0))
+    return [
+        (subtask, own[(number + turn) % len(own)])
+        for turn in turns
+        for number, (subtask, own) in enumerate(languages.items())
+        if turn < len(own)
+    ]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_jsonl, write_text
 from h2htalk.data.parquet import write_parquet
@@ -42,18 +42,33 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     data = folder / f"scenarios.{file_format}"
     records = (scenario.to_dict() for scenario in split.scenarios)
     if file_format == "parquet":
-        nested = ("inputs", "tags", "provenance", "metadata")
+        nested = ["inputs", "tags", "provenance", "metadata"]
+        if any(len(scenario.references) != 1 for scenario in split.scenarios):
+            # A file has one column for all rows.
+            nested.append("references")
+            records = (_with_references(record) for record in records)
         write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
     else:
         write_jsonl(data, records)
     yield data
     header = folder / "split.toml"
-    write_text(header, "".join(f"{key} = {toml_string(getattr(split, key))}\n" for key in HEADER))
+    # Without a file of private references there is no hash to name.
+    values = {key: getattr(split, key) for key in HEADER if key != "references_sha256" or split.references_sha256}
+    write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
     yield header
-    for persona in split.personas.values():
+    yield from write_personas(split.personas.values(), folder)
+
+
+def write_personas(personas: Iterable[Persona], folder: Path) -> Iterator[Path]:
+    """Write each persona into `personas/` of a folder, yielding each file once it exists."""
+    for persona in personas:
         path = folder / "personas" / f"{_file_name(persona.id)}.toml"
         write_text(path, _persona_toml(persona))
         yield path
+
+
+def _with_references(record: dict[str, Any]) -> dict[str, Any]:
+    return record if "references" in record else record | {"references": [record.pop("reference")]}
 
 
 def _persona_toml(persona: Persona) -> str:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
+import sys
 import tomllib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
@@ -15,24 +17,41 @@ from typing import Any
 
 from h2htalk.data.arguments import PathText, as_list, typed
 from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
+from h2htalk.data.case import Case
 from h2htalk.data.files import read_jsonl
+from h2htalk.data.links import HUB
 from h2htalk.data.parquet import read_parquet
-from h2htalk.data.persona import Persona, bundled_personas, read_persona
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.persona import Persona, personas_of
+from h2htalk.data.releases.release_folder import (
+    TEST,
+    TOMBSTONES,
+    Manifest,
+    choose_part,
+    is_release,
+    read_cases,
+    read_manifest,
+    read_scenarios,
+    read_tombstones,
+    release_hash,
+    verify_files,
+)
+from h2htalk.data.scenario import Scenario, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, find_subtask
-from h2htalk.errors import ConfigError, DataError, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
 # The keys of `split.toml`, all of them texts.
-HEADER = ("name", "version", "description", "licence")
+HEADER = ("name", "version", "description", "licence", "references_sha256")
+_SHA256 = re.compile("[0-9a-f]{64}")
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A set of scenarios with the personas they name.
+    """A set of scenarios, or of the cases of a study, with the personas they name.
 
-    `fingerprint` is a SHA-256 over the scenarios (in id order) and their personas: row order and file layout
-    do not change it, any change of content does.
+    `fingerprint` is a SHA-256 over the items (in id order) and their personas: row order and file layout do not change
+    it, any change of content does. `references_sha256`: of the file of private references; empty where there is none.
+    `source`: of a release, its name and hash, or its name on the Hub with the `commit`.
     """
 
     name: str
@@ -41,11 +60,15 @@ class Split:
     licence: str
     scenarios: tuple[Scenario, ...]
     personas: Mapping[str, Persona]
+    references_sha256: str = ""
+    cases: tuple[Case, ...] = ()
+    source: str = ""
+    commit: str = ""
 
     @property
     def fingerprint(self) -> str:
         """Hex digest, 16 characters."""
-        return fingerprint_of(self.scenarios, self.personas)
+        return fingerprint_of((*self.scenarios, *self.cases), self.personas)
 
     def select(
         self,
@@ -61,8 +84,10 @@ class Split:
             limit: at most this many, spread over subtasks and languages; which ones depends on the ids alone.
 
         Raises:
-            ConfigError: nothing is left.
+            ConfigError: nothing is left, or the split holds cases.
         """
+        if self.cases:
+            raise ConfigError(f"split {self.name}: holds the cases of a study, which cannot be evaluated yet")
         wanted = {find_subtask(name, "--subtask").name for name in as_list(subtasks, "subtasks")} or set(SUBTASKS)
         kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
         if limit is not None:
@@ -72,11 +97,11 @@ class Split:
         return replace(self, scenarios=tuple(kept))
 
 
-def fingerprint_of(scenarios: Iterable[Scenario], personas: Mapping[str, Persona]) -> str:
+def fingerprint_of(items: Iterable[Scenario | Case], personas: Mapping[str, Persona]) -> str:
     """Compute `Split.fingerprint`."""
     digest = hashlib.sha256()
     used: set[str] = set()
-    for scenario in sorted(scenarios, key=lambda s: s.id):
+    for scenario in sorted(items, key=lambda s: s.id):
         digest.update(_canonical(scenario.to_dict()))
         used.add(scenario.persona)
     for name in sorted(used):
@@ -88,50 +113,19 @@ def _canonical(record: Mapping[str, Any]) -> bytes:
     return json.dumps(record, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
-def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
-    """Sample at most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
-
-    Every subtask comes once, its languages by turns, before any comes twice. The sample of a smaller limit is part of
-    the sample of a larger one; row order does not matter.
-    """
-    if limit < 1:
-        raise ConfigError(f"--limit is {limit}; it must be 1 or more")
-    strata: dict[tuple[str, str], list[Scenario]] = {}
-    for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
-        strata.setdefault((scenario.subtask, scenario.language), []).append(scenario)
-    chosen: set[str] = set()
-    for depth in range(max(map(len, strata.values()), default=0)):
-        for key in _strata_in_turn(strata):
-            if depth < len(strata[key]) and len(chosen) < limit:
-                chosen.add(strata[key][depth].id)
-    return [s for s in scenarios if s.id in chosen]
-
-
-def _strata_in_turn(strata: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Order strata so that every subtask comes once before any comes twice, its languages by turns."""
-    languages: dict[str, list[str]] = {}
-    for subtask, language in sorted(strata):
-        languages.setdefault(subtask, []).append(language)
-    turns = range(max(map(len, languages.values()), default=0))
-    return [
-        (subtask, own[(number + turn) % len(own)])
-        for turn in turns
-        for number, (subtask, own) in enumerate(languages.items())
-        if turn < len(own)
-    ]
-
-
 def list_splits() -> dict[str, str]:
     """List the bundled splits: name -> description."""
     return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
 
 
 def load_split(name: str | Path) -> Split:
-    """Load a split whole: a bundled name (`mini`), a folder, one `.jsonl` or `.parquet` file, or candidates.
+    """Load a split whole: a bundled name (`mini`), a folder, one `.jsonl` or `.parquet` file, candidates, or a release.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
-    description, licence) and `personas/*.toml`. A persona there replaces a bundled one of the same id. Candidates are
-    those of a curation's stage (`WORKSPACE/compose`), or of a workspace's last finished stage that has some.
+    description, licence, references_sha256) and `personas/*.toml`. A persona there replaces a bundled one of the same
+    id. Candidates are those of a curation's stage (`WORKSPACE/compose`), or of a workspace's last finished stage that
+    has some. The folder of a release, or `hub:OWNER/NAME@TAG`, gives its split `test`; `RELEASE#dev` another one,
+    `RELEASE#high_risk` or `RELEASE#high_risk/dev` the cases of a study.
 
     Examples:
         >>> import h2htalk
@@ -141,24 +135,25 @@ def load_split(name: str | Path) -> Split:
     Raises:
         ConfigError: no such split; the message lists what there is.
         DataError: a broken record (file and line), a duplicate id, or a persona without a description.
+        HubError: the Hub cannot be reached, or sends other files than were published.
     """
-    source = resolve_split(typed(name, PathText, "name"))
+    text = typed(name, PathText, "name")
+    if text.startswith(HUB):
+        return _load_hub(text)
+    folder, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
+    if is_release(Path(folder)):
+        return _load_release(Path(folder), fragment)
+    source = resolve_split(text)
     header = _read_header(source)
-    personas = bundled_personas()
     folder = source if source.is_dir() else source.parent
-    personas |= _own_personas(folder)
+    personas = personas_of(folder)
     scenarios: list[Scenario] = []
     seen: dict[str, str] = {}
     for where, scenario in iter_scenarios(source):
         if scenario.id in seen:
             raise DataError(f"{where}: duplicate id {scenario.id} (first in {seen[scenario.id]})")
         seen[scenario.id] = where
-        known = personas.get(scenario.persona)
-        if known is None or scenario.language not in known.names:
-            raise DataError(
-                f"{where}: {scenario.id}: persona {quoted(scenario.persona)} has no {scenario.language} description; "
-                f"add it to {folder / 'personas'} or choose from {', '.join(sorted(personas))}"
-            )
+        _require_persona(scenario, personas, where, folder)
         scenarios.append(scenario)
     if not scenarios:
         raise DataError(f"{source}: holds no scenario")
@@ -170,18 +165,62 @@ def load_split(name: str | Path) -> Split:
         licence=header["licence"],
         scenarios=tuple(scenarios),
         personas={key: personas[key] for key in sorted(used)},
+        references_sha256=header["references_sha256"],
     )
 
 
-def _own_personas(folder: Path) -> dict[str, Persona]:
-    """Read the personas beside the scenarios, by id."""
-    found: dict[str, tuple[Persona, Path]] = {}
-    for path in sorted(folder.glob("personas/*.toml")):
-        persona = read_persona(_require_file(path))
-        if persona.id in found:
-            raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")
-        found[persona.id] = (persona, path)
-    return {key: persona for key, (persona, _) in found.items()}
+def _load_hub(name: str) -> Split:
+    """Load a part of a release on the Hub, without the items that were erased after it was published."""
+    from h2htalk.data.releases.hub import download, erased_later, resolve
+
+    release = resolve(name)
+    folder, manifest = download(release)
+    split = _read_release(folder, manifest, release.part, erased_later(release), name)
+    return replace(split, source=str(release), commit=release.commit)
+
+
+def _load_release(folder: Path, fragment: str) -> Split:
+    """Load a part of a release, whose files are held against its manifest. Raises ConfigError, DataError."""
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    split = _read_release(folder, manifest, fragment, frozenset(), str(folder))
+    return replace(split, source=f"{manifest.name} {manifest.version}, release {release_hash(folder)}")
+
+
+def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: frozenset[str], name: str) -> Split:
+    study, split = choose_part(manifest, fragment, name)
+    scenarios = [] if study else read_scenarios(folder, manifest, split)
+    cases = read_cases(folder, manifest, study, split) if study else []
+    published: list[Scenario | Case] = [*scenarios, *cases]
+    erased |= read_tombstones(folder / TOMBSTONES)
+    items = [item for item in published if item.id not in erased]
+    if dropped := len(published) - len(items):
+        print(f"{name}: {counted(dropped, 'item')} left out, erased after it was published", file=sys.stderr)
+    personas = personas_of(folder)
+    for item in items:
+        _require_persona(item, personas, str(folder), folder)
+    if not items:
+        raise DataError(f"{name}: holds no item in split {quoted('/'.join(filter(None, (study, split))))}")
+    part = "" if split == TEST and not study else "-" + "-".join(filter(None, (study, split)))
+    return Split(
+        name=manifest.name + part,
+        version=manifest.version,
+        description=manifest.description,
+        licence=manifest.licence,
+        scenarios=tuple(item for item in items if isinstance(item, Scenario)),
+        personas={key: personas[key] for key in sorted({item.persona for item in items})},
+        references_sha256=manifest.references_sha256 if split == TEST and not study else "",
+        cases=tuple(item for item in items if isinstance(item, Case)),
+    )
+
+
+def _require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str, folder: Path) -> None:
+    known = personas.get(item.persona)
+    if known is None or item.language not in known.names:
+        raise DataError(
+            f"{where}: {item.id}: persona {quoted(item.persona)} has no {item.language} description; "
+            f"add it to {folder / 'personas'} or choose from {', '.join(sorted(personas))}"
+        )
 
 
 def resolve_split(name: str) -> Path:
@@ -192,11 +231,6 @@ def resolve_split(name: str) -> Path:
     """
     if not name.strip():
         raise ConfigError(f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file")
-    if name.startswith("hub:"):
-        raise ConfigError(
-            f"split {name}: splits on the Hugging Face Hub cannot be loaded yet; "
-            "download it and name its folder, or use a bundled split: " + ", ".join(list_splits())
-        )
     path = Path(name)
     if any(bundled.name == name and bundled.is_dir() for bundled in BUNDLED_FOLDER.iterdir()):
         if _holds_scenarios(path):
@@ -209,7 +243,7 @@ def resolve_split(name: str) -> Path:
         return path
     raise ConfigError(
         f"no split {quoted(name)}: {suggest(name, list_splits())}choose a bundled one ({', '.join(list_splits())}), "
-        "or name a folder or a .jsonl or .parquet file"
+        "or name a folder, a .jsonl or .parquet file, or hub:OWNER/NAME@TAG"
     )
 
 
@@ -274,6 +308,7 @@ def _read_header(source: Path) -> dict[str, str]:
         "version": "unversioned",
         "description": "",
         "licence": "see each scenario",
+        "references_sha256": "",
     }
     if is_stage(source):
         return header | stage_header(source)
@@ -289,28 +324,53 @@ def _read_header(source: Path) -> dict[str, str]:
             raise DataError(f"{path}: unknown key {quoted(key)}; choose from {', '.join(HEADER)}")
         if not isinstance(value, str) or not (value.strip() or key == "description"):
             raise DataError(f"{path}: {key} must be text that is not empty, in quotes, not {quoted(value)}")
+        if key == "references_sha256" and not _SHA256.fullmatch(value):
+            raise DataError(f"{path}: {key} is {quoted(value)}; it must be 64 hexadecimal digits")
     return header | raw
 
 
 def describe_split(split: Split) -> str:
-    """Describe a split: name, licence, fingerprint, counts beside Table 1's, and the tags."""
-    counts = Counter((s.subtask, s.language) for s in split.scenarios)
-    languages = sorted({s.language for s in split.scenarios})
+    """Describe a split: name, licence, fingerprint, counts beside Table 1's, and the tags; of cases, counts by kind."""
+    number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
     lines = [
-        f"{split.name} {split.version}: {len(split.scenarios):,} scenarios, {split.licence}",
+        f"{split.name} {split.version}: {number}, {split.licence}",
         *([split.description] if split.description else []),
         f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}",
+        *([f"from {split.source}" + (f", commit {split.commit}" if split.commit else "")] if split.source else []),
         "",
-        f"{'subtask':<28}" + "".join(f"{language:>7}" for language in languages) + f"{'Table 1':>10}",
+        *(_describe_cases(split.cases) if split.cases else _describe_scenarios(split)),
     ]
+    return "\n".join(lines) + "\n"
+
+
+def _describe_cases(cases: Sequence[Case]) -> list[str]:
+    counts = Counter((case.kind, case.language) for case in cases)
+    totals = Counter(("total", case.language) for case in cases)
+    languages = sorted({case.language for case in cases})
+    return [f"{'kind':<28}" + "".join(f"{language:>7}" for language in languages)] + [
+        f"{kind:<28}" + "".join(f"{(counts | totals)[kind, language]:>7,}" for language in languages)
+        for kind in [*sorted({case.kind for case in cases}), "total"]
+    ]
+
+
+def _describe_scenarios(split: Split) -> list[str]:
+    counts = Counter((s.subtask, s.language) for s in split.scenarios)
+    languages = sorted({s.language for s in split.scenarios})
+    lines = [f"{'subtask':<28}" + "".join(f"{language:>7}" for language in languages) + f"{'Table 1':>10}"]
     for subtask in SUBTASKS.values():
         row = "".join(f"{counts[subtask.name, language]:>7,}" for language in languages)
         lines.append(f"{subtask.name:<28}{row}{subtask.count:>10,}")
     totals = Counter(s.language for s in split.scenarios)
     row = "".join(f"{totals[language]:>7,}" for language in languages)
     lines.append(f"{'total':<28}{row}{TOTAL_COUNT:>10,}")
+    several = sum(len(s.references) > 1 for s in split.scenarios)
+    private = sum(not s.references for s in split.scenarios)
+    if several or private:
+        lines += ["", f"references: {several:,} of the scenarios have several, {private:,} have none (private)"]
+    if split.references_sha256:
+        lines.append(f"the file of the private references has the SHA-256 {split.references_sha256}")
     for tag in ("emotion", "complexity", "interaction", "risk"):
         values = Counter(str(getattr(s.tags, tag)) for s in split.scenarios)
         shown = ", ".join(f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0])))
         lines += ["", f"{tag}: {shown}"]
-    return "\n".join(lines) + "\n"
+    return lines

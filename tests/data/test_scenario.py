@@ -79,6 +79,7 @@ def test_a_missing_field_is_named(field: str) -> None:
         ("persona", "", "persona must be text that is not empty"),
         ("reference", " \n", "reference must be text that is not empty"),
         ("reference", ["Hi."], "reference must be text that is not empty"),
+        ("references", ["At lunch.", "At noon."], "has both reference and references; keep references"),
         ("licence", None, "licence must be text that is not empty"),
         ("provenance", [], "provenance must be an object"),
         ("provenance", {"p": float("inf")}, "provenance holds the number inf, which JSON cannot"),
@@ -123,6 +124,36 @@ def test_a_wrong_field_is_named_with_its_place(path: str, value: Any, message: s
         Scenario.from_dict(changed(path, value), "x.jsonl:9")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("references", [[], ["At lunch."], ["At lunch.", "At noon."], ["1", "2", "3", "4", "5"]])
+def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
+    scenario = Scenario.from_dict({**changed("reference", ...), "references": references})
+    assert scenario.references == tuple(references)
+    assert scenario.reference == (references[0] if references else "")
+    assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
+
+
+def test_one_reference_is_written_as_before() -> None:
+    """Files and fingerprints of splits with one reference stay as they are, however it was read."""
+    listed = Scenario.from_dict({**changed("reference", ...), "references": [RECORD["reference"]]})
+    assert listed == Scenario.from_dict(RECORD)
+    assert list(listed.to_dict().items()) == list(RECORD.items())
+
+
+@pytest.mark.parametrize(
+    ("references", "message"),
+    [
+        ("Hi.", "references must be a list of at most 5 texts"),
+        (["1", "2", "3", "4", "5", "6"], "references must be a list of at most 5 texts"),
+        (["Hi.", "\n"], "reference 2 must be text that is not empty"),
+        (["Hi.", "Yes.", "Hi."], "references holds a text twice"),
+    ],
+)
+def test_wrong_references_are_named_with_their_place(references: object, message: str) -> None:
+    record = {**changed("reference", ...), "references": references}
+    with pytest.raises(DataError, match=rf"^x\.jsonl:9: s-1: {message}"):
+        Scenario.from_dict(record, "x.jsonl:9")
 
 
 def test_the_id_is_part_of_the_message() -> None:

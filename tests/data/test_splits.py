@@ -94,11 +94,6 @@ def test_a_dot_is_the_folder_one_stands_in_and_an_empty_name_is_not(
         load_split("")
 
 
-def test_a_hub_split_says_that_it_cannot_be_loaded_yet() -> None:
-    with pytest.raises(ConfigError, match=r"hub:owner/name@v1: splits on the Hugging Face Hub cannot .* yet.*mini"):
-        load_split("hub:owner/name@v1")
-
-
 def test_a_single_file_is_a_split_too(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     split = load_split(str(write(tmp_path, records, "mine.jsonl") / "mine.jsonl"))
     assert (split.name, split.version, split.licence) == ("mine", "unversioned", "see each scenario")
@@ -251,7 +246,11 @@ def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]])
         ("name = 5", "name must be text that is not empty, in quotes, not 5"),
         ("version = [1, 2]", "version must be text that is not empty, in quotes, not [1, 2]"),
         ('name = " "', "name must be text that is not empty, in quotes, not ' '"),
-        ('title = "Mine"', "unknown key 'title'; choose from name, version, description, licence"),
+        (
+            'title = "Mine"',
+            "unknown key 'title'; choose from name, version, description, licence, references_sha256",
+        ),
+        ('references_sha256 = "0A"', "references_sha256 is '0A'; it must be 64 hexadecimal digits"),
     ],
 )
 def test_a_wrong_field_of_the_header_is_named(

@@ -36,6 +36,23 @@ def test_an_exported_split_is_the_same_split(
     assert again.fingerprint == mini.fingerprint
 
 
+@pytest.mark.parametrize("file_format", ["jsonl", "parquet"])
+def test_any_number_of_references_is_exported(
+    mini: Split, tmp_path: Path, file_format: Literal["jsonl", "parquet"]
+) -> None:
+    numbers = [1, 0, 2, 5]
+    rows = tuple(
+        replace(s, references=tuple(f"Reply {n}." for n in range(number)))
+        for s, number in zip(mini.scenarios, numbers, strict=False)
+    )
+    personas = {s.persona: mini.personas[s.persona] for s in rows}
+    split = replace(mini, scenarios=rows, personas=personas, references_sha256="0123456789abcdef" * 4)
+    export_split(split, tmp_path / "out", file_format)
+    again = load_split(str(tmp_path / "out"))
+    assert [len(s.references) for s in again.scenarios] == numbers
+    assert (again, again.fingerprint) == (split, split.fingerprint)
+
+
 def test_row_order_does_not_change_the_fingerprint(mini: Split) -> None:
     rows = list(mini.scenarios)
     for seed in range(3):
@@ -122,7 +139,7 @@ def test_an_export_that_fails_leaves_no_folder_behind(mini: Split, tmp_path: Pat
     out = tmp_path / "deep" / "out"
     if there:
         out.mkdir(parents=True)
-    half = replace(mini, scenarios=(replace(mini.scenarios[0], reference="\ud83d"),))
+    half = replace(mini, scenarios=(replace(mini.scenarios[0], references=("\ud83d",)),))
     with pytest.raises(DataError, match="write JSONL"):
         export_split(half, out, "parquet")
     nameless = replace(mini.personas["nora"], descriptions={})
@@ -171,7 +188,7 @@ def test_two_hostile_ids_become_two_files(mini: Split, tmp_path: Path) -> None:
 def test_texts_of_every_kind_survive_export(mini: Split, tmp_path: Path) -> None:
     odd = 'quote " backslash \\ tab\t line\nbreak \x7f \x00 emoji 👩‍👩‍👧 \u2028'
     nora = replace(mini.personas["nora"], names={"en": odd.strip(), "zh": "苏晚"})
-    row = replace(mini.scenarios[0], reference=odd + "\ud83d", persona="nora", metadata={"deep": [{"x": odd}]})
+    row = replace(mini.scenarios[0], references=(odd + "\ud83d",), persona="nora", metadata={"deep": [{"x": odd}]})
     split = replace(mini, description=odd, scenarios=(row,), personas={"nora": nora})
     export_split(split, tmp_path / "out")
     again = load_split(str(tmp_path / "out"))

@@ -1,0 +1,87 @@
+"""What the card of a release shows of finished folders: the results of runs, the figures of an analysis."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
+from h2htalk.data.files import read_json_object
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
+from h2htalk.errors import ConfigError, DataError
+
+OVERALL, ITEMS_MEAN = "overall", "items_mean"
+# The figures of an analysis that a card shows: the paper's (Fig. 4 to 6), and how the tags are covered.
+_SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruction pairs_{0}_response coverage_{0}"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The row of a model or of a trivial answer: means on the 0-100 scale with their intervals, None where undefined.
+
+    `cells`: `overall` with Table 1's weights, `items_mean`, then the dimensions.
+    """
+
+    name: str
+    split: str
+    measure: str
+    cells: Mapping[str, tuple[float | None, float | None, float | None]]
+    scored: int
+    total: int
+
+
+def read_results(folder: Path) -> list[Result]:
+    """Read the row of a finished run's model, then those of the trivial answers.
+
+    Raises:
+        ConfigError: the run is incomplete, or was not scored.
+        DataError: the folder is no run, or its summary is of another version.
+    """
+    run = RunFolder(folder)
+    run.read_run()
+    try:
+        summary = read_json_object(run.summary)
+        if summary["incomplete"]:
+            raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
+        return [result for part in ("main", "without_s") if summary[part] for result in _results(summary, part)]
+    except FileNotFoundError:
+        raise ConfigError(f"{folder}: the run was not scored yet; run `h2htalk score {folder}`") from None
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{run.summary}: not a summary of this version: {error!r}; {SCORE_AGAIN}") from error
+
+
+def _results(summary: Mapping[str, Any], part: str) -> Iterator[Result]:
+    """The rows of the items that have the run's measure (`main`), or of those without S."""
+    measure = summary["measure"] if part == "main" else "lexical"
+    shown = "lexical mean" if measure == "lexical" else "S" if summary["s_comparable"] else "S of another embedder"
+    shown += f"{'' if summary['judged'] else ', unjudged'} ({', '.join(summary[part]['languages'])})"
+    # A card tells no address of a server and no folder.
+    model = re.sub(r"@https?://.*|(?<=:)[~./].*/", "", summary["model"])
+    for name, rows in {model: summary[part]["rows"], **summary[part]["baselines"]}.items():
+        row = rows[measure]
+        cells = {key: row[key] for key in (OVERALL, ITEMS_MEAN)} | row["dimensions"]
+        values = {key: (cell["value"], cell["low"], cell["high"]) for key, cell in cells.items()}
+        yield Result(name, summary["split"], shown, values, row[ITEMS_MEAN]["n"], row[ITEMS_MEAN]["total"])
+
+
+def read_figures(folder: Path) -> dict[Path, tuple[Language, str]]:
+    """Find the PNG figures of an analysis that a card shows, with language and caption. Raises ConfigError."""
+    try:
+        made_by = read_json_object(folder / SUMMARY).get("made_by")
+    except FileNotFoundError:
+        made_by = None
+    if made_by != MADE_BY:
+        raise ConfigError(f"{folder}: not the folder of an analysis; `h2htalk analyze` makes one")
+    page = (folder / PAGE).read_text(encoding="utf-8")
+    captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))
+    wanted = {name: language for language in LANGUAGES for name in _SHOWN.format(language).split()}
+    return {
+        folder / "figures" / f"{name}.png": (language, html.unescape(captions[name]))
+        for name, language in wanted.items()
+        if name in captions
+    }

@@ -1,0 +1,268 @@
+"""Releases on the Hugging Face Hub: `hub:OWNER/NAME@TAG#PART` as verified files in the client's cache or a folder."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import shutil
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.data.files import write_problem
+from h2htalk.data.links import HUB
+from h2htalk.data.releases.hub_client import hub_api, hub_errors, is_offline, read_token, set_timeouts
+from h2htalk.data.releases.release_folder import (
+    MANIFEST,
+    TOMBSTONES,
+    Manifest,
+    changed_files,
+    read_manifest,
+    read_tombstones,
+    verify_files,
+)
+from h2htalk.errors import ConfigError, DataError, HubError, counted, quoted, suggest
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+DATASET = "dataset"
+_NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
+_COMMIT = re.compile("[0-9a-f]{40}")
+
+
+@dataclass(frozen=True, slots=True)
+class HubRelease:
+    """A release on the Hub.
+
+    Attributes:
+        repo: `OWNER/NAME`.
+        tag: as asked; a commit where that was asked.
+        commit: where the tag was when it was asked.
+        part: of the release, as in `RELEASE#PART`.
+        main: the newest commit; empty where the network was not asked.
+    """
+
+    repo: str
+    tag: str
+    commit: str
+    part: str = ""
+    main: str = ""
+
+    def __str__(self) -> str:
+        return f"hub:{self.repo}@{self.tag}" + (f"#{self.part}" if self.part else "")
+
+
+def resolve(name: str) -> HubRelease:
+    """Find the commit of `hub:OWNER/NAME@TAG`, or `@` and the 40 digits of a commit.
+
+    Where HF_HUB_OFFLINE is set, the commit is the one that was loaded last.
+
+    Raises:
+        ConfigError: the name is of another form, or names no tag of the repository; lists them.
+        HubError: the Hub cannot be asked.
+    """
+    match = _NAME.fullmatch(name)
+    if match is None:
+        raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
+    repo, tag, part = match[1], match[2] or "", match[3] or ""
+    if is_offline():
+        return HubRelease(repo, tag, _cached_commit(repo, tag, name), part)
+    with hub_errors(repo):
+        refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
+    tags = {ref.name: ref.target_commit for ref in refs.tags}
+    branches = {ref.name: ref.target_commit for ref in refs.branches}
+    commit = tags.get(tag, tag)
+    if not _COMMIT.fullmatch(commit):
+        wrong = f"there is no tag {tag}" if tag else "no tag"
+        wrong = f"{tag} is a branch, which changes" if tag in branches else wrong
+        known = f"choose from {', '.join(tags)}" if tags else "the repository has no tag, so nothing was released"
+        raise ConfigError(f"{name}: {wrong}; {suggest(tag, tags)}{known}")
+    return HubRelease(repo, tag, commit, part, branches.get("main", ""))
+
+
+def cache_folder(repo: str) -> Path:
+    """The folder of a data set in the client's cache."""
+    from huggingface_hub import constants
+
+    return Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
+
+
+def _cached_commit(repo: str, tag: str, name: str) -> str:
+    if _COMMIT.fullmatch(tag):
+        return tag
+    if not tag:
+        raise ConfigError(f"{name}: name a tag: hub:{repo}@TAG")
+    path = cache_folder(repo) / "refs" / tag
+    if not path.is_file():
+        raise HubError(f"{name}: not in the cache, and HF_HUB_OFFLINE is set; unset it and run the command once")
+    return path.read_text(encoding="utf-8").strip()
+
+
+def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manifest]:
+    """Load a release's files into the client's cache, or another one, which keeps them for use without a network.
+
+    The client compares sizes; here `release.json` is held against the hash in its commit, and every other file against
+    the hash in `release.json`. A file that differs is removed from the cache, so that the next call loads it again.
+
+    Returns:
+        The folder, whose files may be symbolic links, and the manifest.
+
+    Raises:
+        HubError: the files cannot be loaded, or are not those of the release.
+    """
+    api = hub_api()
+    with hub_errors(release.repo):
+        path = Path(_download_file(api, release.repo, MANIFEST, release.commit, cache))
+    _require_hash(path, release)
+    manifest = read_manifest(path.parent)
+    with hub_errors(release.repo):
+        # By its tag: the client then remembers the commit, for use without a network.
+        folder = Path(download_files(api, release.repo, release.tag, [MANIFEST, *manifest.files], cache))
+    if folder.name != release.commit:
+        raise HubError(f"{release}: the tag was moved while it was loaded; run the same command again")
+    if wrong := changed_files(folder, manifest):
+        for name in wrong:
+            _remove_cached(folder / name)
+        raise HubError(
+            f"{release}: {', '.join(wrong[:3])}: not the content that release.json records, removed from the cache; "
+            "run the same command again; if it happens again, the Hub holds damaged files"
+        )
+    return folder, manifest
+
+
+def release_folder(name: str) -> Path:
+    """The folder of a release: the one named, or the files of `hub:OWNER/NAME@TAG` in the client's cache."""
+    return download(resolve(name))[0] if name.startswith(HUB) else Path(name)
+
+
+def download_files(api: HfApi, repo: str, revision: str, names: list[str], cache: str | None) -> str:
+    """Load those files of a data set that it has; return their folder."""
+    patterns = [glob.escape(name) for name in names]
+    return str(
+        api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache)
+    )
+
+
+def _download_file(api: HfApi, repo: str, name: str, revision: str, cache: str | None = None) -> str:
+    return api.hf_hub_download(repo, name, repo_type=DATASET, revision=revision, cache_dir=cache)
+
+
+def git_hash(content: bytes) -> str:
+    """The name that git gives to a file's content."""
+    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
+
+
+def _require_hash(path: Path, release: HubRelease) -> None:
+    """Hold a file of the cache against the hash that its commit has for it, which is its name there."""
+    content = path.read_bytes()
+    stored = path.resolve().name
+    # Where the system has no symbolic links, files have their own names.
+    if stored not in (path.name, git_hash(content), hashlib.sha256(content).hexdigest()):
+        _remove_cached(path)
+        raise HubError(
+            f"{release}: {path.name}: not the content that its commit records, removed from the cache; run the same "
+            "command again"
+        )
+
+
+def _remove_cached(path: Path) -> None:
+    path.resolve().unlink(missing_ok=True)
+    path.unlink(missing_ok=True)
+
+
+def erased_later(release: HubRelease) -> frozenset[str]:
+    """The ids of items that the newest version of a release lists as erased.
+
+    Without a network they are those of the last time; where there was none, that is said on standard error.
+    """
+    if release.main == release.commit:
+        return frozenset()  # its own tombstones are read with it
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
+
+    if is_offline():
+        found = try_to_load_from_cache(release.repo, TOMBSTONES, repo_type=DATASET, revision="main")
+        if found is None:
+            print(
+                f"{release}: without a network it is not known whether items of it were erased later", file=sys.stderr
+            )
+        return read_tombstones(Path(found)) if isinstance(found, str) else frozenset()
+    with hub_errors(release.repo):
+        try:
+            path = Path(_download_file(hub_api(), release.repo, TOMBSTONES, "main"))
+        except LocalEntryNotFoundError:
+            raise
+        except EntryNotFoundError:
+            return frozenset()
+    # The client falls back to its cache where the network fails in between.
+    if path.parent.name != release.main:
+        raise HubError(f"{release}: the list of erased items changed while it was loaded; run the same command again")
+    _require_hash(path, release)
+    return read_tombstones(path)
+
+
+def pull(name: str, out: Path) -> HubRelease:
+    """Copy a release of the Hub into a new folder, verified, exactly as it was published.
+
+    Raises:
+        ConfigError, HubError: as `resolve` and `download`.
+        DataError: `out` is not a new or empty folder, or cannot be written.
+    """
+    if os.path.lexists(out) and (not os.path.isdir(out) or any(out.iterdir())):
+        raise DataError(f"{out}: not an empty folder; name a new one")
+    release = resolve(name)
+    if release.part:
+        raise ConfigError(f"{name}: a release is copied whole; leave out #{release.part}")
+    folder, manifest = download(release)
+    erased = erased_later(release)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as made:
+            copy = Path(made) / "copy"
+            for path in (MANIFEST, *manifest.files):
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / path, copy / path)
+            verify_files(copy, manifest)
+            os.replace(copy, out)
+    except OSError as error:
+        raise DataError(f"{out}: {write_problem(error)}") from error
+    if erased:
+        print(
+            f"{release}: the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them: "
+            f"evaluate on hub:{release.repo}@{release.tag}, which leaves them out, or pull the newest version",
+            file=sys.stderr,
+        )
+    return release
+
+
+def delete_cached(repo: str) -> list[Path]:
+    """Remove all that the Hub's clients keep of a data set on this machine: downloads, and rows that `datasets` made.
+
+    Returns:
+        The folders that were removed.
+    """
+    from huggingface_hub import constants
+
+    home = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets")
+    key = re.sub("[/_]", "", repo).lower()
+    rows = [folder for folder in home.glob("*___*") if folder.name.replace("_", "").lower() == key]  # MyData: my_data
+    there = [folder for folder in (cache_folder(repo), *rows) if folder.is_dir()]
+    for folder in there:
+        try:
+            shutil.rmtree(folder)
+        except OSError as error:
+            raise DataError(f"{folder}: cannot be removed: {error.strerror or error}") from error
+    return there
+
+
+def load_rows(repo: str, config: str | None, commit: str) -> Any:
+    """Load any data set with `datasets`, with our timeouts and token; the caller describes its errors."""
+    import datasets
+
+    set_timeouts()
+    return datasets.load_dataset(repo, config, revision=commit, token=read_token() or False)

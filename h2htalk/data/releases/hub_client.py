@@ -1,0 +1,163 @@
+"""The Hugging Face Hub's client: with timeouts, the token of the environment, and errors in one line.
+
+All calls of the package to the Hub for data sets are in this folder. The client's own requests have no timeout; those
+of hf-xet, which downloads large files where it is installed, have timeouts of their own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from json import JSONDecodeError
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.data.files import write_problem
+from h2htalk.errors import ConfigError, HubError, shorten
+from h2htalk.version import __version__
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+
+TOKEN = "HF_TOKEN"
+TOKENS_PAGE = "https://huggingface.co/settings/tokens"
+# Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
+TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
+_AGAIN = "run the same command again"
+
+
+def hub_api() -> HfApi:
+    """The client, with the token of the environment; a token stored by `hf auth login` is not used.
+
+    Raises:
+        ConfigError: HF_TOKEN is no token.
+    """
+    from huggingface_hub import HfApi
+
+    set_timeouts()
+    return HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
+
+
+@cache
+def set_timeouts() -> None:
+    """Give every request of the client in this process a timeout: by default it has none, some even ask for none."""
+    from huggingface_hub import set_client_factory
+    from huggingface_hub.utils import _http
+
+    make_client = _http._GLOBAL_CLIENT_FACTORY  # the caller may have set one, for a proxy say
+
+    def set_timeout(request: Any) -> None:
+        asked = {key: value for key, value in request.extensions.get("timeout", {}).items() if value is not None}
+        request.extensions["timeout"] = TIMEOUTS | asked
+
+    def client_with_timeouts() -> Any:
+        client: Any = make_client()
+        client.event_hooks = {"request": [*client.event_hooks["request"], set_timeout]}
+        return client
+
+    set_client_factory(client_with_timeouts)
+
+
+def read_token() -> str | None:
+    """The token in HF_TOKEN; None without one. Raises ConfigError, which does not show it, where it is no token."""
+    token = os.environ.get(TOKEN, "").strip()
+    # The HTTP client would show the whole header in its error.
+    if not token.isascii() or not token.isprintable() or " " in token:
+        raise ConfigError(f"{TOKEN} holds a character that no token has; copy it again from {TOKENS_PAGE}")
+    return token or None
+
+
+def is_offline() -> bool:
+    """Whether HF_HUB_OFFLINE forbids requests."""
+    from huggingface_hub import constants
+
+    return bool(constants.HF_HUB_OFFLINE)
+
+
+def page_of(repo: str) -> str:
+    """The address of a data set's page."""
+    from huggingface_hub import constants
+
+    return f"{constants.ENDPOINT}/datasets/{repo}"
+
+
+@contextmanager
+def hub_errors(repo: str) -> Iterator[None]:
+    """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
+    from huggingface_hub.errors import HfHubHTTPError
+
+    http_error: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
+    try:
+        yield
+    except (http_error, OSError, ValueError, KeyError, RuntimeError) as error:
+        cause = _first_cause(error)
+        if isinstance(cause, RuntimeError) and not isinstance(cause, OSError):
+            raise  # no error of the client
+        raise HubError(f"{repo}: {_describe(cause, repo)}") from error
+
+
+def _first_cause(error: BaseException) -> BaseException:
+    """The error behind those that the client wraps it in: an upload of one file, a file that is not in the cache."""
+    from huggingface_hub.errors import LocalEntryNotFoundError
+
+    while isinstance(error, RuntimeError | LocalEntryNotFoundError) and error.__cause__ is not None:
+        error = error.__cause__
+    return error
+
+
+def _describe(error: BaseException, repo: str) -> str:
+    from huggingface_hub import constants
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    if isinstance(error, OfflineModeIsEnabled) or (isinstance(error, LocalEntryNotFoundError) and is_offline()):
+        return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
+    if isinstance(error, HfHubHTTPError):
+        return _describe_status(error, repo)
+    text = " ".join(str(error).split())
+    if isinstance(error, JSONDecodeError | KeyError):
+        return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
+    if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
+        return write_problem(error)
+    if isinstance(error, ValueError):  # refused metadata or uploads
+        return shorten(text, 300)
+    kind = type(error).__name__
+    if "Timeout" in kind:
+        return f"{constants.ENDPOINT} did not answer in time ({kind}); {_AGAIN}"
+    return (
+        f"the connection to {constants.ENDPOINT} failed ({shorten(text or kind, 120)}); check the network and {_AGAIN}"
+    )
+
+
+def _describe_status(error: Any, repo: str) -> str:
+    """Describe an error that the Hub answered."""
+    from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
+
+    status, url = error.response.status_code, str(error.response.url)
+    said = " ".join(str(error.response.headers.get("X-Error-Message") or error.server_message or "").split())
+    answer = f"{status}: {shorten(said, 160)}" if said else str(status)
+    account = f"the account of {TOKEN}" if read_token() else f"a reader without {TOKEN}"
+    if isinstance(error, GatedRepoError):
+        return (
+            f"its owner asks readers for their consent, and {account} has no access; accept the conditions at "
+            f"{page_of(repo)} and set {TOKEN} to a token of that account"
+        )
+    # To an account that it knows, the Hub answers 404.
+    if isinstance(error, RepositoryNotFoundError) and not (status == 401 and read_token()):
+        advice = "check the name and the token" if read_token() else f"check the name, or set {TOKEN}"
+        return f"there is no such repository, or it is private and {account} cannot see it ({answer}); {advice}"
+    if isinstance(error, EntryNotFoundError):
+        name = url.rpartition("/resolve/")[2].partition("/")[2]
+        return f"{name or 'a file'} is missing there, so it is no release ({answer})"
+    if status >= 500:
+        return f"the Hub has a problem ({answer}); {_AGAIN} later"
+    owner = repo.partition("/")[0]
+    by_status = {
+        401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
+        403: f"the Hub refuses; check that {TOKEN} may write to {owner}, and the storage that {owner} has left",
+        409: f"it exists already, and {account} cannot use it; choose another name",
+        412: f"somebody else changed it meanwhile; {_AGAIN}",
+        413: f"the Hub finds it too large; check the storage that {owner} has left",
+        429: f"too many requests in a short time; wait some minutes and {_AGAIN}",
+    }
+    return f"{by_status.get(status, 'the Hub refuses')} ({answer})"

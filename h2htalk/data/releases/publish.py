@@ -1,0 +1,260 @@
+"""Publish a release on the Hugging Face Hub: one commit, read back, then a tag on that commit.
+
+Files are given to the client as open files. It then uploads them by Git LFS, the same with and without hf-xet: with our
+timeouts, with retries, and checked by the Hub against their SHA-256. Given as paths they would go through hf-xet where
+that is installed, from which the client does not fall back. A release is some megabytes: xet would save little.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+import tempfile
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.data.files import sha256_of
+from h2htalk.data.links import add_link
+from h2htalk.data.releases.hub import DATASET, HubRelease, download, download_files, git_hash
+from h2htalk.data.releases.hub_client import TOKEN, TOKENS_PAGE, hub_api, hub_errors, page_of, read_token
+from h2htalk.data.releases.release_folder import CARD, MANIFEST, private_folder, read_manifest, verify_files
+from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, quoted
+
+if TYPE_CHECKING:
+    from huggingface_hub import HfApi
+    from huggingface_hub.hf_api import RepoFile
+
+ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
+_REPO = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
+_TAG = re.compile(r"\w[\w.-]*", re.ASCII)
+_HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedFile:
+    """A file as it is published; its hashes are those of LFS and of git."""
+
+    path: Path
+    size: int
+    sha256: str
+    git_hash: str
+
+    def is_stored_as(self, remote: RepoFile) -> bool:
+        return remote.lfs.sha256 == self.sha256 if remote.lfs else remote.blob_id == self.git_hash
+
+
+@dataclass(frozen=True, slots=True)
+class Publication:
+    """A release on the Hub, or with `dry_run` what would be sent: `files` by name; no `commit` yet.
+
+    `notes`: what the user should know: that it was there already, or what others can see.
+    """
+
+    repo: str
+    tag: str
+    files: Mapping[str, PublishedFile]
+    commit: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        return sum(file.size for file in self.files.values())
+
+    def differences(self, tree: Mapping[str, RepoFile]) -> set[str]:
+        """What a commit must add, change or remove so that the tree has exactly these files."""
+        same = {name for name, file in self.files.items() if name in tree and file.is_stored_as(tree[name])}
+        return (self.files.keys() | tree.keys()) - same
+
+
+def publish(
+    folder: Path,
+    repo: str,
+    *,
+    private: bool = True,
+    tag: str | None = None,
+    dry_run: bool = False,
+    message: str | None = None,
+) -> Publication:
+    """Publish a release; the same call continues one that was interrupted.
+
+    Args:
+        folder: the release, whose files are held against its `release.json`.
+        repo: `OWNER/NAME`; created where there is none.
+        private: refuse to publish where others can read it; a new repository is created private.
+        tag: default: `v` and the release's version.
+        dry_run: send nothing.
+        message: of the commit.
+
+    Raises:
+        DataError: the folder is no release, or is changed.
+        ConfigError: no token, or a name that the Hub would refuse.
+        PublishError: the tag exists, the repository holds something else, or what the Hub stored is not what was sent.
+        HubError: the Hub cannot be reached, or refuses.
+    """
+    manifest = read_manifest(folder)
+    verify_files(folder, manifest)
+    tag = tag or f"v{manifest.version}"
+    _require_names(repo, tag)
+    planned = Publication(repo, tag, {name: _read_file(folder, name) for name in (MANIFEST, *sorted(manifest.files))})
+    if dry_run:
+        return planned
+    if read_token() is None:
+        raise ConfigError(
+            f"{TOKEN} is not set: make a token with write access to {repo.partition('/')[0]} at {TOKENS_PAGE}, then "
+            f"export {TOKEN}=..."
+        )
+    own = private_folder(folder)
+    done = _Publisher(hub_api(), planned, private).publish(message or f"{manifest.name} {manifest.version}")
+    if own.is_dir():
+        add_link(own, "hub", f"hub:{repo}@{tag}")
+    return done
+
+
+def _require_names(repo: str, tag: str) -> None:
+    if not _REPO.fullmatch(repo):
+        raise ConfigError(f"{quoted(repo)} is not of the form OWNER/NAME")
+    if not _TAG.fullmatch(tag) or re.fullmatch("main|[0-9a-f]{40}", tag):
+        raise ConfigError(f"{quoted(tag)} cannot be a tag; name another one with --tag, such as v1.0")
+
+
+def _read_file(folder: Path, name: str) -> PublishedFile:
+    path = folder / name
+    if path.resolve() != folder.resolve() / name or ".private/" in f"{name}/":
+        raise DataError(f"{path}: is private, or leads out of the release by a symbolic link; build the release again")
+    content = path.read_bytes()
+    return PublishedFile(path, len(content), sha256_of(path), git_hash(content))
+
+
+@dataclass(frozen=True, slots=True)
+class _Publisher:
+    """The steps, each of which finds what an interrupted call has done before."""
+
+    api: HfApi
+    planned: Publication
+    private: bool
+
+    @property
+    def repo(self) -> str:
+        return self.planned.repo
+
+    def publish(self, message: str) -> Publication:
+        tag = self.planned.tag
+        about = self._open_repo()
+        notes = [] if about.private else [f"everybody can read {page_of(self.repo)}"]
+        if about.private and not self.private:
+            notes = [f"{self.repo} stays private; change that on {page_of(self.repo)}/settings"]
+        if tagged := self._tags().get(tag):
+            if self.planned.differences(self._tree(tagged)):
+                raise PublishError(
+                    f"{self.repo}: the tag {tag} exists on another release (commit {tagged[:12]}); raise the version "
+                    "of this one, or name another tag with --tag"
+                )
+            return self._publication(tagged, f"already published as {tag}", *notes)
+        if not about.private and self.private:
+            raise PublishError(f"{self.repo} is public: the release would be visible at once; add --public to agree")
+        tree = self._tree(about.sha)
+        if changed := self.planned.differences(tree):
+            self._require_release(about.sha, tree)
+            commit = self._commit(changed, about.sha, message)
+        else:
+            commit = about.sha
+        with tempfile.TemporaryDirectory() as cache:
+            download(HubRelease(self.repo, commit, commit), cache)  # read back, not taken from the user's cache
+        self._set_tag(commit)
+        return self._publication(commit, *notes)
+
+    def _publication(self, commit: str, *notes: str) -> Publication:
+        return Publication(self.repo, self.planned.tag, self.planned.files, commit, notes)
+
+    def _open_repo(self) -> Any:
+        """The repository's facts; it is created where there is none."""
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+        with hub_errors(self.repo):
+            try:
+                return self.api.repo_info(self.repo, repo_type=DATASET)
+            except GatedRepoError:
+                raise
+            except RepositoryNotFoundError:
+                self.api.create_repo(self.repo, repo_type=DATASET, private=self.private)
+            return self.api.repo_info(self.repo, repo_type=DATASET)
+
+    def _tags(self) -> dict[str, str]:
+        with hub_errors(self.repo):
+            return {ref.name: ref.target_commit for ref in self.api.list_repo_refs(self.repo, repo_type=DATASET).tags}
+
+    def _tree(self, commit: str) -> dict[str, RepoFile]:
+        """The files of a commit by name, without those of the Hub itself."""
+        from huggingface_hub.hf_api import RepoFile
+
+        with hub_errors(self.repo):
+            listed = self.api.list_repo_tree(self.repo, recursive=True, revision=commit, repo_type=DATASET)
+            return {one.path: one for one in listed if isinstance(one, RepoFile) and one.path != ATTRIBUTES}
+
+    def _require_release(self, commit: str, tree: Mapping[str, RepoFile]) -> None:
+        """Refuse to replace something that is no release; a card without text under its header may be replaced."""
+        if not tree:
+            return
+        with tempfile.TemporaryDirectory() as cache:
+            with hub_errors(self.repo):
+                folder = Path(download_files(self.api, self.repo, commit, [MANIFEST, CARD], cache))
+            if set(tree) == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
+                return
+            try:
+                read_manifest(folder)
+            except DataError:
+                raise PublishError(
+                    f"{self.repo} holds {counted(len(tree), 'file')} that are no release "
+                    f"({', '.join(sorted(tree)[:3])}); publish to a repository of its own"
+                ) from None
+
+    def _commit(self, changed: set[str], head: str, message: str) -> str:
+        """Make the one commit. After a lost answer, the repository tells whether it was made."""
+        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
+
+        # It warns that open files do not go through hf-xet.
+        logging.getLogger("huggingface_hub._commit_api").setLevel(logging.ERROR)
+        files = self.planned.files
+        lost: HubError | None = None
+        with ExitStack() as opened:
+            operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - files.keys())]
+            for name in sorted(changed & files.keys()):
+                operations.append(CommitOperationAdd(name, opened.enter_context(files[name].path.open("rb"))))
+            try:
+                with hub_errors(self.repo):
+                    self.api.create_commit(
+                        self.repo, operations, commit_message=message, repo_type=DATASET, parent_commit=head
+                    )
+            except HubError as error:
+                lost = error
+        try:
+            with hub_errors(self.repo):
+                commit = str(self.api.repo_info(self.repo, repo_type=DATASET).sha)
+            wrong = self.planned.differences(self._tree(commit))
+        except HubError as error:
+            raise lost or error from error
+        if wrong and lost:
+            raise lost
+        if wrong:
+            raise PublishError(
+                f"{self.repo}: commit {commit[:12]} differs from what was sent ({', '.join(sorted(wrong)[:3])}) and is "
+                "not tagged; run the same command again"
+            )
+        return commit
+
+    def _set_tag(self, commit: str) -> None:
+        tag = self.planned.tag
+        try:
+            with hub_errors(self.repo):
+                self.api.create_tag(self.repo, tag=tag, revision=commit, repo_type=DATASET)
+        except HubError as error:
+            # After a lost answer, the repository tells whether the tag was set.
+            if (there := self._tags().get(tag)) is None:
+                raise
+            if there != commit:
+                raise PublishError(
+                    f"{self.repo}: somebody else set the tag {tag} meanwhile (commit {there[:12]})"
+                ) from error

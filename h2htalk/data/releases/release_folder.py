@@ -1,0 +1,273 @@
+"""The folder of a release: its manifest, its rows of scenarios and cases, and the private folder beside it.
+
+RELEASE/
+  release.json      the manifest: name, version, licence, rows by config and split, the SHA-256 of every other file
+  README.md         the card; croissant.json, eval.yaml: metadata for programs
+  history.json      ids that were ever in a split, so that no later release moves them to another one
+  tombstones.jsonl  ids of items that were erased from earlier releases
+  data/CONFIG/SPLIT-00000-of-00001.parquet
+  personas/*.toml   whom the scenarios name
+  figures/*
+RELEASE.private/    never published: references, the specification, links to runs
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Annotated, Any
+
+from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
+
+from h2htalk.data.case import STUDIES, Case
+from h2htalk.data.files import read_jsonl, sha256_of, write_json
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.data.scenario import Scenario
+from h2htalk.errors import ConfigError, DataError, quoted, suggest
+
+MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
+# Croissant, which names the hashes of data files; the references of split `test`, in the private folder.
+METADATA, PRIVATE_REFERENCES = "croissant.json", "references-test.jsonl"
+TEST, DEV, VOTES = "test", "dev", "votes"
+SPLITS = (TEST, DEV)
+TAGS = ("emotion", "complexity", "interaction", "risk")
+# Columns that hold JSON text, since their fields differ from row to row.
+SCENARIO_JSON = ("inputs", "provenance", "metadata")
+CASE_JSON = ("sessions", "points", "provenance")
+_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+
+
+@with_config(ConfigDict(extra="forbid"))
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """`release.json`.
+
+    Attributes:
+        name, version, licence: of the release; the licence is an SPDX identifier.
+        description: one sentence.
+        date: ISO 8601.
+        canary: a string that no other text holds; a model that knows it was trained on the release.
+        configs: config -> split -> number of rows.
+        files: path -> SHA-256 of every published file but this one.
+        references_sha256: of the file with the references of split `test` where they are private, else empty.
+        facts: what the card shows: counts, agreement, funnel, quotas.
+    """
+
+    name: str
+    version: str
+    licence: str
+    description: str
+    date: str
+    canary: str
+    configs: Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]]
+    files: Mapping[str, _Sha256]
+    references_sha256: str = ""
+    facts: Mapping[str, Any] = field(default_factory=dict)
+
+    def write(self, folder: Path) -> None:
+        write_json(folder / MANIFEST, asdict(self))
+
+
+def is_release(folder: Path) -> bool:
+    """Whether a folder holds a release."""
+    return os.path.isfile(folder / MANIFEST)  # pathlib raises on a name that is too long
+
+
+def private_folder(release: Path) -> Path:
+    """The folder beside a release that is never published."""
+    own = release.resolve()
+    return own.with_name(f"{own.name}.private")
+
+
+def read_manifest(folder: Path) -> Manifest:
+    """Read a release's manifest.
+
+    Raises:
+        DataError: it is missing or invalid, or names a file outside the folder.
+    """
+    path = folder / MANIFEST
+    try:
+        manifest = _adapter().validate_json(path.read_bytes(), strict=True)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for name in manifest.files:
+        parts = PurePosixPath(name).parts
+        if not parts or name.startswith("/") or "\\" in name or any(part.startswith(".") for part in parts):
+            raise DataError(f"{path}: files: {quoted(name)} is not a path inside the release")
+    return manifest
+
+
+@cache
+def _adapter() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
+
+
+def release_hash(folder: Path) -> str:
+    """What identifies a release: the first 16 hexadecimal digits of the SHA-256 of its manifest."""
+    return sha256_of(folder / MANIFEST)[:16]
+
+
+def hash_files(folder: Path) -> dict[str, str]:
+    """The SHA-256 of every file of a release but its manifest, by path."""
+    paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    names = {path.relative_to(folder).as_posix(): path for path in paths}
+    return {name: sha256_of(path) for name, path in names.items() if name != MANIFEST}
+
+
+def changed_files(folder: Path, manifest: Manifest) -> list[str]:
+    """List the files of the manifest that are missing in the folder or have another content."""
+    return [
+        name
+        for name, sha256 in manifest.files.items()
+        if not (path := folder / name).is_file() or sha256_of(path) != sha256
+    ]
+
+
+def verify_files(folder: Path, manifest: Manifest) -> None:
+    """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
+    if wrong := changed_files(folder, manifest):
+        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
+        raise DataError(
+            f"{folder}: {', '.join(wrong[:5])}{more}: missing, or not the content that release.json records; get the "
+            "release again, or build it again"
+        )
+
+
+def data_file(config: str, split: str) -> str:
+    """The path of a split's rows inside a release, in the Hub's layout."""
+    return f"data/{config}/{split}-00000-of-00001.parquet"
+
+
+# --- Rows ------------------------------------------------------------------------------------------------------------
+
+
+def scenario_row(scenario: Scenario, messages: list[dict[str, str]], canary: str) -> dict[str, Any]:
+    """A scenario as a row; `messages`: its inputs as a reader sees them."""
+    record = scenario.to_dict()
+    tags = record["tags"]
+    return {
+        "id": scenario.id,
+        "subtask": scenario.subtask,
+        "language": scenario.language,
+        "persona": scenario.persona,
+        "messages": messages,
+        "inputs": record["inputs"],
+        "references": list(scenario.references),
+        **{name: tags[name] for name in TAGS},
+        "licence": scenario.licence,
+        "provenance": record["provenance"],
+        "metadata": dict(scenario.metadata),
+        "canary": canary,
+    }
+
+
+def case_row(case: Case, canary: str) -> dict[str, Any]:
+    """A case as a row."""
+    messages = [{"role": "user", "content": turn.user} for turn in case.turns()]
+    return {**case.to_dict(), "messages": messages, "canary": canary}
+
+
+def write_scenarios(folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows of `scenario_row`; return their number."""
+    return _write_rows(folder, config, split, rows, SCENARIO_JSON)
+
+
+def write_cases(folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]]) -> int:
+    """Write rows of `case_row`; return their number."""
+    return _write_rows(folder, config, split, rows, CASE_JSON)
+
+
+def _write_rows(
+    folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]], json_columns: Sequence[str]
+) -> int:
+    import pyarrow as pa
+
+    messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
+    texts = pa.list_(pa.string())
+    kinds = {"messages": messages, "references": texts, "facts": texts, "tags": texts, "degree": pa.int64()}
+    listed = list(rows)
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in listed[0]]) if listed else None
+    return write_parquet(folder / data_file(config, split), listed, json_columns=json_columns, schema=schema)
+
+
+def _read_scenario(row: Mapping[str, Any], where: str) -> Scenario:
+    record = {key: value for key, value in row.items() if key not in ("messages", "canary", *TAGS)}
+    return Scenario.from_dict({**record, "tags": {name: row.get(name) for name in TAGS}}, where)
+
+
+def _read_case(row: Mapping[str, Any], where: str) -> Case:
+    return Case.from_dict({key: value for key, value in row.items() if key not in ("messages", "canary")}, where)
+
+
+def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream `(where, row)` of a config's split; nothing where it has none."""
+    if split in manifest.configs.get(config, {}):
+        yield from read_parquet(folder / data_file(config, split))
+
+
+def read_scenarios(folder: Path, manifest: Manifest, split: str) -> list[Scenario]:
+    """The scenarios of a split, of every language."""
+    return [
+        _read_scenario(row, where)
+        for language in LANGUAGES
+        for where, row in read_rows(folder, manifest, language, split)
+    ]
+
+
+def read_cases(folder: Path, manifest: Manifest, study: str, split: str) -> list[Case]:
+    """The cases of a study's split, of every language."""
+    return [
+        _read_case(row, where)
+        for language in LANGUAGES
+        for where, row in read_rows(folder, manifest, f"{study}_{language}", split)
+    ]
+
+
+def case_configs(manifest: Manifest) -> list[str]:
+    """The studies whose cases a release holds."""
+    return [study for study in STUDIES if any(f"{study}_{language}" in manifest.configs for language in LANGUAGES)]
+
+
+def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]:
+    """The study (empty: scenarios) and the split that `SPLIT`, `STUDY` or `STUDY/SPLIT` names; default: test.
+
+    Raises:
+        ConfigError: the release has no such part; names those that it has.
+    """
+    studies = case_configs(manifest)
+    splits = {"": {one for language in LANGUAGES for one in manifest.configs.get(language, {})}}
+    for study in studies:
+        splits[study] = {one for lang in LANGUAGES for one in manifest.configs.get(f"{study}_{lang}", {})}
+    parts = {
+        **{one: ("", one) for one in sorted(splits[""])},
+        **{study: (study, TEST) for study in studies},
+        **{f"{study}/{one}": (study, one) for study in studies for one in sorted(splits[study])},
+    }
+    wanted = fragment or (TEST if splits[""] else studies[0] if studies else "")
+    if wanted not in parts:
+        raise ConfigError(
+            f"{name}: has no part {quoted(wanted)}; {suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
+        )
+    return parts[wanted]
+
+
+def read_tombstones(path: Path) -> frozenset[str]:
+    """The ids of erased items; none without the file. Raises DataError."""
+    if not path.is_file():
+        return frozenset()
+    return frozenset(str(record.get("id")) for _, record in read_jsonl(path))
+
+
+def canary_of(name: str) -> str:
+    """The canary of all versions of a release."""
+    digest = hashlib.sha256(f"h2htalk release {name}".encode()).hexdigest()
+    guid = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
+    return f"{name}: test data of a benchmark, to be left out of every training set. Canary {guid}"

@@ -1,0 +1,370 @@
+"""Releases on the Hub as splits and as folders: names, hashes, use without a network, erased items, caches."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hub_double import Account, HubDouble
+from huggingface_hub import constants
+from releases_made import case, make_release, scenario
+
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.releases.hub import cache_folder, delete_cached, pull, resolve
+from h2htalk.data.releases.publish import publish
+from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
+from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.signature import Signature
+from h2htalk.data.splits import describe_split, load_split
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, HubError
+
+NAME = "hub:lab/made@v1.0.0"
+
+
+@pytest.fixture
+def published(hub: HubDouble, release: Path) -> HubDouble:
+    """The double with `lab/made` at the tag v1.0.0."""
+    publish(release, "lab/made")
+    hub.requests.clear()
+    return hub
+
+
+def offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+
+
+def refusal(name: str = NAME) -> str:
+    with pytest.raises(H2HTalkError) as caught:
+        load_split(name)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+# --- Loading ----------------------------------------------------------------------------------------------------
+
+
+def test_a_split_of_the_hub_is_that_of_the_folder(published: HubDouble, release: Path) -> None:
+    split, here = load_split(NAME), load_split(release)
+    commit = published.dataset("lab/made").tags["v1.0.0"]
+    assert (split.source, split.commit) == (NAME, commit)
+    assert replace(split, source=here.source, commit="") == here
+    assert split.fingerprint == here.fingerprint
+    assert f"from {NAME}, commit {commit}\n" in describe_split(split)
+
+
+def test_parts_of_a_release_have_their_names(hub: HubDouble, tmp_path: Path) -> None:
+    publish(make_release(tmp_path / "cases", cases=[case(1)]), "lab/made")
+    assert [one.id for one in load_split(f"{NAME}#dev").scenarios] == [scenario(3).id, scenario(13, "zh").id]
+    assert [one.id for one in load_split(f"{NAME}#high_risk").cases] == [case(1).id]
+    assert load_split(f"{NAME}#dev").source == f"{NAME}#dev"
+    assert "choose from dev, test, high_risk" in refusal(f"{NAME}#low_risk")
+
+
+def test_a_commit_is_a_name_too(published: HubDouble) -> None:
+    commit = published.dataset("lab/made").tags["v1.0.0"]
+    split = load_split(f"hub:lab/made@{commit}")
+    assert split.commit == commit
+    assert split.fingerprint == load_split(NAME).fingerprint
+
+
+def test_what_was_loaded_is_not_loaded_again(published: HubDouble) -> None:
+    load_split(NAME)
+    published.requests.clear()
+    load_split(NAME)
+    assert "get" not in published.points()
+
+
+def test_files_that_release_json_does_not_list_are_not_loaded(published: HubDouble, release: Path) -> None:
+    repo = published.dataset("lab/made")
+    repo.tags["v1.0.0"] = repo.write({"personas/nora.toml": b"id = 1", "big.bin": b"x" * 1000})
+    load_split(NAME)
+    assert not {"personas/nora.toml", "big.bin"} & {
+        path.split("/resolve/")[-1][41:] for _, _, path in published.requests
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("hub:lab/made", "no tag; choose from v1.0.0"),
+        ("hub:lab/made@main", "main is a branch, which changes; choose from v1.0.0"),
+        ("hub:lab/made@v1.0", "there is no tag v1.0; did you mean 'v1.0.0'? choose from v1.0.0"),
+        ("hub:lab/other@v1", "there is no such repository, or it is private"),
+        ("hub:made@v1", "not of the form hub:OWNER/NAME@TAG"),
+        ("hub:lab/../made@v1", "not of the form hub:OWNER/NAME@TAG"),
+        ("hub:lab/made@../../main", "not of the form hub:OWNER/NAME@TAG"),
+        (f"hub:lab/made@{'a' * 40}", "the Hub refuses (404: Invalid rev id"),
+    ],
+)
+def test_names_without_a_release(published: HubDouble, name: str, message: str) -> None:
+    assert message in refusal(name)
+
+
+def test_a_repository_without_a_tag_has_no_release(hub: HubDouble) -> None:
+    hub.add("lab/made")
+    assert "the repository has no tag, so nothing was released" in refusal()
+
+
+def test_a_tag_on_something_that_is_no_release(hub: HubDouble) -> None:
+    repo = hub.add("lab/made")
+    repo.tags["v1.0.0"] = repo.write({"data.csv": b"a"})
+    assert "release.json is missing there, so it is no release" in refusal()
+
+
+# --- Hashes -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("damaged", range(7))
+def test_a_damaged_download_of_the_right_size_is_found_and_mended(published: HubDouble, damaged: int) -> None:
+    """The client compares sizes only."""
+    published.fault("get", "damage", times=1, skip=damaged)
+    assert "removed from the cache" in refusal()
+    assert len(load_split(NAME).scenarios) == 4
+
+
+def test_a_damaged_cache_is_found_without_a_network(published: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    load_split(NAME)
+    snapshot = next(cache_folder("lab/made").glob("snapshots/*"))
+    offline(monkeypatch)
+    card = (snapshot / "README.md").resolve()
+    card.chmod(0o644)
+    card.write_bytes(card.read_bytes().replace(b"# made", b"# mode"))
+    assert "README.md: not the content that release.json records" in refusal()
+
+
+def test_a_commit_whose_files_are_not_those_of_its_release(published: HubDouble) -> None:
+    """Somebody changed the card on the Hub's page and moved the tag."""
+    repo = published.dataset("lab/made")
+    repo.tags["v1.0.0"] = repo.write({"README.md": b"# Changed\n"})
+    assert "README.md: not the content that release.json records" in refusal()
+
+
+def test_a_release_json_that_leads_out_of_its_folder(published: HubDouble, release: Path) -> None:
+    manifest = read_manifest(release)
+    files = {**manifest.files, "../../../../../escaped": "0" * 64}
+    replace(manifest, files=files).write(release)
+    repo = published.dataset("lab/made")
+    repo.tags["v1.0.0"] = repo.write({"release.json": (release / "release.json").read_bytes()})
+    assert "is not a path inside the release" in refusal()
+
+
+def test_a_tag_that_moves_while_it_is_loaded(published: HubDouble) -> None:
+    repo = published.dataset("lab/made")
+    published.before["info"] = lambda: repo.tags.update({"v1.0.0": repo.write({"README.md": b"# Changed\n"})})
+    assert "the tag was moved while it was loaded" in refusal()
+
+
+# --- Readers ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "accept the conditions at {url}/datasets/lab/made and set HF_TOKEN to a token of that account"),
+        ("hf_b", "the account of HF_TOKEN has no access; accept the conditions"),
+    ],
+)
+def test_a_gated_release(published: HubDouble, monkeypatch: pytest.MonkeyPatch, token: str, message: str) -> None:
+    repo = published.dataset("lab/made")
+    repo.private, repo.gated = False, "manual"
+    monkeypatch.setenv("HF_TOKEN", token)
+    assert message.format(url=published.url) in refusal()
+    monkeypatch.setenv("HF_TOKEN", "hf_b")
+    published.accounts["hf_b"] = Account("b", reads=frozenset({"lab/made"}))
+    assert len(load_split(NAME).scenarios) == 4
+
+
+@pytest.mark.parametrize(
+    ("token", "message"),
+    [
+        ("", "a reader without HF_TOKEN cannot see it (401: Repository not found); check the name, or set HF_TOKEN"),
+        ("hf_b", "the account of HF_TOKEN cannot see it (404: Repository not found); check the name and the token"),
+        ("hf_expired", "HF_TOKEN is refused: it is expired"),
+    ],
+)
+def test_a_private_release(published: HubDouble, monkeypatch: pytest.MonkeyPatch, token: str, message: str) -> None:
+    monkeypatch.setenv("HF_TOKEN", token)
+    assert message in refusal()
+
+
+def test_an_expired_token_on_a_server_with_https(published: HubDouble) -> None:
+    """There the client takes every 401 for a repository that is not found."""
+    published.refuse("refs", 401, "User Access Token is expired", "RepoNotFound")
+    assert "HF_TOKEN is refused: it is expired" in refusal()
+
+
+def test_the_token_is_never_part_of_what_is_kept(published: HubDouble, tmp_path: Path) -> None:
+    load_split(NAME)
+    kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert len(kept) > 7
+    assert not any(b"hf_lab" in path.read_bytes() for path in kept)
+
+
+# --- Without a network ------------------------------------------------------------------------------------------
+
+
+def test_a_loaded_release_needs_no_network(
+    published: HubDouble, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    split = load_split(NAME)
+    published.requests.clear()
+    offline(monkeypatch)
+    assert load_split(NAME) == split
+    assert load_split(f"hub:lab/made@{split.commit}").fingerprint == split.fingerprint
+    assert published.requests == []
+
+
+def test_a_release_that_was_never_loaded_needs_the_network(
+    published: HubDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offline(monkeypatch)
+    assert "HF_HUB_OFFLINE is set; unset it" in refusal()
+    assert "HF_HUB_OFFLINE forbids" in refusal(f"hub:lab/made@{published.dataset('lab/made').tags['v1.0.0']}")
+    assert "name a tag" in refusal("hub:lab/made")
+    assert published.requests == []
+
+
+def test_a_network_that_fails_is_an_error_although_the_cache_has_the_release(published: HubDouble) -> None:
+    """A moved tag or an erasure would go unseen."""
+    load_split(NAME)
+    for point in ("refs", "info"):
+        published.fault(point, "cut", times=1)
+        assert "run the same command again" in refusal()
+
+
+# --- Erased items -----------------------------------------------------------------------------------------------
+
+
+def erase_later(hub: HubDouble, release: Path, *ids: str) -> None:
+    """Publish version 1.1.0, which lists items as erased."""
+    second = make_release(release.parent / "second", {"test": [scenario(2), scenario(12, "zh")]}, version="1.1.0")
+    write_jsonl(second / TOMBSTONES, ({"id": one, "date": "2026-02-03"} for one in ids))
+    replace(read_manifest(second), files=hash_files(second)).write(second)
+    publish(second, "lab/made")
+
+
+def test_items_erased_later_are_left_out_of_an_older_version(
+    published: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = load_split(NAME)
+    erase_later(published, release, scenario(1).id, scenario(3).id, "made-999999:dialogue_base")
+    capsys.readouterr()
+    left = load_split(NAME)
+    assert [one.id for one in left.scenarios] == [scenario(2).id, scenario(11, "zh").id, scenario(12, "zh").id]
+    assert left.fingerprint != whole.fingerprint
+    assert f"{NAME}: 1 item left out, erased after it was published\n" in capsys.readouterr().err
+    offline(monkeypatch)
+    assert load_split(NAME) == left
+    assert len(load_split("hub:lab/made@v1.0.0#dev").scenarios) == 1
+
+
+def test_the_newest_version_reads_its_own_list(published: HubDouble, release: Path) -> None:
+    erase_later(published, release, scenario(1).id)
+    assert [one.id for one in load_split("hub:lab/made@v1.1.0").scenarios] == [scenario(2).id, scenario(12, "zh").id]
+
+
+def test_a_list_that_was_never_read_is_said_to_be_unknown(
+    published: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    load_split(NAME)
+    erase_later(published, release, scenario(1).id)
+    offline(monkeypatch)
+    capsys.readouterr()
+    assert len(load_split(NAME).scenarios) == 4
+    assert "it is not known whether items of it were erased later" in capsys.readouterr().err
+
+
+def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, release: Path) -> None:
+    """Without the list, an erased person would come back."""
+    load_split(NAME)
+    erase_later(published, release, scenario(1).id)
+    load_split(NAME)
+    published.dataset("lab/made").write({"notes.md": b"x"})  # main moves on
+    published.refuse("head", 503, "Service unavailable", times=1)  # the client falls back to its cache
+    assert "the list of erased items changed while it was loaded" in refusal()
+    published.fault("head", "cut", times=1)
+    assert "run the same command again" in refusal()
+
+
+# --- pull -------------------------------------------------------------------------------------------------------
+
+
+def test_pull_copies_a_release_exactly(published: HubDouble, release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "new" / "copy"
+    assert pull(NAME, out).commit == published.dataset("lab/made").tags["v1.0.0"]
+    names = {path.relative_to(out).as_posix() for path in out.rglob("*") if path.is_file()}
+    assert names == {"release.json", *read_manifest(release).files}
+    assert all((out / name).read_bytes() == (release / name).read_bytes() for name in names)
+    assert not any(path.is_symlink() for path in out.rglob("*"))
+    assert load_split(out) == load_split(release)
+    assert [path.name for path in out.parent.iterdir()] == ["copy"]
+
+
+def test_pull_leaves_other_folders_alone(published: HubDouble, tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "thesis.tex").touch()
+    with pytest.raises(DataError, match="not an empty folder"):
+        pull(NAME, tmp_path / "there")
+    assert published.requests == []
+
+
+def test_pull_copies_no_part(published: HubDouble, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a release is copied whole; leave out #dev"):
+        pull(f"{NAME}#dev", tmp_path / "copy")
+
+
+def test_a_cache_that_cannot_be_written(published: HubDouble, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """It was reported as a failed connection."""
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "file" / "hub"))
+    assert refusal() == "lab/made: cannot be written: Not a directory"
+
+
+def test_an_interrupted_pull_leaves_no_folder(published: HubDouble, tmp_path: Path) -> None:
+    published.fault("get", "cut", skip=3)
+    with pytest.raises(HubError, match="run the same command again"):
+        pull(NAME, tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_pull_says_that_items_were_erased_later(
+    published: HubDouble, release: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    erase_later(published, release, scenario(1).id)
+    pull(NAME, tmp_path / "copy")
+    assert "the newest version lists 1 item as erased" in capsys.readouterr().err
+
+
+# --- Caches and runs --------------------------------------------------------------------------------------------
+
+
+def test_an_erasure_empties_the_cache_of_a_release(published: HubDouble) -> None:
+    hub_cache = Path(constants.HF_HUB_CACHE)
+    load_split(NAME)
+    (hub_cache / "datasets--lab--made-more" / "blobs").mkdir(parents=True)
+    assert delete_cached("lab/made") == [cache_folder("lab/made")]
+    assert delete_cached("lab/made") == []
+    left = [path for path in hub_cache.rglob("*") if path.is_file()]
+    assert not any(b"plants" in path.read_bytes() or b"PAR1" in path.read_bytes() for path in left)
+    assert (hub_cache / "datasets--lab--made-more").is_dir()
+
+
+def open_run(folder: Path) -> RunWriter:
+    split = load_split(NAME)
+    signature = Signature({"items": split.fingerprint}, {"engine": "e", "model": "m"})
+    return RunWriter(RunFolder(folder), {}, signature, split, {})
+
+
+def test_a_run_records_the_commit_and_a_moved_tag_is_named(published: HubDouble, release: Path, tmp_path: Path) -> None:
+    first = resolve(NAME).commit
+    open_run(tmp_path / "run").close()
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["split"] == {"source": NAME, "commit": first}
+    assert (RunFolder(tmp_path / "run").split().source, RunFolder(tmp_path / "run").split().commit) == (NAME, first)
+    open_run(tmp_path / "run").close()  # the same items continue
+    other = make_release(tmp_path / "other", {"test": [scenario(2)]}, version="2.0.0")
+    moved = publish(other, "lab/made").commit
+    published.dataset("lab/made").tags["v1.0.0"] = moved
+    with pytest.raises(ConfigError, match=f"holds a run of {NAME} at commit {first}.*differs in items"):
+        open_run(tmp_path / "run")

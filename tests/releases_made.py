@@ -1,0 +1,105 @@
+"""A small release folder, made by hand: scenarios of both languages in two splits, two cases."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.case import Case
+from h2htalk.data.files import write_json, write_text
+from h2htalk.data.releases.release_folder import (
+    CARD,
+    HISTORY,
+    Manifest,
+    canary_of,
+    case_row,
+    hash_files,
+    scenario_row,
+    write_cases,
+    write_scenarios,
+)
+from h2htalk.data.scenario import Scenario
+
+LINES = {
+    "en": ("My plants died while I was away. It is silly, but I cried.", "That is not silly; you cared for them."),
+    "zh": ("出差回来，花都枯了，我居然哭了。", "不奇怪，那是你用心养的呀。"),
+}
+TAGS = {"emotion": "sadness", "complexity": "basic", "interaction": "casual", "risk": "none"}
+
+
+def scenario(number: int, language: str = "en", **other: Any) -> Scenario:
+    """A scenario of a dialogue of its own."""
+    said, reply = LINES[language]
+    record: dict[str, Any] = {
+        "id": f"made-{number:06}:dialogue_base",
+        "subtask": "dialogue_base",
+        "language": language,
+        "persona": "nora",
+        "inputs": {"history": [{"role": "user", "content": f"{said} ({number})"}]},
+        "references": [reply, f"{reply} {reply}"],
+        "tags": TAGS,
+        "provenance": {"source": "made", "dialogue": f"made-{number:06}", "person": f"made-p{number:04}"},
+        "licence": "CC-BY-4.0",
+    }
+    return Scenario.from_dict(record | other)
+
+
+def case(number: int, language: str = "en", **other: Any) -> Case:
+    """A case of the study `high_risk` with one checked turn."""
+    said, reply = LINES[language]
+    record: dict[str, Any] = {
+        "id": f"case-{language}-{number}",
+        "study": "high_risk",
+        "kind": "grief",
+        "family": f"grief-{number}",
+        "language": language,
+        "persona": "nora",
+        "sessions": [{"turns": [{"user": said, "reference": reply, "points": ["stays"]}]}],
+        "points": [{"id": "stays", "kind": "must", "text": "stays with the feeling", "severity": 2}],
+        "licence": "CC-BY-4.0",
+    }
+    return Case.from_dict(record | other)
+
+
+def make_release(
+    folder: Path,
+    splits: Mapping[str, Sequence[Scenario]] | None = None,
+    cases: Sequence[Case] = (),
+    *,
+    name: str = "made",
+    version: str = "1.0.0",
+) -> Path:
+    """Write a release; by default with two scenarios a language in `test` and one in `dev`."""
+    if splits is None:
+        splits = {
+            "test": [scenario(n, lang) for lang, first in (("en", 1), ("zh", 11)) for n in (first, first + 1)],
+            "dev": [scenario(3), scenario(13, "zh")],
+        }
+    configs: dict[str, dict[str, int]] = {}
+    canary = canary_of(name)
+    for split, scenarios in splits.items():
+        for language in sorted({one.language for one in scenarios}):
+            rows = [
+                scenario_row(one, [{"role": "user", "content": one.turns[0].content}], canary)
+                for one in scenarios
+                if one.language == language
+            ]
+            configs.setdefault(language, {})[split] = write_scenarios(folder, language, split, rows)
+    for language in sorted({one.language for one in cases}):
+        rows = [case_row(one, canary) for one in cases if one.language == language]
+        configs[f"high_risk_{language}"] = {"test": write_cases(folder, f"high_risk_{language}", "test", rows)}
+    declared = [
+        {"config_name": config, "data_files": [{"split": one, "path": f"data/{config}/{one}-*.parquet"} for one in own]}
+        for config, own in configs.items()
+    ]
+    lines = ["---", "license: cc-by-4.0", "configs:"]
+    for entry in declared:
+        lines += [f"- config_name: {entry['config_name']}", "  data_files:"]
+        lines += [f"  - {{split: {one['split']}, path: {one['path']}}}" for one in entry["data_files"]]  # type: ignore[index]
+    write_text(folder / CARD, "\n".join([*lines, "---", f"# {name}", ""]))
+    write_json(folder / HISTORY, {"test": [], "dev": []})
+    Manifest(name, version, "CC-BY-4.0", "Made for tests.", "2026-01-02", canary, configs, hash_files(folder)).write(
+        folder
+    )
+    return folder
