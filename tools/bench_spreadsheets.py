@@ -1,8 +1,8 @@
-"""Measure opening a round of 400 items for 20 annotators as spreadsheets, and reading 24,000 annotations back.
+"""Measure opening a round of 400 items for 20 annotators as spreadsheets, and its status and closing by 8,000 answers.
 
     python tools/bench_spreadsheets.py [xlsx | csv]
 
-The results are in docs/measurements.md. Peak memory is that of the reading process.
+The results are in docs/measurements.md. Peak memory is that of the process that reads the answers.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from pathlib import Path
 
 from openpyxl import load_workbook
 
+from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
-from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import make_spec
-from h2htalk.rounds.spreadsheets.platform import SpreadsheetPlatform
+from h2htalk.rounds.status import round_status
 
-ITEMS, ANNOTATORS = 400, 20
+ITEMS, ANNOTATORS, STATUSES = 400, 20, 10
 TEXT = "I have been thinking about the evening class all week, and about what you said. " * 2
 ANSWERS = {"subtask": "none", "keep": "Keep", "quality": "4: good"}
 
@@ -63,12 +63,18 @@ def peak_kib() -> int:
 
 
 def read_back(folder: Path) -> None:
-    before, start = peak_kib(), time.process_time()
-    collected = SpreadsheetPlatform().collect(RoundFolder(folder))
+    before, times = peak_kib(), []
+    for _ in range(STATUSES):
+        start = time.process_time()
+        status = round_status(folder)
+        times.append(time.process_time() - start)
     print(
-        f"{len(collected.annotations):,} annotations read, {len(collected.mistakes)} mistakes: "
-        f"{time.process_time() - start:.1f} CPU s, {peak_kib() >> 10} MiB ({before >> 10} before)"
+        f"status of {status.completed:,} answers, {len(status.mistakes)} mistakes: {times[0]:.1f} CPU s, the second "
+        f"time {times[1]:.1f}, the last of {STATUSES} {times[-1]:.1f}; {peak_kib() >> 10} MiB ({before >> 10} before)"
     )
+    start = time.process_time()
+    close_round(folder)
+    print(f"closed in {time.process_time() - start:.1f} CPU s; {peak_kib() >> 10} MiB")
 
 
 def main(format: str) -> None:

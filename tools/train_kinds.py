@@ -1,10 +1,10 @@
-"""Train the classifiers of kinds of danger that the package ships: means, minors, grooming, threats to others.
+"""Train the small classifiers that the package ships: of kinds of danger, and of what gates of a release look for.
 
     H2HTALK_DATA=... python tools/train_kinds.py [--language en] [--check]
 
-Each kind learns from the lines that several authors wrote for it (tools/crisis/KIND_LANGUAGE_WRITER.txt) and, as what
-it is not, from their look-alikes (`near_...`) and from the harmless talk of `train_crisis.py`. Thresholds and recall
-come from models that saw nothing by the same writer. scikit-learn is used here alone.
+Each kind learns from the lines that several authors wrote for it (tools/crisis/KIND_LANGUAGE_WRITER.txt, tools/gates/)
+and, as what it is not, from their look-alikes (`near_...`) and from the harmless talk of `train_crisis.py`. Thresholds
+and recall come from models that saw nothing by the same writer. scikit-learn is used here alone.
 """
 
 from __future__ import annotations
@@ -29,16 +29,24 @@ from safety.shipping import read_manifest, write_classifier
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from h2htalk.curation.release.text_gates import GATE_KINDS
 from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
+GATES = Path(__file__).parent / "gates"
 C = 10.0
 OWN, NEAR = 2.0, 2.0
 # At most so many harmless messages of others lie above `high`, which is a tag, and above `low`, which needs a second
 # sign; and so many look-alikes of another writer.
 NONE = {"high": 0.0007, "low": 0.02}
+# Romantic talk and hints at an age count together alone, so each may be less sure; among harmless talk are students,
+# whose age nobody marked.
+NONE_OF_GATES = {"romance": 0.002, "young": 0.03, "leak": 0.0005}
+LOOK_ALIKE_OF_GATES = {"romance": 0.03, "young": 0.2, "leak": 0.015}
+# Of the harmless talk gates learn from every so many texts.
+EVERY = 4
 LOOK_ALIKE = {
     "means": {"high": 0.01, "low": 0.06},
     "minor": {"high": 0.006, "low": 0.06},
@@ -65,7 +73,7 @@ class Lines:
     sha256: str
 
     def fit(self, kind: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
-        chosen = chosen & ~np.isin(self.kinds, UNSURE[kind])
+        chosen = chosen & ~np.isin(self.kinds, UNSURE.get(kind, ("crisis",)))
         model = LogisticRegression(C=C, solver="liblinear", random_state=0)
         rows = self.rows[self.whole[chosen]]
         return model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
@@ -77,16 +85,18 @@ class Lines:
         return 1 / (1 + np.exp(-best))
 
 
-def read_lines(language: Language, data: Path) -> Lines:
+def read_lines(language: Language, data: Path, folder: Path, kinds: Sequence[str], near: str) -> Lines:
+    """The lines of some kinds in a folder, and those of the look-alikes named `near`."""
     rows: list[tuple[str, str, float, str]] = []
-    for kind in (*CLASSIFIED, "near"):
-        for writer, texts in by_writer(CRISIS, language, kind).items():
-            rows += [(text, kind, OWN if kind != "near" else NEAR, writer) for text in texts]
-    for text in gather("crisis", language, data):
+    for name in (*kinds, near):
+        for writer, texts in by_writer(folder, language, name).items():
+            rows += [(text, "near" if name == near else name, NEAR if name == near else OWN, writer) for text in texts]
+    harmless = gather("crisis", language, data)
+    for text in harmless if folder == CRISIS else harmless[::EVERY]:
         if not text.source.startswith(("insulted", "own near")) and text.source != OFFENSIVE:
             rows.append((text.text, "crisis" if text.crisis else "none", text.weight, text.source))
     # One fold a writer of kinds; the other texts are dealt out by their characters.
-    writers = sorted({writer for _, kind, _, writer in rows if kind in CLASSIFIED or kind == "near"})
+    writers = sorted({writer for _, kind, _, writer in rows if kind in kinds or kind == "near"})
     folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
     folded = [fold_spelling(row[0], language) for row in rows]
     spans = [FEATURES[language].readings(text) or [(0, 0)] for text in folded]
@@ -116,8 +126,10 @@ def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], 
     """The manifest and the weights (int8) of a kind."""
     scores = held_out(lines, kind)
     wanted, near = lines.kinds == kind, lines.kinds == "near"
+    most_none = NONE if kind in CLASSIFIED else dict.fromkeys(("high", "low"), NONE_OF_GATES[kind])
+    most_near = LOOK_ALIKE.get(kind) or dict.fromkeys(("high", "low"), LOOK_ALIKE_OF_GATES[kind])
     high, low = (
-        round(max(above(scores[lines.kinds == "none"], NONE[name]), above(scores[near], LOOK_ALIKE[kind][name])), 4)
+        round(max(above(scores[lines.kinds == "none"], most_none[name]), above(scores[near], most_near[name])), 4)
         for name in ("high", "low")
     )
     fitted = lines.fit(kind, np.ones(len(lines.kinds), dtype=bool))
@@ -155,8 +167,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     differs = False
     for language in [options.language] if options.language else LANGUAGES:
-        lines = read_lines(language, Path(os.environ["H2HTALK_DATA"]))
-        for kind in CLASSIFIED:
+        data = Path(os.environ["H2HTALK_DATA"])
+        dangers = read_lines(language, data, CRISIS, list(CLASSIFIED), "near")
+        for kind in (*CLASSIFIED, *GATE_KINDS):
+            lines = dangers if kind in CLASSIFIED else read_lines(language, data, GATES, [kind], f"near_{kind}")
             manifest, weights = train(language, kind, lines)
             print(
                 language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True

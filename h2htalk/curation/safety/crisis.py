@@ -103,14 +103,15 @@ def find_possible_crisis(text: str, language: Language, share: float = 1.0) -> E
 
 def signals(folded: str, model: NgramClassifier) -> Iterator[tuple[Hit, float]]:
     """The strong cues of a folded message, else what the classifier finds, with scores."""
-    hits = crisis_cues(model.language).hits(folded)
+    cues = crisis_cues(model.language)
+    hits = cues.hits(folded)
     strong = [hit for hit in hits if not hit.weak]
     for hit in strong:
         yield hit, CUE
     if any(hit.category not in OTHER_CODES for hit in strong):
         return
     weak = [hit for hit in hits if hit.weak]
-    score, start, end = model.score(folded)
+    score, start, end = model.score(cues.harmless.sub(lambda phrase: " " * len(phrase.group()), folded))
     if score >= (model.low() if weak else model.high()):
         yield Hit(start, end, weak[0].category if weak else "ideation"), min(score, SIGNS)
 
