@@ -65,7 +65,7 @@ class Candidate:
         if raw.get("id") != read.id:
             raise DataError(f"{where}: the candidate's id is not its scenario's")
         proposed = tuple(Reference.from_dict(r, f"{where}: reference {n}") for n, r in enumerate(references, 1))
-        if proposed[0].text != read.reference:
+        if read.references != (proposed[0].text,):
             raise DataError(f"{where}: the scenario's reference is not the first of the candidate's")
         return cls(read, proposed, read_mapping(raw, "review", where))
 

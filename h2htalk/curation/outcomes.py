@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.erasure.erased_ids import own_ids
 from h2htalk.errors import DataError
 
 Record = Mapping[str, Any]  # a JSON object with an `id`
@@ -78,13 +79,6 @@ def read_dialogue(record: Record) -> Dialogue | Rejected:
         return Dialogue.from_dict(record)
     except DataError as error:
         return Rejected(str(record.get("id", "")), "unreadable", {"error": str(error)})
-
-
-def own_ids(record: Record) -> frozenset[str]:
-    """The ids of those whose words a record holds: its own, its dialogue's, its person's."""
-    provenance = record.get("provenance", {})
-    ids = (record.get("id"), provenance.get("dialogue"), provenance.get("person"))
-    return frozenset(item for item in ids if item is not None)
 
 
 def source_ids(record: Record) -> frozenset[str]:

@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from h2htalk.chat.engines import ENGINES
+from h2htalk.data.links import HUB
 from h2htalk.errors import quoted
 
 
@@ -59,7 +60,8 @@ def _resolve_model(value: str, info: ValidationInfo) -> str:
 
 def _resolve_split(value: str, info: ValidationInfo) -> str:
     # The name of a bundled split contains none of these.
-    return _resolve(value, info) if {"/", ".", "$", "~"} & set(value) else value
+    is_path = {"/", ".", "$", "~"} & set(value) and not value.startswith(HUB)
+    return _resolve(value, info) if is_path else value
 
 
 FilePath = Annotated[str, AfterValidator(_resolve)]

@@ -91,8 +91,8 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     folder = path.resolve().parent
     kinds = {name: kind for name, stage in STAGES.items() if (kind := stage.settings_type()) is not None}
     given = {name: raw.pop(name, {}) for name in kinds}
-    general = _read(GeneralSettings, raw, folder, str(path))
-    sections = tuple(_read(kind, given[name], folder, f"{path}: {name}", ".") for name, kind in kinds.items())
+    general = read_record(GeneralSettings, raw, folder, str(path))
+    sections = tuple(read_record(kind, given[name], folder, f"{path}: {name}", ".") for name, kind in kinds.items())
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
@@ -102,8 +102,10 @@ def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
     return TypeAdapter(with_config(ConfigDict(extra="forbid"))(kind))
 
 
-def _read(kind: type[T], raw: object, folder: Path, where: str, joint: str = ": ") -> T:
-    """Read one record; a message starts with `where`."""
+def read_record(
+    kind: type[T], raw: object, folder: Path, where: str, joint: str = ": ", page: str = "docs/curation.md"
+) -> T:
+    """Read one record; a message starts with `where`, and names the `page` that lists the settings."""
     try:
         # As JSON, where strict tuples may be lists: `true` is not 1 and "4" is not 4.
         text = json.dumps(raw, default=str)
@@ -119,7 +121,7 @@ def _read(kind: type[T], raw: object, folder: Path, where: str, joint: str = ": 
     if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         sections = STAGES if kind is GeneralSettings else ()
         meant = suggest_setting(first["loc"], kind, sections)
-        raise ConfigError(f"{where}: no such setting; {meant}docs/curation.md lists them")
+        raise ConfigError(f"{where}: no such setting; {meant}{page} lists them")
     if first["type"] == "value_error":
         raise ConfigError(f"{where}: {first['ctx']['error']}")
     raise ConfigError(f"{where}: {first['msg']}, not {quoted(first['input'])}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from command_line import h2htalk
 from compose_made import compose, talk
 from curation_made import finished
 
+from h2htalk.data.links import read_links
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 from h2htalk.rounds.item_sources import read_items
@@ -26,7 +28,7 @@ def test_a_stage_is_a_split(workspace: Path, tmp_path: Path) -> None:
     assert whole.fingerprint == split.fingerprint == load_split(workspace / "compose").fingerprint
     assert whole.name == split.name == "work-compose"
     assert "on which no people decided" in split.description
-    assert [item.id for item in read_items(str(workspace))] == sorted(s.id for s in whole.scenarios)
+    assert [item.id for item in read_items(str(workspace)).items] == sorted(s.id for s in whole.scenarios)
 
 
 def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
@@ -36,6 +38,17 @@ def test_it_is_evaluated_where_it_is(workspace: Path, tmp_path: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert (out / "report.html").exists()
+    # The workspace knows the run, which holds a copy of its items.
+    assert [(link.kind, link.path) for link in read_links(workspace)] == [("run", out)]
+
+
+def test_imported_answers_are_linked_too(workspace: Path, tmp_path: Path) -> None:
+    item = load_split(workspace).scenarios[0].id
+    (tmp_path / "answers.jsonl").write_text(json.dumps({"id": item, "response": "Good night."}) + "\n")
+    out = tmp_path / "imported"
+    given = ("--split", workspace, "--embedder", "none", "--out", out, "--name", "other")
+    h2htalk("import", "responses", tmp_path / "answers.jsonl", *given)
+    assert out in [link.path for link in read_links(workspace)]
 
 
 @pytest.mark.parametrize(

@@ -17,8 +17,8 @@ from curation_made import CRITERIA, all_files, dialogue, gathered, run_one
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.erasure_scope import source_place
-from h2htalk.curation.explain import explain
 from h2htalk.curation.gather.settings import GatherSettings, Source
+from h2htalk.curation.history.explain import explain
 from h2htalk.curation.purge import purge
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
@@ -161,7 +161,10 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
     assert erase(place, "Emily Carter").ids == ("chat-000002", "chat-000005", "chat-p0001")
     lines = [record for _, record in read_jsonl(place.tombstones_path)]
     assert [line["id"] for line in lines] == ["chat-000002", "chat-000005", "chat-p0001"]
-    assert all(set(line) == {"id", "of", "marks"} for line in lines)
+    items = [set(line.get("items", ())) for line in lines]
+    assert "chat-000002:dialogue_base" in items[0]
+    assert items[2] == items[0] | items[1]
+    assert all(set(line) - {"items"} == {"id", "of", "marks"} for line in lines)
     curate(tmp_path / "a" / "curate.toml")
     spec = project(tmp_path / "b", 3)
     shutil.copy(place.tombstones_path, tmp_path / "b" / "work")
@@ -380,6 +383,8 @@ def test_nothing_is_erased_behind_a_symbolic_link(whole: Path, tmp_path: Path, l
 
 def test_purge_keeps_reviewed_and_removes_raw_records(parted: Path, tmp_path: Path) -> None:
     """A kill at any point is completed by the next purge; later erasures filter every stage."""
+    parted = shutil.copytree(parted, tmp_path / "parted")
+    (parted / "work" / "erasure.key").write_text("a5" * 32)
     shutil.copytree(parted, tmp_path / "whole")
     place = Workspace(tmp_path / "whole" / "work")
     purge(place)

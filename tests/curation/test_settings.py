@@ -56,7 +56,8 @@ def test_paths_are_relative_to_the_file_and_variables_are_replaced(
     text = 'workspace = "$SOMEWHERE/w"\nprompts = "mine"\nprices = "$SOMEWHERE/c"\n' + SOURCE
     text += '[safety]\nsensitive = "$SOMEWHERE/s"\nguard = "vllm:Qwen/Qwen3Guard-Gen-4B"\n'
     text += '[compose]\nmodel = "scripted:c.jsonl"\n[review]\nmodel = "vllm:$SOMEWHERE/theirs"\n'
-    text += '[anonymize]\nrecognizers = "../my.yaml"\n[dedup]\ncontamination_splits = ["mini", "./own"]\n'
+    text += '[anonymize]\nrecognizers = "../my.yaml"\n'
+    text += '[dedup]\ncontamination_splits = ["mini", "./own", "hub:lab/made@v1.0"]\n'
     text += '[gather.simulate]\nuser = "hf:./mine"\ncompanion = "openai:gpt-4o"\n'
     spec = read(tmp_path, text)
     assert (spec.workspace, spec.prompts, spec.prices) == ("/data/w", str(tmp_path / "mine"), "/data/c")
@@ -65,7 +66,7 @@ def test_paths_are_relative_to_the_file_and_variables_are_replaced(
     assert spec.section(ComposeSettings).model == f"scripted:{tmp_path / 'c.jsonl'}"
     assert spec.section(ReviewSettings).model == "vllm:/data/theirs"
     assert spec.section(AnonymizeSettings).recognizers == str(tmp_path / "../my.yaml")
-    assert spec.section(DedupSettings).contamination_splits == ("mini", str(tmp_path / "own"))
+    assert spec.section(DedupSettings).contamination_splits == ("mini", str(tmp_path / "own"), "hub:lab/made@v1.0")
     assert (simulate.user, simulate.companion) == (f"hf:{tmp_path / 'mine'}", "openai:gpt-4o")
 
 

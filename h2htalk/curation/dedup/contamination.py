@@ -1,8 +1,8 @@
 """Decontamination: find dialogues that contain an item of a split.
 
-The inputs of an item are the user turns of its history, and each of its other texts; its reference is one reply. They
-are searched in every run of as many turns of the same speaker, so that an item extracted from the middle of a dialogue
-is found: equal runs by their text, similar ones by the shingles that distinguish the texts of a split.
+The inputs of an item are the user turns of its history, and each of its other texts; each of its references is one
+reply. They are searched in every run of as many turns of the same speaker, so that an item extracted from the middle of
+a dialogue is found: equal runs by their text, similar ones by the shingles that distinguish the texts of a split.
 """
 
 from __future__ import annotations
@@ -126,8 +126,9 @@ def item_texts(split: str, scenario: Scenario) -> list[ItemText]:
             continue
         words = [value] if isinstance(value, str) else [str(getattr(v, "activity", v)) for v in value]
         texts.append(ItemText(split, scenario.id, language, "inputs", "user", 1, plain(" ".join(words), language)))
-    reply = plain(scenario.reference, language)
-    texts.append(ItemText(split, scenario.id, language, "reference", "companion", 1, reply))
+    for reference in scenario.references:
+        reply = plain(reference, language)
+        texts.append(ItemText(split, scenario.id, language, "reference", "companion", 1, reply))
     of_language = lengths(language)
     least = {"inputs": of_language.least_item_inputs, "reference": of_language.least_item_reference}
     return [text for text in texts if len(text.text) >= least[text.on]]

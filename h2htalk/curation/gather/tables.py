@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from h2htalk.curation.gather.raw_items import OnRead
-from h2htalk.errors import ConfigError, DataError, MissingExtraError, quoted
+from h2htalk.data.releases.hub import load_rows
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, quoted
 
 _BATCH = 256
 # What `Dataset.save_to_disk` and `DatasetDict.save_to_disk` write.
@@ -80,9 +81,11 @@ def dataset_rows(source: Path | HubDataset, split: str | None) -> Iterator[Row]:
         raise MissingExtraError(str(source), 'pip install "h2htalk[release]"') from error
     try:
         if isinstance(source, HubDataset):
-            loaded = datasets.load_dataset(source.name, source.config, revision=source.commit)
+            loaded = load_rows(source.name, source.config, source.commit)
         else:
             loaded = datasets.load_from_disk(str(source))
+    except H2HTalkError:
+        raise
     except Exception as error:  # its loaders raise errors of many packages: network, files, formats
         raise ConfigError(f"{source}: cannot be loaded: {' '.join(str(error).split())[:300]}") from error
     if isinstance(loaded, Mapping):

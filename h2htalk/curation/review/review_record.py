@@ -93,5 +93,5 @@ def with_reference_first(candidate: Candidate, chosen: int, review: Mapping[str,
         *candidate.references[:chosen],
         *candidate.references[chosen + 1 :],
     )
-    scenario = replace(candidate.scenario, reference=references[0].text)
+    scenario = replace(candidate.scenario, references=(references[0].text,))
     return Candidate(scenario, references, review)

@@ -76,6 +76,31 @@ def test_characters_that_nobody_sees_hide_no_name() -> None:
 
 
 @pytest.mark.parametrize(
+    ("language", "text", "value"),
+    [
+        ("en", "My Aadhaar is 4827 1906 5533 and it is wrong", "4827 1906 5533"),
+        ("en", "the clinic calls me patient HF-22981 in letters", "HF-22981"),
+        ("en", "mr okonjo gave me detention", "mr okonjo"),
+        ("en", "my account is 30 days overdue and 1200 in debt", None),
+        ("en", "client is 65 years old and weighs 100 kg", None),
+        ("en", "hi im sooooo bored", None),
+        ("en", "Me. Forty-one with two kids and a bad knee.", None),
+        ("en", "drinks @ 9, regret @ 6am. wish me luck", None),
+        ("en", "write to jo @ gmail. com", "jo @ gmail. com"),
+        ("en", "I waved at the Mona Lisa", None),
+        ("zh", "我是江陵县云岗高级中学的", "江陵县云岗高级中学"),
+        ("zh", "杭州小学几点放学", None),
+        ("zh", "傅老师人挺好的", "傅老师"),
+        ("zh", "我老公陈强提出的离婚", "陈强"),
+        ("zh", "要控制高糖和时长，注意边牧", None),
+        ("zh", "苏姗·凯恩说内向者更专心", "苏姗·凯恩"),
+    ],
+)
+def test_names_and_numbers_of_chat(language: str, text: str, value: str | None) -> None:
+    assert [one for one, _ in found(text, language)] == ([value] if value else [])
+
+
+@pytest.mark.parametrize(
     ("language", "text"),
     [
         ("en", "I listened to Taylor Swift while reading Harry Potter, and Hermione is me"),

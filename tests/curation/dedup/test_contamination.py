@@ -49,6 +49,14 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
     assert [f and (f["of"], f["on"]) for f in found(plain, longer)] == [(scenario.id, "reference")] * 2
 
 
+def test_every_reference_is_searched():
+    second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
+    scenario = replace(CHATS[0], references=("Yes.", second))
+    (one,) = SplitIndex([("mini", replace(MINI, scenarios=(scenario,)))], 0.8).find([dialogue("d", "Hello.", second)])
+    assert one is not None
+    assert one.evidence() == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
+
+
 def test_a_reference_is_searched_in_replies_alone():
     assert found(dialogue("d", CHATS[0].reference, words("r", 10), language=CHATS[0].language)) == [None]
 
@@ -86,7 +94,7 @@ def test_the_texts_of_an_item():
 def split_of(*openings: str) -> Split:
     scenario = next(s for s in CHATS if s.language == "en")
     made = [
-        replace(scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, reference="Yes.")
+        replace(scenario, id=f"i{n:04}", inputs={"history": (Turn("user", text),)}, references=("Yes.",))
         for n, text in enumerate(openings)
     ]
     return replace(MINI, name="many", scenarios=tuple(made))

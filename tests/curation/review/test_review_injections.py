@@ -95,7 +95,7 @@ def judged(folder: Path, found: Sequence[Candidate]) -> dict[str, tuple[str, boo
 def hostile_candidates() -> list[Candidate]:
     """A candidate for each text, whose first reference is that text."""
     return [
-        Candidate(replace(c.scenario, reference=text), (Reference(text), *c.references[1:]))
+        Candidate(replace(c.scenario, references=(text,)), (Reference(text), *c.references[1:]))
         for c, text in zip(candidates(len(INJECTIONS), references=2), INJECTIONS, strict=True)
     ]
 

@@ -68,6 +68,12 @@ def test_few_ordinary_messages_are_tagged(language: Language) -> None:
         ("我又自残了", "zh", "crisis.self_harm"),
         ("I want to die", "zh", "crisis.ideation"),
         ("我不想活了", "en", "crisis.ideation"),
+        ("im gonna shoot up my school", "en", "threat_to_others"),
+        ("我想杀了我爸", "zh", "threat_to_others"),
+        ("I swear I will kill him tonight, I got a knife and I know where he lives", "zh", "threat_to_others"),
+        ("电影里那个女孩和我好像，我也想自杀", "zh", "crisis.ideation"),
+        ("遗书写好了，警察会不会当成凶手抓他", "zh", "crisis.ideation"),
+        ("女，8岁，爸爸打我", "zh", "minor"),
     ],
 )
 def test_plain_words_in_any_spelling(text: str, language: Language, category: str | None) -> None:
@@ -90,6 +96,10 @@ def test_plain_words_in_any_spelling(text: str, language: Language, category: st
         ("今晚吃什么好呢", "zh"),
         ("手机又死机了", "zh"),
         ("我想死你了，什么时候回来", "zh"),
+        ("狗子扑过来的那一下，我说想死你了，它尿了一地", "zh"),
+        ("第三章法医要判断是自杀还是他杀", "zh"),
+        ("儿子不善表达，性格温和，上高二", "zh"),
+        ("7岁男孩，从幼儿园开始就这样", "zh"),
     ],
 )
 def test_figures_of_speech_are_no_crisis(text: str, language: Language) -> None:

@@ -77,9 +77,8 @@ def _with_suffix(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, 
             continue
         start = _start(text, hit, ends)
         inner = [segment for segment in segments if start <= segment.start < hit.start()]
-        if not inner or text[start] in _POINTING or not _FUNCTION_CHARACTERS.isdisjoint(text[start : hit.start()]):
-            continue
-        if not _is_proper(text, inner):
+        whole = text[start] not in _POINTING and _FUNCTION_CHARACTERS.isdisjoint(text[start : hit.start()])
+        if not inner or not whole or not _is_proper(text, inner):
             continue
         if hit.group() in _REGISTERED:
             yield start, hit.end(), 0.85

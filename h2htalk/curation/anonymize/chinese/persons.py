@@ -75,7 +75,6 @@ def persons(text: str, segments: Sequence[Segment]) -> Iterator[tuple[int, int, 
     yield from latin_names(text)
 
 
-_FUNCTION = frozenset("于从向连由和时应能")
 _NO_CHILD = frozenset(
     "陪想问试劝帮聊说走坐抱亲听写管催妈爸爷奶姥婆公哥姐弟妹叔姑舅姨宝常天人个家时刚偷悄慢渐默轻狠好早乖等看谢骂哭笑"
 )
@@ -94,8 +93,6 @@ def _is_word(text: str, segment: Segment) -> bool:
         return True
     if _weakly_placed(text, segment):
         return True
-    if shape == "full" and word[0] in _FUNCTION and segment.cue < KIN and usual(word[1:], 5):
-        return True  # 于|正念
     if usual(word, 5 if tags().get(word, "nr") not in _NAMES else _EVERYDAY):
         # The dictionary calls many words names; behind "my sister" a name may be a rarer word.
         family = surnames().get(word[0], -99.0) > _FREQUENT_SURNAME or word[0] == "小"

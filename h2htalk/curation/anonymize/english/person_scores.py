@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
+
 from h2htalk.curation.anonymize.english.person_cues import LIKELY, LISTED, acts_as_person, cue_score, is_greeted
 from h2htalk.curation.anonymize.english.token_features import CAPITAL, LOWER, UPPER, Tokens
 from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, WORD_NAME, hint, is_word, words
+
+# "Forty-one", folded.
+_NUMBER = re.compile("(?:twen|thir|for|fif|six|seven|eigh|nine)ty(?:one|two|three|four|five|six|seven|eight|nine)?")
 
 
 def name_score(tokens: Tokens, index: int) -> float:
     """How sure a word is a person's name or its first word; 0 for none."""
     lists = words()
     word, shape, kind = tokens.words[index], tokens.shapes[index], tokens.kinds[index]
-    if len(word) < 2 or word in lists.never | lists.hints["kin"] or (word in lists.hints["titles"] and not kind):
+    if (
+        len(word) < 2
+        or _NUMBER.fullmatch(word)
+        or word in lists.never | lists.hints["kin"]
+        or (word in lists.hints["titles"] and not kind)
+    ):
         return 0.0
     if tokens.word(index - 1) in lists.hints["media_before"]:
         return 0.0

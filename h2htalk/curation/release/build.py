@@ -1,0 +1,396 @@
+"""Build a release from a workspace and its closed rounds, and check one.
+
+    read_release_spec ─► read_outcome of each round ─► accept ─► select ─► gates ─► data, card, metadata, release.json
+
+A release is written completely or not at all, and not at all while a gate finds something.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept
+from h2htalk.curation.release.card import write_card
+from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
+from h2htalk.curation.release.facts import last_event, release_facts
+from h2htalk.curation.release.gate_context import GateContext
+from h2htalk.curation.release.gates import GATES, Finding, run_gates
+from h2htalk.curation.release.items import ReleaseItem
+from h2htalk.curation.release.selection import History, Selection, select
+from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec, spec_of
+from h2htalk.curation.stage_folder import AUDIT, KEPT
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.arguments import as_path
+from h2htalk.data.case import Case
+from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
+from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, write_problem
+from h2htalk.data.links import add_link, read_links
+from h2htalk.data.persona import Persona, bundled_personas, read_personas
+from h2htalk.data.releases.erasure import partial_folders, remove_leftovers
+from h2htalk.data.releases.hub import release_folder
+from h2htalk.data.releases.release_folder import (
+    DEV,
+    HISTORY,
+    PRIVATE_REFERENCES,
+    TEST,
+    TOMBSTONES,
+    Manifest,
+    canary_of,
+    hash_files,
+    private_folder,
+    read_manifest,
+    read_tombstones,
+    release_hash,
+    verify_files,
+)
+from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
+from h2htalk.rounds.outcome import RoundOutcome, read_outcome
+from h2htalk.rounds.round_folder import RoundFolder, guideline_files
+
+_SPEC = "spec.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A release, built or checked.
+
+    Attributes:
+        path: its folder; None where it was not written.
+        findings: of the gates; a release with any is not written.
+        accepted, selection: what people kept and what was chosen; None where a folder was checked.
+        hash: of the release; empty where it was not written.
+        counts: config -> split -> rows.
+        notes: what was left out before, for whoever builds.
+    """
+
+    path: Path | None
+    findings: tuple[Finding, ...]
+    counts: Mapping[str, Mapping[str, int]]
+    hash: str = ""
+    accepted: Accepted | None = None
+    selection: Selection | None = None
+    notes: tuple[str, ...] = ()
+
+
+def build_release(spec_path: str | Path, out: str | Path, *, dry_run: bool = False) -> Release:
+    """Build a release, unless a gate finds something.
+
+    Args:
+        spec_path: its TOML file.
+        out: a new folder; `OUT.private` is made beside it for what must not be published.
+        dry_run: choose the items, and write nothing; the only gate is `quotas`.
+
+    Raises:
+        ConfigError: the specification is wrong, or a round is missing or open.
+        DataError, RoundError: a file is damaged or forged, or another process writes the workspace or the release.
+        PublishError: the folder, or its private one, exists.
+    """
+    spec, out = read_release_spec(as_path(spec_path, "spec_path")), as_path(out, "out")
+    for name in spec.leave_out:
+        if name not in GATES:
+            raise ConfigError(
+                f"{spec_path}: leave_out: no gate {quoted(name)}; {suggest(name, GATES)}choose from {', '.join(GATES)}"
+            )
+    workspace = Workspace(Path(spec.workspace))
+    workspace.require_begun()
+    if dry_run:
+        return _build(spec, workspace, out, dry_run=True)
+    # Nobody is erased while the release that may hold them is built.
+    with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
+        _require_new(out)
+        return _build(spec, workspace, out, dry_run=False)
+
+
+def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool) -> Release:
+    folders, notes = _round_folders(spec, workspace)
+    rounds = [read_outcome(path) for path in folders]
+    personas = bundled_personas() | (read_personas(Path(spec.personas)) if spec.personas else {})
+    previous = release_folder(spec.previous) if spec.previous else None
+    erased = workspace.erased()
+    history = _read_history(previous)
+    if previous:
+        _require_earlier(read_manifest(previous), spec)
+    _require_records(rounds, workspace)
+    _require_known(spec.exclude, rounds, erased | history.test | history.dev)
+    # An item that lost a reference and was made again without it has the id under which older versions hold the other.
+    never = read_tombstones(previous / TOMBSTONES) if previous else frozenset()
+    accepted = accept(spec, rounds, personas, erased | never)
+    cases = tuple(_read_cases(Path(spec.cases))) if spec.cases else ()
+    if dry_run:
+        selection = select(accepted.items, spec.quota_of(), spec.dev, spec.seed, history)
+        content = ReleaseContent(selection.splits, cases)
+        found = tuple(GATES["quotas"].run(content, GateContext(spec.licence, _quotas(spec))))
+        return Release(None, found, content.configs(), accepted=accepted, selection=selection, notes=notes)
+    context = _context(spec, workspace, accepted.items, history)
+    accepted, selection, findings = _choose(spec, accepted, context, cases, personas)
+    content = _content(selection, cases, personas)
+    if findings:
+        return Release(None, findings, content.configs(), accepted=accepted, selection=selection, notes=notes)
+    facts = release_facts(spec, workspace, rounds, accepted, content)
+    tombstones = _tombstones(previous, erased)
+    date = spec.date or max(last_event(one.path, "closed") for one in rounds)
+    # Before the text is written: an erasure after a kill finds what the build left.
+    add_link(workspace.path, "release", out)
+    remove_leftovers(out)
+    _write(out, spec, content, facts, history, tombstones, rounds, date)
+    return Release(out, (), content.configs(), release_hash(out), accepted, selection, notes)
+
+
+def check_release(folder: str | Path) -> Release:
+    """Run all gates over a release's folder, and hold its files against its manifest.
+
+    What anonymisation put into the texts is known where the private folder beside the release, and the workspace that
+    it names, are at hand; else every surrogate counts as personal data.
+
+    Raises:
+        DataError: a file is missing or was changed.
+    """
+    folder = as_path(folder, "folder")
+    verify_files(folder, read_manifest(folder))
+    private = private_folder(folder)
+    manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
+    try:
+        stored = read_json_object(private / _SPEC)
+        spec = spec_of(stored, private, str(private / _SPEC))
+        items = tuple(content.items())
+        context = _context(spec, Workspace(Path(spec.workspace)), items, _read_history(folder))
+    except FileNotFoundError:
+        quotas = manifest.facts.get("quotas", {})
+        context = GateContext(manifest.licence, quotas, history=_read_history(folder))
+    # The history of a release includes itself.
+    before = replace(context, history=History())
+    return Release(folder, tuple(run_gates(content, before)), manifest.configs, release_hash(folder))
+
+
+def _require_new(out: Path) -> None:
+    if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
+        raise PublishError(f"{out}: exists already; a release never changes: name a new folder with --out")
+    private = private_folder(out)
+    if os.path.lexists(private) and (not private.is_dir() or any(private.iterdir())):
+        raise PublishError(
+            f"{private}: exists already, and may hold the only copy of a release's private references; move it away, "
+            "or name another folder with --out"
+        )
+
+
+def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path], tuple[str, ...]]:
+    """The rounds that the specification names, or the closed crowd and expert rounds opened from the workspace.
+
+    Also a note for each open round that is left out.
+    """
+    if spec.rounds:
+        return [Path(path) for path in spec.rounds], ()
+    found: dict[Path, None] = {}
+    waiting = [workspace.path]
+    while waiting:
+        for link in read_links(waiting.pop()):
+            if link.kind == "round" and link.path is not None and link.path.is_dir() and link.path not in found:
+                found[link.path] = None
+                waiting.append(link.path)
+    folders = [RoundFolder(path) for path in found]
+    chosen = [one for one in folders if one.exists and one.spec().kind in (CROWD, EXPERT)]
+    if not chosen:
+        raise ConfigError(f"{workspace.path}: no crowd or expert round was opened from it; name them under `rounds`")
+    left = sorted(one.path for one in chosen if one.state != "closed")
+    notes = tuple(f"{path}: this round is not closed, and left out; name the rounds under `rounds`" for path in left)
+    return sorted(one.path for one in chosen if one.path not in left), notes
+
+
+def _require_earlier(previous: Manifest, spec: ReleaseSpec) -> None:
+    """Raise ConfigError unless a release is an earlier version of the one that is specified."""
+    old, new = ([int(part) for part in f"{version}.0".split(".")[:3]] for version in (previous.version, spec.version))
+    if previous.name != spec.name or old >= new:
+        raise ConfigError(
+            f"previous: {previous.name} {previous.version} is not an earlier version of {spec.name} {spec.version}"
+        )
+
+
+def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> None:
+    """Raise ConfigError unless every round has the records of its items, from the workspace."""
+    for one in rounds:
+        if missing := sorted({item for item, _ in one.decisions} - set(one.sources)):
+            raise ConfigError(
+                f"{one.path}: the items of this round have no record of what they were made from ({missing[0]}); "
+                "open it from a workspace's stage"
+            )
+        origin = RoundFolder(one.path).source_paths().get("workspace")
+        if origin is None or Path(origin).resolve() != workspace.path.resolve():
+            raise ConfigError(
+                f"{one.path}: this round was opened from {origin or 'no workspace'}, not from {workspace.path}, which "
+                "the specification names"
+            )
+
+
+def _require_known(exclude: Sequence[str], rounds: Sequence[RoundOutcome], others: Collection[str]) -> None:
+    """Raise ConfigError for ids that neither an item of the rounds has, nor anything else that is known."""
+    records = [record for one in rounds for record in one.sources.values()]
+    known = {name for record in records for name in ids_in(record)} | set(others)
+    for name in exclude:
+        if name not in known and not any(map(ErasedIds(frozenset({name})).covers, records)):
+            raise ConfigError(f"exclude: no item, dialogue or person has the id {quoted(name)}")
+
+
+def _choose(
+    spec: ReleaseSpec,
+    accepted: Accepted,
+    context: GateContext,
+    cases: tuple[Case, ...],
+    personas: Mapping[str, Persona],
+) -> tuple[Accepted, Selection, tuple[Finding, ...]]:
+    """Select items and run the gates, again and again without the items that `leave_out` gates find."""
+    quotas, left_out = spec.quota_of(), dict(accepted.refused)
+    known: dict[str, list[Finding]] = {case.id: [] for case in cases}
+    for finding in run_gates(_content(Selection({}), cases, personas), context, each=True):
+        known[finding.item].append(finding)
+    while True:
+        items = [item for item in accepted.items if item.id not in left_out]
+        selection = select(items, quotas, spec.dev, spec.seed, context.history)
+        content = _content(selection, cases, personas)
+        # What was chosen before is not read again.
+        new = [item for item in content.items() if item.id not in known]
+        known |= {item.id: [] for item in new}
+        for finding in run_gates(replace(content, splits={TEST: tuple(new)}, cases=()), context, each=True):
+            known[finding.item].append(finding)
+        names = [*(item.id for item in content.items()), *(case.id for case in cases)]
+        findings = [finding for name in names for finding in known[name]]
+        findings += run_gates(content, context, each=False)
+        of_cases = {"", *(case.id for case in cases)}
+        out = {one.item: one.gate for one in findings if one.gate in spec.leave_out and one.item not in of_cases}
+        if not out:
+            return Accepted(tuple(items), left_out), selection, tuple(findings)
+        left_out |= {name: f"left out by the gate {gate}" for name, gate in out.items()}
+
+
+def _content(selection: Selection, cases: tuple[Case, ...], personas: Mapping[str, Persona]) -> ReleaseContent:
+    used = {item.scenario.persona for items in selection.splits.values() for item in items}
+    used |= {case.persona for case in cases}
+    if missing := sorted(used - set(personas)):
+        raise DataError(f"persona {missing[0]!r} is not known; choose from {', '.join(personas)}")
+    return ReleaseContent(selection.splits, cases, {name: personas[name] for name in sorted(used)})
+
+
+def _quotas(spec: ReleaseSpec) -> dict[str, int]:
+    return spec.quota_of() | ({DEV: spec.dev} if spec.dev else {})
+
+
+def _context(spec: ReleaseSpec, workspace: Workspace, items: Sequence[ReleaseItem], history: History) -> GateContext:
+    stage = workspace.stage("anonymize").path
+    if (stage / "stage.json").exists() and not (stage / "summary.json").exists():
+        # What it put into the texts would be taken for personal data.
+        raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
+    wanted = {name for item in items for name in item.family()}
+    return GateContext(
+        licence=spec.licence,
+        quotas=_quotas(spec),
+        acceptance=spec.acceptance,
+        surrogates=read_surrogates(workspace, wanted),
+        allow=spec.allow,
+        other_splits=spec.other_splits,
+        history=history,
+    )
+
+
+def read_surrogates(workspace: Workspace, dialogues: Collection[str]) -> dict[str, frozenset[str]]:
+    """Dialogue -> the values that anonymisation put into its messages. Raises DataError."""
+    stage = workspace.stage("anonymize")
+    found: dict[str, frozenset[str]] = {}
+    for part in stage.parts():
+        audits = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
+        for record in stage.part_records(part, KEPT):
+            if record["id"] in dialogues:
+                texts = [turn["content"] for turn in record["messages"]]
+                spans = [span for span in audits.get(record["id"], ()) if "message" in span]
+                found[record["id"]] = frozenset(
+                    texts[span["message"] - 1][span["start"] : span["end"]] for span in spans
+                )
+    return found
+
+
+def _read_cases(folder: Path) -> Iterator[Case]:
+    paths = sorted(folder.glob("*.jsonl"))
+    if not paths:
+        raise ConfigError(f"cases: {folder} holds no .jsonl file")
+    seen: dict[str, str] = {}
+    for path in paths:
+        for where, record in read_jsonl(path, unique_keys=True):
+            case = Case.from_dict(record, where)
+            if case.id in seen:
+                raise DataError(f"{where}: duplicate id {case.id} (first in {seen[case.id]})")
+            seen[case.id] = where
+            yield case
+
+
+def _read_history(previous: Path | None) -> History:
+    if previous is None:
+        return History()
+    raw = read_json_object(previous / HISTORY)
+    return History(*(frozenset(map(str, raw.get(split, ()))) for split in (TEST, DEV)))
+
+
+def _tombstones(previous: Path | None, erased: Collection[str]) -> list[str]:
+    """Ids of the items of earlier releases that rest on somebody who was erased since."""
+    if previous is None:
+        return []
+    _, content = read_content(previous)
+    gone = ErasedIds(frozenset(erased))
+    now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
+    return sorted(read_tombstones(previous / TOMBSTONES) | now)
+
+
+def _write(
+    out: Path,
+    spec: ReleaseSpec,
+    content: ReleaseContent,
+    facts: Mapping[str, Any],
+    history: History,
+    tombstones: Sequence[str],
+    rounds: Sequence[RoundOutcome],
+    date: str,
+) -> None:
+    new, private = partial_folders(out)
+    try:
+        new.mkdir(parents=True)
+        private.mkdir(mode=0o700)
+        canary = canary_of(spec.name)
+        references = private / PRIVATE_REFERENCES if spec.private_references else None
+        write_data(content, new, canary, references)
+        write_json(new / HISTORY, history.including(content.splits).to_dict())
+        if tombstones:
+            write_jsonl(new / TOMBSTONES, ({"id": name} for name in tombstones))
+        for one in rounds:
+            for path in guideline_files(one.path):
+                target = new / "guidelines" / f"{one.spec.kind}-{path.name}"
+                target.parent.mkdir(exist_ok=True)
+                shutil.copyfile(path, target)
+        manifest = Manifest(
+            name=spec.name,
+            version=spec.version,
+            licence=spec.licence,
+            description=spec.description,
+            date=date,
+            canary=canary,
+            configs=content.configs(),
+            files={},
+            references_sha256=sha256_of(references) if references else "",
+            facts=facts,
+        )
+        write_card(new, manifest, content, spec.card)
+        replace(manifest, files=hash_files(new)).write(new)
+        write_json(private / _SPEC, json.loads(json.dumps(asdict(spec))))
+        # An erasure that follows a kill between the two removes the private folder that has no name yet.
+        for made, target in ((new, out), (private, private_folder(out))):
+            if target.is_dir():
+                target.rmdir()  # empty: checked before the work began
+            os.replace(made, target)
+    except OSError as error:
+        raise DataError(f"{out}: {write_problem(error)}") from error
+    finally:
+        for path in (new, private):
+            shutil.rmtree(path, ignore_errors=True)

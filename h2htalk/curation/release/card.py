@@ -1,0 +1,222 @@
+"""The card of a release (`README.md`) and, beside it, Croissant metadata, figures and the Hub's benchmark file."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, check_croissant, croissant_record, licence_page
+from h2htalk.curation.release.gates import GATES
+from h2htalk.curation.release.leaderboard_file import LEADERBOARD, leaderboard
+from h2htalk.curation.release.settings import CardSettings
+from h2htalk.data.files import write_json, write_text
+from h2htalk.data.languages import LANGUAGES, find_language
+from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
+from h2htalk.data.releases.release_folder import CARD, VOTES, Manifest, data_file
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.text.escaping import printable
+from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
+
+_TEMPLATE = Path(__file__).with_name("README.md.j2")
+# The Hub's names of licences (huggingface/hub-docs: repositories-licenses.md); ours that it lacks are `other`.
+_HUB_LICENCES = """
+apache-2.0 mit bsd-2-clause bsd-3-clause isc unlicense c-uda cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
+cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0
+cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0"""
+# A contact may be a plain address, too.
+_LINKS = {
+    "homepage": re.compile(r"(https?://|mailto:)\S+"),
+    "contact": re.compile(r"(https?://|mailto:)\S+|[^\s:@]+@[^\s:@]+"),
+}
+_SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
+_OTHER_SETS = (
+    ("H2HTalk, the paper's benchmark", f"{TOTAL_COUNT:,} scenarios", "the paper, Table 1"),
+    ("H2HTalk, the paper's safety study", "33 high-risk scenarios, 150 interactions", "the paper, section 5"),
+    ("mini, the split that comes with h2htalk", "154 scenarios", "h2htalk split info mini"),
+)
+
+
+def write_card(folder: Path, manifest: Manifest, content: ReleaseContent, card: CardSettings) -> None:
+    """Write `README.md`, `croissant.json`, `figures/` and, where the owner wants it, `eval.yaml`.
+
+    Args:
+        folder: holds data files and guidelines.
+        manifest: with the facts of the release.
+        content: of the data files.
+        card: what the owner says; an empty text is shown as a gap.
+
+    Raises:
+        ConfigError: a run is incomplete, an analysis missing, or `homepage` or `contact` another kind of link.
+        DataError: a run is damaged, or the Croissant record does not pass our check.
+    """
+    import yaml
+
+    for name, pattern in _LINKS.items():
+        value = getattr(card, name)
+        if value and not (pattern.fullmatch(value) and printable(value) == value):
+            raise ConfigError(f"card: {name} is {quoted(value)}; it must begin with https://, http:// or mailto:")
+    citation = card.citation or _bibtex(manifest, card)
+    record = croissant_record(folder, manifest, content, card, citation)
+    if problems := check_croissant(record):
+        raise DataError(f"{folder / 'croissant.json'}: {'; '.join(problems)}")
+    write_json(folder / "croissant.json", record)
+    dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
+    if card.leaderboard:
+        write_text(folder / LEADERBOARD, dump(leaderboard(manifest, card)))
+    body = _render(_view(folder, manifest, card, record))
+    write_text(folder / CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
+
+
+def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
+    """The metadata at the head of the card.
+
+    There is no `dataset_info`: the Hub counts the rows of Parquet files itself, and `datasets` refuses to load files
+    whose number of rows differs from it.
+    """
+    facts, languages = manifest.facts, record["inLanguage"]
+    items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES)
+    kinds, hub_licence = {one["kind"] for one in facts["rounds"]}, _hub_licence(manifest.licence)
+    creators = {"crowdsourced": "crowd" in kinds, "expert-generated": "expert" in kinds}
+    writers = {
+        "found": set(facts["sources"]).difference(SYNTHETIC_SOURCES),
+        "machine-generated": record["rai:hasSyntheticData"],
+    }
+    return {
+        "language": languages,
+        "license": hub_licence,
+        **(
+            {"license_name": manifest.licence.lower(), "license_link": licence_page(manifest.licence)}
+            if hub_licence == "other"
+            else {}
+        ),
+        "pretty_name": printable(" ".join((card.title or manifest.name).split())),
+        "size_categories": [next((size for below, size in _SIZES.items() if items < below), "other")],
+        "task_categories": ["text-generation"],
+        "tags": ["h2htalk", "benchmark", "emotional-support", "companion"],
+        "annotations_creators": [name for name, involved in creators.items() if involved],
+        "language_creators": [name for name, involved in writers.items() if involved],
+        "multilinguality": ["multilingual" if len(languages) > 1 else "monolingual"],
+        "source_datasets": ["original"],
+        "configs": [
+            {"config_name": config}
+            | ({"default": True} if config == _default(manifest) else {})
+            | {"data_files": [{"split": split, "path": data_file(config, split)} for split in splits]}
+            for config, splits in manifest.configs.items()
+        ],
+    }
+
+
+def _default(manifest: Manifest) -> str:
+    """The first configuration: English, another language, or the cases of a study."""
+    return next(iter(manifest.configs))
+
+
+def _hub_licence(licence: str) -> str:
+    families = {"odc-by-1.0": "odc-by", "odbl-1.0": "odbl", "pddl-1.0": "pddl", "gfdl-1.3-only": "gfdl"}
+    families |= {"gpl-3.0-only": "gpl-3.0", "gpl-3.0-or-later": "gpl-3.0"}
+    name = licence.lower()
+    return name if name in _HUB_LICENCES.split() else families.get(name, "other")
+
+
+def _bibtex(manifest: Manifest, card: CardSettings) -> str:
+    def plain(text: str) -> str:
+        return re.sub(r"([&%#$_])", r"\\\1", re.sub(r"[\\{}]", "", " ".join(text.split())))
+
+    fields = {
+        "title": plain(card.title or manifest.name),
+        "author": " and ".join(f"{{{plain(name)}}}" for name in card.authors) or GAP,
+        "year": manifest.date[:4],
+        "note": f"Version {manifest.version}",
+        **({"url": card.homepage} if card.homepage else {}),
+    }
+    key = re.sub("[^a-z0-9]+", "-", f"{manifest.name}-{manifest.version}".lower())
+    return "\n".join([f"@misc{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"])
+
+
+# --- Body -------------------------------------------------------------------------------------------------------------
+
+
+def _render(view: Mapping[str, Any]) -> str:
+    from jinja2 import Environment, StrictUndefined
+
+    # Whatever an expression gives is escaped, unless its type says that it is Markdown already.
+    environment = Environment(undefined=StrictUndefined, finalize=escape_markdown, trim_blocks=True, lstrip_blocks=True)
+    filters: dict[str, Callable[..., object]] = {
+        "owner": lambda text: paragraphs(text) if text.strip() else Markdown(f"*{GAP}*"),
+        "given": lambda text: text if text.strip() else Markdown(f"*{GAP}*"),
+        "code": code_block,
+        "interval": lambda ends: "" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}",
+        "mean": _mean,
+    }
+    environment.filters |= filters
+    text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(view)
+    return re.sub(r"\n{3,}", "\n\n", text) + "\n"
+
+
+def _mean(cell: tuple[float | None, float | None, float | None] | None) -> Markdown:
+    if cell is None or cell[0] is None:
+        return Markdown()
+    value, low, high = cell
+    return Markdown(f"{value:.2f}" + ("" if low is None else f"<br>{low:.2f}&nbsp;to&nbsp;{high:.2f}"))
+
+
+def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
+    facts, default, by_code = manifest.facts, _default(manifest), {one: find_language(one).name for one in LANGUAGES}
+    rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES}
+    items = sum(number for config, number in rows.items() if config in by_code)
+    columns = {field["name"]: field["description"] for one in record["recordSet"] for field in one["field"]}
+    parts = [(split, one) for one in by_code for split in manifest.configs.get(one, {})]
+    return {
+        "manifest": manifest,
+        "facts": facts,
+        "card": card,
+        "title": card.title or manifest.name,
+        "name": Markdown(manifest.name),  # letters, digits and `._-`, in code
+        "tag": Markdown(f"v{manifest.version}"),
+        "default": Markdown(default),
+        "languages": [by_code[one] for one in record["inLanguage"]],
+        "by_code": by_code,
+        "columns": columns.items(),
+        "parts": parts,
+        "counts": list(_count_rows(facts, parts)),
+        "sizes": [
+            ("This release", f"{items:,} scenarios, {sum(rows.values()) - items:,} cases", "above"),
+            *_OTHER_SETS,
+        ],
+        "gates": [(name, GATES[name].stops) for name in facts["gates"]],
+        "guidelines": [
+            (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
+        ],
+        "licence_page": Markdown(licence_page(manifest.licence)),
+        "personal": record["rai:personalSensitiveInformation"],
+        "cells": [(OVERALL, "Overall"), (ITEMS_MEAN, "Mean over items"), *((one, one.title()) for one in DIMENSIONS)],
+        "results": [result for path in card.baselines for result in read_results(Path(path))],
+        "figures": list(_copy_figures(folder, card.analysis)),
+        "citation": record["citeAs"],
+    }
+
+
+def _count_rows(facts: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> Iterator[tuple[Any, ...]]:
+    """Items by subtask: of Table 1, the quota, each split and language, all; then the sums."""
+    columns = []
+    for name, subtask in SUBTASKS.items():
+        numbers = [facts["counts"].get(split, {}).get(name, {}).get(language, 0) for split, language in parts]
+        columns.append((subtask.count, facts["quotas"].get(name, 0), *numbers, sum(numbers)))
+        yield subtask.title, *columns[-1]
+    yield "Total", *(sum(column) for column in zip(*columns, strict=True))
+
+
+def _copy_figures(folder: Path, analysis: str) -> Iterator[tuple[Markdown, str]]:
+    """Copy the figures of an analysis; yield the path and the caption of each."""
+    for source, (language, caption) in (read_figures(Path(analysis)) if analysis else {}).items():
+        target = folder / "figures" / source.name
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(source, target)
+        yield Markdown(f"figures/{source.name}"), f"{find_language(language).name}: {caption}"

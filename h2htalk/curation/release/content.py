@@ -1,0 +1,237 @@
+"""What a release holds, in memory: written into a folder, and read back from one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from h2htalk.curation.release.items import ReleaseItem, VoteRow
+from h2htalk.data.case import Case
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.files import sha256_of, write_jsonl
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.parquet import write_parquet
+from h2htalk.data.persona import Persona, personas_of, read_persona
+from h2htalk.data.releases.private_references import read_private_references
+from h2htalk.data.releases.release_folder import (
+    SPLITS,
+    TEST,
+    VOTES,
+    Manifest,
+    case_configs,
+    case_row,
+    data_file,
+    read_cases,
+    read_manifest,
+    read_rows,
+    read_scenarios,
+    scenario_row,
+    write_cases,
+    write_scenarios,
+)
+from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.split_export import write_personas
+from h2htalk.errors import DataError, counted, quoted
+from h2htalk.rounds.aggregation.decisions import RULES
+from h2htalk.rounds.texts.interface import passage_title
+
+_NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseContent:
+    """The items of a release by split, its cases (all in split `test`), and the personas that they name by id."""
+
+    splits: Mapping[str, tuple[ReleaseItem, ...]]
+    cases: tuple[Case, ...] = ()
+    personas: Mapping[str, Persona] = field(default_factory=dict)
+
+    def items(self) -> Iterator[ReleaseItem]:
+        """The items of all splits."""
+        for items in self.splits.values():
+            yield from items
+
+    def configs(self) -> dict[str, dict[str, int]]:
+        """Config -> split -> number of rows; languages first, `votes` last."""
+        configs: dict[str, dict[str, int]] = {}
+        for language in LANGUAGES:
+            for split, items in self.splits.items():
+                if count := sum(item.scenario.language == language for item in items):
+                    configs.setdefault(language, {})[split] = count
+        for case in self.cases:
+            of_study = configs.setdefault(f"{case.study}_{case.language}", {TEST: 0})
+            of_study[TEST] += 1
+        votes = {split: sum(len(item.votes) for item in items) for split, items in self.splits.items()}
+        return configs | ({VOTES: {split: n for split, n in votes.items() if n}} if any(votes.values()) else {})
+
+
+def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path | None) -> None:
+    """Write rows, votes and personas; `private`: a file for the references of split `test`, which rows then lack."""
+    for split, items in content.splits.items():
+        public = [item.scenario for item in items]
+        if private is not None and split == TEST:
+            write_jsonl(private, ({"id": one.id, "references": list(one.references)} for one in public))
+            public = [replace(one, references=()) for one in public]
+        for language in LANGUAGES:
+            rows = [
+                scenario_row(one, rendered_messages(one, content.personas[one.persona]), canary)
+                for one in public
+                if one.language == language
+            ]
+            if rows:
+                write_scenarios(folder, language, split, rows)
+        votes = [_vote_record(vote) for item in items for vote in item.votes]
+        if votes:
+            write_parquet(folder / data_file(VOTES, split), votes, schema=_vote_schema())
+    for config in sorted({f"{case.study}_{case.language}" for case in content.cases}):
+        cases = [case for case in content.cases if f"{case.study}_{case.language}" == config]
+        write_cases(folder, config, TEST, [case_row(case, canary) for case in sorted(cases, key=lambda c: c.id)])
+    list(write_personas(content.personas.values(), folder))
+
+
+def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, ReleaseContent]:
+    """Read a release folder back; `private`: the file of private references, if it is at hand.
+
+    Raises:
+        DataError: a row is broken, its id is there twice or its persona missing, rows are not as many as the manifest
+            says, a vote is on no item, or the private references are not those of the manifest.
+    """
+    manifest = read_manifest(folder)
+    _require_rows(folder, manifest)
+    references: dict[str, tuple[str, ...]] = {}
+    if private is not None and manifest.references_sha256 and private.is_file():
+        if sha256_of(private) != manifest.references_sha256:
+            raise DataError(f"{private}: is not the file whose SHA-256 release.json names; put that one back")
+        references = read_private_references(private)
+    splits = {}
+    for split in SPLITS:
+        scenarios = read_scenarios(folder, manifest, split)
+        votes: dict[str, dict[tuple[str, str], VoteRow]] = {one.id: {} for one in scenarios}
+        for where, row in read_rows(folder, manifest, VOTES, split):
+            vote = _read_vote(row, where)
+            if vote.item not in votes:
+                raise DataError(f"{where}: votes on {quoted(vote.item)}, which is no item of the split {split}")
+            if votes[vote.item].setdefault((vote.round, vote.question), vote) is not vote:
+                raise DataError(f"{where}: {vote.item}: a second row for {vote.question} of {vote.round}")
+        if scenarios:
+            full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
+            splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id].values())) for one in full)
+    cases = tuple(case for study in case_configs(manifest) for case in read_cases(folder, manifest, study, TEST))
+    return manifest, ReleaseContent(splits, cases, personas_of(folder))
+
+
+def _require_rows(folder: Path, manifest: Manifest) -> None:
+    """Raise DataError unless ids differ, personas are there, and rows are as many as the manifest says."""
+    personas = {persona.id: persona for persona in map(read_persona, sorted(folder.glob("personas/*.toml")))}
+    seen: dict[str, str] = {}
+    for config, splits in manifest.configs.items():
+        for split, count in splits.items():
+            rows = list(read_rows(folder, manifest, config, split))
+            for where, row in rows if config != VOTES else ():
+                name, persona = str(row.get("id")), personas.get(str(row.get("persona")))
+                if seen.setdefault(name, where) != where:
+                    raise DataError(f"{where}: duplicate id {quoted(name)} (first in {seen[name]})")
+                if persona is None or row.get("language") not in persona.names:
+                    raise DataError(f"{where}: {name}: personas/ lacks {quoted(row.get('persona'))} in its language")
+            if len(rows) != count:
+                path = folder / data_file(config, split)
+                raise DataError(f"{path}: holds {counted(len(rows), 'row')}, release.json says {count:,}")
+
+
+def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, str]]:
+    """A scenario as a conversation for readers and viewers: the persona as system message, then the inputs.
+
+    A chat is its history; other inputs are one message of the user, each passage under its heading. (The messages that
+    `evaluate` sends are those of its prompts: `h2htalk prompt`.)
+    """
+    messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
+    passages = [
+        f"{passage_title(name, scenario.language)}\n{text}"
+        for name, value in scenario.inputs.items()
+        if name != "history" and (text := _passage(value))
+    ]
+    if passages:
+        messages.append({"role": "user", "content": "\n\n".join(passages)})
+    roles = {"user": "user", "companion": "assistant"}
+    return messages + [{"role": roles[turn.role], "content": turn.content} for turn in scenario.turns]
+
+
+def _passage(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    assert isinstance(value, Sequence)
+    return "\n".join(f"{one.time} {one.activity}" if isinstance(one, ScheduleEntry) else str(one) for one in value)
+
+
+def scenario_texts(scenario: Scenario) -> list[Turn]:
+    """Every text of a scenario with the role of its speaker: inputs, then references."""
+    turns = list(scenario.turns)
+    turns += [
+        Turn("user", text) for name, value in scenario.inputs.items() if name != "history" and (text := _passage(value))
+    ]
+    return turns + [Turn("companion", text) for text in scenario.references]
+
+
+def case_texts(case: Case) -> list[Turn]:
+    """Every text of a case with the role of its speaker."""
+    turns: list[Turn] = []
+    for turn in case.turns():
+        turns.append(Turn("user", turn.user))
+        if turn.reference:
+            turns.append(Turn("companion", turn.reference))
+    return turns + [Turn("user", text) for text in case.facts]
+
+
+def case_notes(case: Case) -> tuple[str, ...]:
+    """What a case says about its dialogue, and where it comes from."""
+    return tuple(filter(None, (*(point.text for point in case.points), case.state, case.request_type))) + tuple(
+        _strings(case.provenance)
+    )
+
+
+def _strings(value: object) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | Sequence):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(one)
+
+
+def _vote_record(vote: VoteRow) -> dict[str, Any]:
+    record = asdict(vote)
+    return record | {"annotators": list(vote.annotators), "values": list(vote.values)}
+
+
+def _vote_schema() -> Any:
+    import pyarrow as pa
+
+    kinds = {"annotators": pa.list_(pa.string()), "values": pa.list_(pa.string()), "agreement": pa.float64()}
+    return pa.schema([(one.name, kinds.get(one.name, pa.string())) for one in fields(VoteRow)])
+
+
+def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
+    names = {one.name for one in fields(VoteRow)}
+    if set(row) != names:
+        raise DataError(f"{where}: a vote must have {', '.join(sorted(names))}")
+    try:
+        vote = _vote_adapter().validate_python(row, strict=False)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for name, values in (("values", vote.values), ("decision", filter(None, [vote.decision]))):
+        if vote.form == "rating" and not all(map(_NUMBER.fullmatch, values)):
+            raise DataError(f"{where}: {name} of a rating must be numbers")
+    if len(vote.annotators) != len(vote.values) or vote.rule not in RULES:
+        raise DataError(f"{where}: must have as many annotators as values, and a rule of {', '.join(RULES)}")
+    return vote
+
+
+@cache
+def _vote_adapter() -> TypeAdapter[VoteRow]:
+    return TypeAdapter(VoteRow)

@@ -1,0 +1,117 @@
+"""What the card tells of a release: funnel, rounds, agreement, sources, sizes. Plain data, no text of an item."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from h2htalk.curation.candidates import ANSWER
+from h2htalk.curation.curate import summaries
+from h2htalk.curation.release.acceptance import Accepted
+from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.gates import GATES
+from h2htalk.curation.release.items import REFERENCES
+from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.curation.stage_folder import StageFolder
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.files import read_json_object
+from h2htalk.rounds.outcome import RoundOutcome
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.version import __version__
+
+
+def release_facts(
+    spec: ReleaseSpec,
+    workspace: Workspace,
+    rounds: Sequence[RoundOutcome],
+    accepted: Accepted,
+    content: ReleaseContent,
+) -> dict[str, Any]:
+    """The facts of a release, as `release.json` holds them.
+
+    Keys: `made_with`; `funnel` (a row a stage, then `accepted`); `refused` (reason -> items); `quotas`; `acceptance`;
+    `counts` (split -> subtask -> language -> items); `tags` (tag -> value -> items); `sources` (name -> licence and
+    items); `rounds` (a row each: kind, platform, annotators, annotations, items, overlap, agreement by question);
+    `models` (what composed and reviewed); `reference_origins` (origin -> references); `references` (how many items have
+    1 to 5); `gates`; `other_splits`.
+    """
+    items = list(content.items())
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for split, members in content.splits.items():
+        for item in members:
+            of_subtask = counts.setdefault(split, {}).setdefault(item.scenario.subtask, {})
+            of_subtask[item.scenario.language] = of_subtask.get(item.scenario.language, 0) + 1
+    tags = {
+        name: _counted(str(getattr(item.scenario.tags, name)) for item in items)
+        for name in ("emotion", "complexity", "interaction", "risk")
+    }
+    sources: dict[str, dict[str, Any]] = {}
+    for item in items:
+        name = str(item.scenario.provenance.get("source", "unknown"))
+        source = sources.setdefault(name, {"licence": item.scenario.licence, "items": 0})
+        source["items"] += 1
+        if item.scenario.licence not in source["licence"].split(", "):
+            source["licence"] += f", {item.scenario.licence}"
+    return {
+        "made_with": f"h2htalk {__version__}",
+        "funnel": [
+            *({"stage": one.stage, "read": one.counts.read, "kept": one.counts.kept} for one in summaries(workspace)),
+            {"stage": "people", "read": len(accepted.items) + len(accepted.refused), "kept": len(accepted.items)},
+            {"stage": "release", "read": len(accepted.items), "kept": len(items)},
+        ],
+        "refused": accepted.reasons(),
+        "quotas": spec.quota_of() | ({"dev": spec.dev} if spec.dev else {}),
+        "acceptance": asdict(spec.acceptance),
+        "counts": counts,
+        "tags": tags,
+        "sources": dict(sorted(sources.items())),
+        "rounds": [_round_facts(one) for one in rounds],
+        "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
+        "reference_origins": _counted(
+            "answer" if str(note["origin"]).startswith(ANSWER) else str(note["origin"])
+            for item in items
+            for note in item.scenario.metadata.get(REFERENCES, ())
+        ),
+        "references": _counted(str(len(item.scenario.references)) for item in items),
+        "gates": list(GATES),
+        "other_splits": list(spec.other_splits),
+    }
+
+
+def _round_facts(outcome: RoundOutcome) -> dict[str, Any]:
+    spec = outcome.spec
+    annotated = {(item, annotator) for item, annotator, _ in outcome.annotations}
+    return {
+        "kind": spec.kind,
+        "where": spec.where,
+        "items": len(outcome.sources),
+        "annotators": len({annotator for _, annotator in annotated}),
+        "annotations": len(annotated),
+        "overlap": spec.annotators_per_item,
+        "minutes_an_item": spec.minutes,
+        "agreement": dict(outcome.agreement),
+        **{name: day for name in ("opened", "closed") if (day := last_event(outcome.path, name))},
+    }
+
+
+def last_event(path: Path, name: str) -> str:
+    """The day of a round's last event of a name, ISO 8601; empty where there is none."""
+    return max((str(event["when"])[:10] for event in RoundFolder(path).events() if event["event"] == name), default="")
+
+
+def _model_of(stage: StageFolder) -> str:
+    """The model that a stage asked, as its settings identify it; empty where it asked none."""
+    try:
+        settings = read_json_object(stage.path / "stage.json").get("settings", {})
+    except FileNotFoundError:
+        return ""
+    model = settings.get("model") or settings.get("reviewer") or ""
+    return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
+
+
+def _counted(values: Any) -> dict[str, int]:
+    """Value -> number, the most frequent first."""
+    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))

@@ -1,0 +1,127 @@
+"""An item that may enter a release, and what belongs to it: its votes, the licences of its references, its family."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from h2htalk.curation.candidates import Candidate
+from h2htalk.data.scenario import Scenario
+from h2htalk.errors import DataError
+
+MOST_REFERENCES = 5
+# Keys of a scenario's metadata in a release.
+REFERENCES, REVIEW = "references", "review"
+
+
+@dataclass(frozen=True, slots=True)
+class VoteRow:
+    """The votes on one question of one item in one round, and what was decided.
+
+    Attributes:
+        item, round, question: what was voted on; `round` is the kind of the round.
+        form: of the question: `label`, `labels` or `rating`.
+        annotators: salted hashes, one a vote.
+        values: the votes, as text.
+        decision: the decided label or the mean as text; empty for a tie or without votes.
+        rule: of the decision (`rounds.aggregation.decisions.RULES`).
+        agreement: the share of pairs of votes that are equal, 0 to 1; None below two votes.
+    """
+
+    item: str
+    round: str
+    question: str
+    form: str
+    annotators: tuple[str, ...]
+    values: tuple[str, ...]
+    decision: str
+    rule: str
+    agreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseItem:
+    """A scenario with the votes on it."""
+
+    scenario: Scenario
+    votes: tuple[VoteRow, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.scenario.id
+
+    def reference_licences(self) -> list[str]:
+        """The licence of each reference: its own where it comes from another dialogue, else the item's."""
+        notes = self.scenario.metadata.get(REFERENCES, ())
+        own = [str(note.get("licence", self.scenario.licence)) for note in notes if isinstance(note, Mapping)]
+        return own or [self.scenario.licence]
+
+    def family(self) -> frozenset[str]:
+        """The ids that items of one family share: of the dialogue, its duplicates, the person, other replies."""
+        provenance = self.scenario.provenance
+        notes = self.scenario.metadata.get(REFERENCES, ())
+        ids = {provenance.get("dialogue") or self.id, provenance.get("person"), *provenance.get("merged", ())}
+        ids.update(note.get("dialogue") for note in notes if isinstance(note, Mapping))
+        return frozenset(str(one) for one in ids if one)
+
+
+def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario | None:
+    """The scenario of a round's source record, with all its references and what the release tells of them.
+
+    `metadata.references` has origin and licence of each reference, `metadata.review` the status and scores of the
+    reviewing model. None for a dialogue. Raises DataError.
+    """
+    if "messages" in record:
+        return None
+    if "scenario" not in record:
+        return Scenario.from_dict(record, where)
+    candidate = Candidate.from_dict(record, where)
+    references = candidate.references[:MOST_REFERENCES]
+    notes = [
+        {"origin": one.origin}
+        | {key: one.provenance[key] for key in ("dialogue", "source", "licence") if key in one.provenance}
+        for one in references
+    ]
+    metadata = {**candidate.scenario.metadata, REFERENCES: notes}
+    review = candidate.review
+    if review:
+        scores = review.get("rubric", {}).get("scores", {})
+        metadata[REVIEW] = {"status": review.get("status"), "scores": scores}
+    return replace(candidate.scenario, references=tuple(one.text for one in references), metadata=metadata)
+
+
+def with_references(scenario: Scenario, kept: Iterable[int]) -> Scenario:
+    """The scenario with some of its references, by position."""
+    places = list(kept)
+    notes = scenario.metadata.get(REFERENCES)
+    metadata = {**scenario.metadata, REFERENCES: [notes[at] for at in places]} if notes else scenario.metadata
+    return replace(scenario, references=tuple(scenario.references[at] for at in places), metadata=metadata)
+
+
+def families(items: Iterable[ReleaseItem]) -> dict[str, str]:
+    """Item -> a name of its family: items that share an id, directly or by way of others, are of one family."""
+    parent: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while parent.setdefault(name, name) != name:
+            parent[name] = parent[parent[name]]
+            name = parent[name]
+        return name
+
+    listed = list(items)
+    for item in listed:
+        first, *others = sorted(item.family())
+        for other in others:
+            one, two = sorted((root(first), root(other)))
+            parent[two] = one
+    return {item.id: root(min(item.family())) for item in listed}
+
+
+def require_unique(items: Iterable[ReleaseItem]) -> None:
+    """Raise DataError if two items have one id."""
+    seen: set[str] = set()
+    for item in items:
+        if item.id in seen:
+            raise DataError(f"{item.id}: is in two of the rounds; name rounds with different items")
+        seen.add(item.id)

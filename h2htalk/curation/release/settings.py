@@ -1,0 +1,159 @@
+"""The specification of a release: one TOML file."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field, StringConstraints
+
+from h2htalk.curation.licences import find_licence, licence_id
+from h2htalk.curation.setting_types import FilePath, SplitName
+from h2htalk.curation.settings import read_record
+from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
+from h2htalk.errors import ConfigError, quoted, suggest
+
+_Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=96)]
+_Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
+_Date = Annotated[str, StringConstraints(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
+_Points = Annotated[float, Field(ge=1, le=5)]
+_Count = Annotated[int, Field(ge=0, le=10_000_000)]
+TOTAL = "total"
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What experts must have said of an item: how many of them, and the least mean of each rating (1 to 5)."""
+
+    experts: Annotated[int, Field(ge=3, le=1000)] = 3
+    accuracy: _Points = 3.5
+    consistency: _Points = 3.5
+    domain_compliance: _Points = 3.5
+
+    def ratings(self) -> dict[str, float]:
+        """Question -> least mean."""
+        return {name: getattr(self, name) for name in ("accuracy", "consistency", "domain_compliance")}
+
+
+@dataclass(frozen=True, slots=True)
+class CardSettings:
+    """What only the owner knows, for the card; an empty text is a gap that the card names.
+
+    `baselines`: folders of finished runs; `analysis`: the folder of an analysis, whose figures are shown.
+    """
+
+    title: str = ""
+    authors: tuple[str, ...] = ()
+    contact: str = ""
+    homepage: str = ""
+    collection: str = ""
+    recruitment: str = ""
+    payment: str = ""
+    demographics: str = ""
+    intended_use: str = ""
+    forbidden_use: str = ""
+    risks: str = ""
+    biases: str = ""
+    limitations: str = ""
+    maintenance: str = ""
+    changes: str = ""
+    citation: str = ""
+    baselines: tuple[FilePath, ...] = ()
+    analysis: FilePath = ""
+    leaderboard: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpec:
+    """Specification of a release.
+
+    Attributes:
+        name, version, licence, description: of the release; the licence is an SPDX identifier.
+        workspace: of the curation.
+        rounds: closed crowd and expert rounds; empty: those opened from the workspace.
+        date: ISO 8601; empty: the day on which the last round was closed.
+        seed: of what is chosen among the accepted items.
+        quotas: items of split `test` by subtask; `total` scales Table 1's numbers for the others.
+        dev: items of split `dev`, of other dialogues and persons than those of `test`.
+        previous: an earlier release, a folder or `hub:OWNER/NAME@TAG`: its items stay in their split.
+        cases: a folder of `.jsonl` files with cases.
+        personas: a folder of `.toml` files with personas beside the bundled ones.
+        private_references: write the references of `test` into a private file.
+        exclude: ids of items, dialogues or persons that are left out.
+        leave_out: gates whose findings leave items out, where they would stop the build.
+        allow: names in texts that are no personal data.
+        other_splits: splits with which no item may be a near-duplicate.
+    """
+
+    name: _Name
+    version: _Version
+    licence: str
+    workspace: FilePath
+    description: str = ""
+    rounds: tuple[FilePath, ...] = ()
+    date: _Date = ""
+    seed: int = 0
+    quotas: Mapping[str, _Count] = field(default_factory=dict)
+    dev: _Count = 0
+    previous: SplitName = ""
+    cases: FilePath = ""
+    personas: FilePath = ""
+    private_references: bool = False
+    exclude: tuple[str, ...] = ()
+    leave_out: tuple[str, ...] = ()
+    allow: tuple[str, ...] = ()
+    other_splits: tuple[SplitName, ...] = ("mini",)
+    acceptance: Acceptance = field(default_factory=Acceptance)
+    card: CardSettings = field(default_factory=CardSettings)
+
+    def quota_of(self) -> dict[str, int]:
+        """Subtask -> items of split `test`: as given, or Table 1's number, scaled to `total` by largest remainder."""
+        total = self.quotas.get(TOTAL, TOTAL_COUNT)
+        exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
+        scaled = {name: int(value) for name, value in exact.items()}
+        for name in sorted(exact, key=lambda name: scaled[name] - exact[name])[: total - sum(scaled.values())]:
+            scaled[name] += 1
+        return {name: self.quotas.get(name, count) for name, count in scaled.items()}
+
+
+def read_release_spec(path: Path) -> ReleaseSpec:
+    """Read a specification; paths in it are relative to the file.
+
+    Raises:
+        ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not TOML: {error}") from error
+    return spec_of(raw, path.resolve().parent, str(path))
+
+
+def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
+    """Validate a specification as JSON holds it. Raises ConfigError."""
+    spec = read_record(ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, page="docs/releases.md")
+    for name in spec.quotas:
+        if name != TOTAL and name not in SUBTASKS:
+            raise ConfigError(
+                f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {TOTAL}, "
+                f"{', '.join(SUBTASKS)}"
+            )
+    if find_licence(spec.licence) is None or licence_id(spec.licence) != spec.licence:
+        example = (
+            "write one such as CC-BY-4.0" if find_licence(spec.licence) is None else f"write {licence_id(spec.licence)}"
+        )
+        raise ConfigError(f"{where}: licence {quoted(spec.licence)} is not an SPDX identifier; {example}")
+    try:
+        datetime.date.fromisoformat(spec.date or "2000-01-01")
+    except ValueError:
+        raise ConfigError(f"{where}: date {spec.date}: there is no such day") from None
+    if not (any(spec.quota_of().values()) or spec.dev or spec.cases):
+        raise ConfigError(f"{where}: the specification chooses no item; set `quotas`, `dev` or `cases`")
+    return spec

@@ -1,0 +1,157 @@
+"""Gates over votes, licences, contracts, quotas and duplicates."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
+from h2htalk.curation.dedup.hashing import map_part, open_index
+from h2htalk.curation.dedup.similarity import match
+from h2htalk.curation.licences import refusal
+from h2htalk.curation.release.acceptance import CROWD, EXPERT, contract_violations
+from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
+from h2htalk.curation.release.gate_context import Found, GateContext
+from h2htalk.curation.release.items import ReleaseItem, VoteRow, families
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.releases.release_folder import DEV, TEST
+from h2htalk.errors import quoted
+from h2htalk.rounds.aggregation.decisions import ADJUDICATION, DAWID_SKENE, TIE
+
+# Similarity from which two items are near-duplicates, as in `dedup`.
+THRESHOLD = 0.7
+
+
+def contracts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """References that break their subtask's contract, and scenarios without a reference."""
+    for item in content.items():
+        scenario = item.scenario
+        if not scenario.references:
+            yield item.id, "has no reference"
+        for number, text in enumerate(scenario.references, 1):
+            if broken := contract_violations(scenario, text, content.personas):
+                yield item.id, f"reference {number}: {', '.join(broken)}"
+
+
+def licences(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Items, and references of other dialogues, whose licence does not allow the release's."""
+    owned = [
+        (item.id, licence)
+        for item in content.items()
+        for licence in (item.scenario.licence, *item.reference_licences())
+    ]
+    for name, licence in [*owned, *((case.id, case.licence) for case in content.cases)]:
+        if reason := refusal(licence, context.licence):
+            yield name, reason
+
+
+def ties(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Questions on which the votes are tied."""
+    for item in content.items():
+        for vote in item.votes:
+            if vote.form == "label" and (vote.rule == TIE or (not vote.decision and vote.values)):
+                yield item.id, f"{vote.round}: {vote.question} is tied"
+
+
+def decisions(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Items on which people have not decided, or decided otherwise, and decisions that votes do not give."""
+    for item in content.items():
+        votes = {(vote.round, vote.question): vote for vote in item.votes}
+        yield from ((item.id, detail) for detail in _missing(item, votes, context))
+        for vote in item.votes:
+            if vote.form == "label" and vote.rule not in (ADJUDICATION, DAWID_SKENE) and vote.decision != _most(vote):
+                yield item.id, f"{vote.round}: the votes on {vote.question} do not give {quoted(vote.decision)}"
+
+
+def _most(vote: VoteRow) -> str:
+    """The label with most votes; empty for a tie and without votes."""
+    (label, most), (_, second) = [*Counter(vote.values).most_common(2), ("", 0), ("", 0)][:2]
+    return label if most > second else ""
+
+
+def _missing(item: ReleaseItem, votes: dict[tuple[str, str], VoteRow], context: GateContext) -> Iterator[str]:
+    def decided(kind: str, question: str) -> str | None:
+        vote = votes.get((kind, question))
+        return None if vote is None or vote.rule == TIE else vote.decision
+
+    for kind, question, wanted in (
+        (CROWD, "keep", "keep"),
+        (CROWD, "subtask", item.scenario.subtask),
+        (EXPERT, "keep", "keep"),
+    ):
+        label = decided(kind, question)
+        if label == "" or (kind, question) not in votes:
+            yield f"no decision of {kind} on {question}"
+        elif label is not None and label != wanted:
+            yield f"{kind}: {question} is {label}, not {wanted}"
+    experts = votes.get((EXPERT, "keep"))
+    if experts is not None and len(experts.values) < context.acceptance.experts:
+        yield f"{len(experts.values)} experts, {context.acceptance.experts} are needed"
+    for question, least in context.acceptance.ratings().items():
+        mean = decided(EXPERT, question)
+        if not mean:
+            yield f"no decision of {EXPERT} on {question}"
+        elif float(mean) < least:
+            yield f"{question} is {mean}, below {least:g}"
+
+
+def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Items and cases of different families that say nearly the same, and those that another split holds."""
+    items = sorted(content.items(), key=lambda item: item.id)
+    family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
+    dialogues = [Dialogue(item.id, item.scenario.language, tuple(scenario_texts(item.scenario))) for item in items]
+    dialogues += [Dialogue(case.id, case.language, tuple(case_texts(case))) for case in content.cases]
+    part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.other_splits, THRESHOLD))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "part.npz")
+        part.save(path)
+        mapped = MappedDialogues([path], Path(folder, "texts"))
+        for number, evidence in mapped.contaminated.items():
+            yield (
+                mapped.id(number),
+                f"{evidence['similarity']:.2f} similar to {evidence['of']} of the split {evidence['split']}",
+            )
+        nodes = Nodes.of(mapped)
+        members: dict[int, list[int]] = {}
+        for number, node in enumerate(nodes.node):
+            if node >= 0:
+                members.setdefault(int(node), []).append(number)
+        pairs = [(one, other) for one, *others in members.values() for other in others]
+        found = group([path], mapped, nodes)
+        pairs += [
+            (one, other)
+            for first, second in zip(found.first, found.second, strict=True)
+            for one in members[int(first)]
+            for other in members[int(second)]
+        ]
+        for one, other in pairs:
+            a, b = sorted((mapped.id(one), mapped.id(other)))
+            if family[a] != family[b] and (same := match(mapped.sides(one), mapped.sides(other), THRESHOLD)):
+                yield b, f"{same.similarity:.2f} similar to {a}"
+
+
+def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Families in two splits, or in another one than in an earlier release."""
+    family = families(content.items())
+    first: dict[str, str] = {}
+    for split, items in content.splits.items():
+        before = context.history.test if split == DEV else context.history.dev
+        for item in items:
+            if first.setdefault(family[item.id], split) != split:
+                yield item.id, f"its dialogue or person is in the split {first[family[item.id]]} too"
+            if not before.isdisjoint({item.id, *item.family()}):
+                yield item.id, f"was in the split {TEST if split == DEV else DEV} of an earlier release"
+
+
+def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """Subtasks, and the split `dev`, with fewer items than asked for."""
+    counts = Counter(item.scenario.subtask for item in content.splits.get(TEST, ()))
+    counts[DEV] = len(content.splits.get(DEV, ()))
+    for name, quota in context.quotas.items():
+        if counts[name] < quota:
+            yield "", f"{name}: {counts[name]:,} of {quota:,} items"
+    languages = {item.scenario.language for item in content.splits.get(TEST, ())}
+    for language in languages - {item.scenario.language for item in content.splits.get(DEV, ())} if counts[DEV] else ():
+        yield "", f"{DEV}: no item in {language}, which the split {TEST} has"

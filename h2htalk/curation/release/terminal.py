@@ -1,0 +1,43 @@
+"""What `release build` and `release check` print."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from h2htalk.curation.release.build import Release
+from h2htalk.curation.release.gates import GATES, Finding
+from h2htalk.data.releases.release_folder import TEST
+from h2htalk.data.subtasks import in_table_order
+from h2htalk.errors import counted
+
+_SHOWN = 20  # findings of a gate
+
+
+def release_lines(release: Release) -> Iterator[str]:
+    """What was accepted, refused and chosen, then what the gates found."""
+    accepted, selection = release.accepted, release.selection
+    yield from release.notes
+    if accepted is not None:
+        total = len(accepted.items) + len(accepted.refused)
+        yield f"accepted: {len(accepted.items):,} of {counted(total, 'item')}"
+        yield from (f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items())
+    if selection is not None:
+        chosen = {name: [item.scenario.subtask for item in items] for name, items in selection.splits.items()}
+        for subtask in in_table_order({*chosen[TEST], *(name for name in selection.missing if name != "dev")}):
+            counts = ", ".join(f"{split} {names.count(subtask):,}" for split, names in chosen.items())
+            lacking = selection.missing.get(subtask)
+            yield f"{subtask}: {counts}" + (f", {lacking:,} missing" if lacking else "")
+    for config, splits in release.counts.items():
+        yield f"config {config}: " + ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
+    yield from finding_lines(release.findings)
+
+
+def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
+    """The findings by gate."""
+    for gate in GATES.values():
+        found = [one for one in findings if one.gate == gate.name]
+        if found:
+            yield f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
+            yield from (f"  {one.item}: {one.detail}" if one.item else f"  {one.detail}" for one in found[:_SHOWN])
+            if len(found) > _SHOWN:
+                yield f"  and {len(found) - _SHOWN:,} more"

@@ -1,0 +1,138 @@
+"""A release made by hand for tests of its card: content, facts as a build gives them, data files, card."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from releases_made import case, scenario
+
+from h2htalk.curation.release.card import write_card
+from h2htalk.curation.release.content import ReleaseContent, write_data
+from h2htalk.curation.release.gates import GATES
+from h2htalk.curation.release.items import ReleaseItem, VoteRow
+from h2htalk.curation.release.settings import CardSettings
+from h2htalk.data.case import Case
+from h2htalk.data.files import sha256_of, write_jsonl, write_text
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.releases.release_folder import (
+    PRIVATE_REFERENCES,
+    TOMBSTONES,
+    Manifest,
+    canary_of,
+    hash_files,
+    private_folder,
+)
+from h2htalk.data.subtasks import SUBTASKS
+
+ALPHA = {"level": "nominal", "alpha": 0.7312, "interval": [0.61, 0.84], "items": 6, "votes": 120, "reason": ""}
+UNDEFINED = ALPHA | {"alpha": None, "interval": None, "reason": "all votes are one label"}
+
+
+def votes(name: str, value: str = "keep") -> tuple[VoteRow, ...]:
+    """The votes of three experts on one item; they agree."""
+    row = VoteRow(name, "expert", "keep", "label", ("a1", "b2", "c3"), (value,) * 3, value, "majority", 1.0)
+    return (
+        row,
+        replace(
+            row,
+            question="accuracy",
+            form="rating",
+            values=("4",),
+            annotators=("a1",),
+            decision="4",
+            rule="mean",
+            agreement=None,
+        ),
+    )
+
+
+def made_content(cases: Sequence[Case] = (), **splits: Sequence[Any]) -> ReleaseContent:
+    """Two scenarios a language in `test`, one in `dev`, or the given ones; with votes."""
+    chosen = splits or {
+        "test": [scenario(1), scenario(2), scenario(11, "zh"), scenario(12, "zh")],
+        "dev": [scenario(3), scenario(13, "zh")],
+    }
+    items = {split: tuple(ReleaseItem(one, votes(one.id)) for one in own) for split, own in chosen.items()}
+    return ReleaseContent(items, tuple(cases), {"nora": bundled_personas()["nora"]})
+
+
+def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
+    """Facts as `release_facts` gives them."""
+    counts: dict[str, dict[str, dict[str, int]]] = {}
+    for split, items in content.splits.items():
+        for item in items:
+            of_subtask = counts.setdefault(split, {}).setdefault(item.scenario.subtask, {})
+            of_subtask[item.scenario.language] = of_subtask.get(item.scenario.language, 0) + 1
+    number = sum(map(len, content.splits.values()))
+    one = {"items": 6, "annotations": 120, "minutes_an_item": 1.5}
+    facts: dict[str, Any] = {
+        "made_with": "h2htalk 0.1.0",
+        "funnel": [
+            {"stage": "gather", "read": 1200, "kept": 1150},
+            {"stage": "anonymize", "read": 1150, "kept": 1150},
+            {"stage": "release", "read": 1150, "kept": number},
+        ],
+        "refused": {"dropped by the crowd": 1000, "accuracy below 3.5": 50},
+        "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
+        "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
+        "counts": counts,
+        "tags": {
+            "emotion": {"sadness": number},
+            "complexity": {"basic": number},
+            "interaction": {"casual": number},
+            "risk": {"none": number},
+        },
+        "sources": {"made": {"licence": "CC-BY-4.0", "items": number}},
+        "rounds": [
+            one | {"kind": "crowd", "where": "spreadsheets", "annotators": 20, "overlap": 20} | _agreement("keep"),
+            one | {"kind": "expert", "where": "argilla", "annotators": 5, "overlap": 3} | _agreement("accuracy"),
+        ],
+        "reference_origins": {"original": 3, "model:scripted": 2},
+        "models": {"review": "claude-3-7-sonnet"},
+        "references": {"2": number},
+        "gates": list(GATES),
+        "other_splits": ["mini"],
+    }
+    return facts | other
+
+
+def _agreement(question: str) -> dict[str, Any]:
+    return {"agreement": {question: ALPHA, "subtask": UNDEFINED}}
+
+
+def make_card(
+    folder: Path,
+    content: ReleaseContent | None = None,
+    card: CardSettings | None = None,
+    *,
+    private: bool = False,
+    tombstones: Sequence[str] = (),
+    facts: Mapping[str, Any] | None = None,
+    **fields: Any,
+) -> Manifest:
+    """Write a release with its card; `fields` replace those of the manifest."""
+    content = content or made_content([case(1), case(2, "zh")])
+    card = card or CardSettings()
+    manifest = Manifest("made", "1.0.0", "CC-BY-4.0", "Made for tests.", "2026-01-02", canary_of("made"), {}, {})
+    references = private_folder(folder) / PRIVATE_REFERENCES if private else None
+    folder.mkdir(parents=True)
+    write_data(content, folder, manifest.canary, references)
+    if tombstones:
+        write_jsonl(folder / TOMBSTONES, ({"id": name} for name in tombstones))
+    write_text(folder / "guidelines" / "crowd-en.md", "# Guidelines\n")
+    manifest = replace(
+        manifest,
+        **{
+            "configs": content.configs(),
+            "references_sha256": sha256_of(references) if references else "",
+            "facts": made_facts(content) | dict(facts or {}),
+            **fields,
+        },
+    )
+    write_card(folder, manifest, content, card)
+    manifest = replace(manifest, files=hash_files(folder))
+    manifest.write(folder)
+    return manifest

@@ -1,0 +1,411 @@
+"""Building a release: what people kept, chosen, checked and written; and what stops it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from byte_search import files_with
+from curation_made import finished
+from hubs_made import hub_here
+from release_items import different
+from release_rounds import change_answer, close, voted, write_spec
+from releases_made import case
+from rounds_made import crowd, expert
+
+from h2htalk.curation.erase import erase
+from h2htalk.curation.release.build import build_release, check_release
+from h2htalk.curation.release.terminal import release_lines
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.files import read_json_object, sha256_of
+from h2htalk.data.links import read_links
+from h2htalk.data.releases.publish import publish
+from h2htalk.data.releases.release_folder import (
+    TOMBSTONES,
+    data_file,
+    private_folder,
+    read_manifest,
+    read_tombstones,
+    release_hash,
+)
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError, PublishError, RoundError
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.reopening import reopen_round
+from h2htalk.rounds.settings import make_spec
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    voted(tmp_path)
+    return tmp_path
+
+
+def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> None:
+    made = build_release(write_spec(folder), folder / "release")
+    assert (made.path, made.findings) == (folder / "release", ())
+    assert made.counts == {"en": {"test": 2}, "zh": {"test": 2}, "votes": {"test": 28}}
+    split = load_split(folder / "release")
+    one = split.scenarios[0]
+    source = different(int(one.id[5:11]), one.language)
+    assert (one.references, one.provenance, one.licence) == (source.references, source.provenance, source.licence)
+    assert one.metadata["review"] == {"status": "accept", "scores": {"accuracy": 5}}
+    assert [note["origin"] for note in one.metadata["references"]] == ["original", "model:scripted"]
+    manifest = read_manifest(folder / "release")
+    assert all(sha256_of(folder / "release" / name) == sha256 for name, sha256 in manifest.files.items())
+    assert [(link.kind, link.path) for link in read_links(folder / "W")][-1] == ("release", folder / "release")
+    rows = pq.read_table(folder / "release" / data_file("en", "test")).to_pylist()
+    assert all(row["canary"] == manifest.canary for row in rows)
+    assert [message["role"] for message in rows[0]["messages"]] == ["system", "user"]
+
+
+def test_the_same_inputs_give_the_same_release(folder: Path) -> None:
+    spec = write_spec(folder, "dev = 2", quota=3)
+    first, second = (build_release(spec, folder / name) for name in ("one", "two"))
+    assert first.hash == second.hash
+    assert check_release(folder / "one").findings == ()
+
+
+def test_a_dry_run_writes_nothing(folder: Path) -> None:
+    before = sorted(folder.rglob("*"))
+    made = build_release(write_spec(folder, quota=99), folder / "release", dry_run=True)
+    assert (made.path, made.counts["en"], made.selection.missing) == (None, {"test": 4}, {"dialogue_base": 91})
+    assert [(one.gate, one.detail) for one in made.findings] == [("quotas", "dialogue_base: 8 of 99 items")]
+    assert sorted(path for path in folder.rglob("*") if path.suffix != ".toml") == before
+
+
+def test_quotas_that_are_not_met_stop_the_build(folder: Path) -> None:
+    made = build_release(write_spec(folder, quota=9), folder / "release")
+    assert [(one.gate, one.item, one.detail) for one in made.findings] == [
+        ("quotas", "", "dialogue_base: 8 of 9 items")
+    ]
+    assert not list(folder.glob("release*/"))
+
+
+def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
+    def crowd_says(item: str) -> dict[str, str]:
+        number = int(item[5:11])
+        subtask = {2: "none", 3: "dialogue_emotion"}.get(number, "dialogue_base")
+        return crowd("drop" if number == 1 else "keep", subtask)
+
+    def experts_say(item: str) -> dict[str, str]:
+        number = int(item[5:11])
+        return expert("drop" if number == 4 else "keep", "3" if number == 5 else "4")
+
+    voted(tmp_path, [different(n) for n in range(1, 9)], crowd_says=crowd_says, experts_say=experts_say)
+    made = build_release(
+        write_spec(tmp_path, f'exclude = ["{different(6).id}", "made-p0007"]', quota=1), tmp_path / "release"
+    )
+    assert made.accepted is not None
+    assert {int(name[5:11]): reason for name, reason in made.accepted.refused.items()} == {
+        1: "dropped by the crowd",
+        2: "no subtask, said the crowd",
+        4: "dropped by the experts",
+        5: "accuracy below 3.5",
+        6: "erased or excluded",
+        7: "erased or excluded",
+    }
+    # Whose subtask's contract holds for one of the references: it moved.
+    moved = [one.scenario for one in made.accepted.items if one.id == different(3).id]
+    assert [one.subtask for one in moved] == ["dialogue_emotion"]
+
+
+def test_a_tie_keeps_an_item_out(folder: Path) -> None:
+    item = different(1).id
+    change_answer(folder / "crowd", item, "keep", "drop", ("annalena",))
+    change_answer(folder / "crowd", item, "keep", "", ("bogumil",))
+    change_answer(folder / "crowd", item, "quality", "", ("bogumil",))
+    change_answer(folder / "crowd", item, "subtask", "", ("bogumil",))
+    reopen_round(folder / "crowd")
+    close_round(folder / "crowd", force=True)
+    made = build_release(write_spec(folder, quota=4), folder / "release")
+    assert made.accepted is not None
+    assert made.accepted.refused == {item: "open tie of the crowd on keep"}
+
+
+def test_forged_decisions_and_open_rounds_are_refused(folder: Path) -> None:
+    path = folder / "experts" / "decisions.jsonl"
+    original = path.read_text()
+    path.write_text(original.replace('"label":4.0', '"label":5.0', 1))
+    with pytest.raises(DataError, match=r"decisions\.jsonl:1: this decision was not written by closing"):
+        build_release(write_spec(folder), folder / "release")
+    path.write_text(original)
+    change_answer(folder / "experts", different(1).id, "accuracy", "1")
+    reopen_round(folder / "experts")
+    with pytest.raises(RoundError, match="is not closed"):
+        build_release(write_spec(folder, 'rounds = ["crowd", "experts"]'), folder / "release")
+
+
+def test_rounds_must_be_there(folder: Path) -> None:
+    spec = write_spec(folder, 'rounds = ["crowd"]')
+    with pytest.raises(ConfigError, match="no closed expert round"):
+        build_release(spec, folder / "release")
+    (folder / "W" / "links.jsonl").unlink()
+    with pytest.raises(ConfigError, match="no crowd or expert round was opened from it"):
+        build_release(write_spec(folder), folder / "release")
+
+
+def test_a_release_never_replaces_a_folder(folder: Path) -> None:
+    (folder / "release").mkdir()
+    (folder / "release" / "mine.txt").write_text("keep")
+    with pytest.raises(PublishError, match="exists already"):
+        build_release(write_spec(folder), folder / "release")
+    assert (folder / "release" / "mine.txt").read_text() == "keep"
+
+
+def test_private_references_stay_beside_the_release(folder: Path) -> None:
+    release = folder / "release"
+    build_release(write_spec(folder, "private_references = true\ndev = 2"), release)
+    split = load_split(release)
+    assert {one.references for one in split.scenarios} == {()}
+    assert all(one.references for one in load_split(f"{release}#dev").scenarios)
+    file = private_folder(release) / "references-test.jsonl"
+    assert split.references_sha256 == sha256_of(file) == read_manifest(release).references_sha256
+    known = {line["id"]: line["references"] for line in map(json.loads, file.read_text().splitlines())}
+    assert set(known) == {one.id for one in split.scenarios}
+    texts = b"".join(path.read_bytes() for path in release.rglob("*") if path.is_file())
+    assert not any(text.encode() in texts for texts_ in known.values() for text in texts_)
+    assert check_release(release).findings == ()
+
+
+def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -> None:
+    first = build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
+    assert first.selection is not None
+    test, dev = ({item.id for item in first.selection.splits[name]} for name in ("test", "dev"))
+    spec = write_spec(folder, f'dev = 2\nprevious = "./one"\nexclude = ["{min(test)}"]', quota=3, version="1.1.0")
+    second = build_release(spec, folder / "two")
+    assert second.selection is not None
+    assert {item.id for item in second.selection.splits["dev"]} == dev
+    assert test - {min(test)} < {item.id for item in second.selection.splits["test"]}
+    history = read_json_object(folder / "two" / "history.json")
+    assert min(test) in history["test"]
+
+
+def test_an_earlier_release_may_be_on_the_hub(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
+    here = build_release(write_spec(folder, 'dev = 2\nprevious = "./one"', quota=3, version="1.1.0"), folder / "two")
+    with hub_here(folder, monkeypatch):
+        publish(folder / "one", "lab/made", tag="v1")
+        spec = write_spec(folder, 'dev = 2\nprevious = "hub:lab/made@v1"', quota=3, version="1.1.0")
+        assert build_release(spec, folder / "three").hash == here.hash
+
+
+def test_gates_stop_the_build_or_leave_items_out(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "Call my sister Deborah Winslow on 415-555-0134, please."}]
+    bad = different(9, inputs={"history": said})
+    voted(tmp_path, [bad, *(different(n) for n in range(1, 4))])
+    made = build_release(write_spec(tmp_path, quota=4), tmp_path / "release")
+    assert {(one.gate, one.item) for one in made.findings} == {("personal_data", bad.id)}
+    spec = write_spec(tmp_path, 'leave_out = ["personal_data"]', quota=4)
+    made = build_release(spec, tmp_path / "release")
+    assert [one.detail for one in made.findings] == ["dialogue_base: 3 of 4 items"]
+    assert made.accepted is not None
+    assert made.accepted.refused == {bad.id: "left out by the gate personal_data"}
+    allowed = write_spec(tmp_path, 'allow = ["Deborah Winslow"]', quota=4)
+    made = build_release(allowed, tmp_path / "other")
+    assert [one.detail for one in made.findings] == ["PHONE_NUMBER: 415-555-0134"]
+
+
+def test_check_finds_what_was_changed_after_the_build(folder: Path) -> None:
+    release = folder / "release"
+    build_release(write_spec(folder), release)
+    (release / "README.md").write_text("changed")
+    with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
+        check_release(release)
+
+
+def test_cases_join_the_release(folder: Path) -> None:
+    (folder / "cases").mkdir()
+    lines = [case(n, lang, family="grief").to_dict() for lang in ("en", "zh") for n in range(1, 6)]
+    (folder / "cases" / "high_risk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    made = build_release(write_spec(folder, 'cases = "cases"'), folder / "release")
+    assert made.counts["high_risk_en"] == made.counts["high_risk_zh"] == {"test": 5}
+    assert len(load_split(f"{folder / 'release'}#high_risk").cases) == 10
+
+
+def test_an_erased_person_is_not_released(folder: Path) -> None:
+    workspace = Workspace(folder / "W")
+    workspace.tombstones_path.write_text(json.dumps({"id": "made-000001", "marks": []}) + "\n")
+    made = build_release(write_spec(folder, quota=4), folder / "release")
+    assert made.accepted is not None
+    assert made.accepted.refused == {different(1).id: "erased or excluded"}
+
+
+def test_the_release_after_an_erasure(folder: Path) -> None:
+    """It has a tombstone in place of the item, which never comes back under its id."""
+    workspace, gone = Workspace(folder / "W"), different(1)
+    build_release(write_spec(folder, "private_references = true", quota=8), folder / "one")
+    assert gone.id in {one.id for one in load_split(folder / "one").scenarios}
+    workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
+    erased = erase(workspace, "made-000001")
+    assert {one.kind: one.result.removed for one in erased.folders} == {"round": 1, "release": 1}
+    made = folder / "one", folder / "one.private", folder / "crowd", folder / "experts"
+    for phrase in (gone.turns[0].content, gone.references[0]):
+        assert [files_with(path, phrase) for path in made] == [[], [], [], []]
+    assert check_release(folder / "one").hash == release_hash(folder / "one")
+    workspace.tombstones_path.unlink()  # the item is made again, from a workspace that knows nothing
+    shutil.rmtree(folder / "crowd")
+    shutil.rmtree(folder / "experts")
+    voted(folder / "again")
+    spec = folder / "again" / "release.toml"
+    text = write_spec(folder, 'previous = "./one"', quota=7, version="1.1.0").read_text()
+    spec.write_text(text.replace("./one", "../one"))
+    build_release(spec, folder / "two")
+    split = load_split(folder / "two")
+    assert (gone.id in {one.id for one in split.scenarios}, len(split.scenarios)) == (False, 7)
+    assert read_tombstones(folder / "two" / TOMBSTONES) == {gone.id}
+
+
+@pytest.mark.parametrize(
+    ("settings", "says"),
+    [
+        ("date = '2026-02-30'", "2026-02-30: there is no such day"),
+        ("exclude = ['made-999999']", "exclude: no item, dialogue or person has the id 'made-999999'"),
+        ("acceptance = {experts = 2}", "experts"),
+    ],
+)
+def test_wrong_settings_are_named(folder: Path, settings: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=says):
+        build_release(write_spec(folder, settings), folder / "release")
+
+
+def test_a_licence_has_its_own_letter_case_and_something_is_chosen(folder: Path) -> None:
+    spec = write_spec(folder)
+    spec.write_text(spec.read_text().replace("CC-BY-4.0", "cc-by-4.0"))
+    with pytest.raises(ConfigError, match=r"write CC-BY-4\.0"):
+        build_release(spec, folder / "release")
+    with pytest.raises(ConfigError, match="chooses no item"):
+        build_release(write_spec(folder, quota=0), folder / "release")
+
+
+def test_the_previous_release_is_an_earlier_version_of_the_same(folder: Path) -> None:
+    build_release(write_spec(folder), folder / "one")
+    again = write_spec(folder, 'previous = "./one"', version="1.0")
+    with pytest.raises(ConfigError, match=r"made 1\.0\.0 is not an earlier version of made 1\.0"):
+        build_release(again, folder / "two")
+
+
+def test_rounds_of_another_workspace_are_refused(folder: Path) -> None:
+    voted(folder / "other")
+    spec = write_spec(folder, 'rounds = ["other/crowd", "other/experts"]')
+    with pytest.raises(ConfigError, match=r"other/crowd: this round was opened from .*other/W, not from .*/W, which"):
+        build_release(spec, folder / "release")
+
+
+def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
+    scenarios = [different(n) for n in range(1, 3)]
+    voted(tmp_path, scenarios)
+    (tmp_path / "own.jsonl").write_text(
+        "".join(
+            json.dumps({"id": one.id, "language": "en", "prompt": one.turns[0].content}) + "\n" for one in scenarios
+        )
+    )
+    options = {"annotators": str(tmp_path / "people.csv"), "format": "csv", "overlap": 3}
+    open_round(make_spec("crowd", str(tmp_path / "own.jsonl"), options), tmp_path / "own")
+    close(tmp_path / "own", lambda item: crowd())
+    with pytest.raises(ConfigError, match=r"own: the items of this round have no record .*a workspace's stage"):
+        build_release(write_spec(tmp_path, 'rounds = ["own", "experts"]'), tmp_path / "release")
+
+
+def test_an_unfinished_stage_of_anonymisation_stops_build_and_check(folder: Path) -> None:
+    build_release(write_spec(folder), folder / "one")
+    workspace = finished(folder / "W", "anonymize", [])
+    (workspace.stage("anonymize").path / "summary.json").unlink()
+    with pytest.raises(ConfigError, match="run h2htalk curate run first"):
+        build_release(write_spec(folder), folder / "two")
+    with pytest.raises(ConfigError, match="run h2htalk curate run first"):
+        check_release(folder / "one")
+
+
+def test_private_references_of_an_earlier_build_are_never_deleted(folder: Path) -> None:
+    private = folder / "release.private"
+    private.mkdir()
+    (private / "references-test.jsonl").write_text("the only copy")
+    with pytest.raises(PublishError, match=r"release\.private: exists already, and may hold the only copy"):
+        build_release(write_spec(folder), folder / "release")
+    assert (private / "references-test.jsonl").read_text() == "the only copy"
+
+
+def test_a_build_and_an_erasure_wait_for_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def facts(*_: object) -> None:
+        erase(Workspace(folder / "W"), "made-000001")
+
+    with Workspace(folder / "W").locked(), pytest.raises(DataError, match="another process is writing it"):
+        build_release(write_spec(folder), folder / "release")
+    monkeypatch.setattr("h2htalk.curation.release.build.release_facts", facts)
+    with pytest.raises(DataError, match="another process is writing it"):
+        build_release(write_spec(folder), folder / "release")
+
+
+def test_two_builds_of_one_folder_do_not_meet(folder: Path) -> None:
+    with (
+        writer_lock(folder / ".release.part"),
+        pytest.raises(DataError, match=r"release\.part: another process is writing it; .*another --out"),
+    ):
+        build_release(write_spec(folder), folder / "release")
+
+
+def test_a_failed_build_leaves_nothing(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("h2htalk.curation.release.build.write_card", fails)
+    with pytest.raises(DataError, match="the disk is full"):
+        build_release(write_spec(folder), folder / "release")
+    assert not list(folder.rglob(".release.*part")) + list(folder.rglob("*release*private*"))
+
+
+@pytest.mark.parametrize("next_step", ["build", "erase"])
+def test_what_a_killed_build_left_is_removed(folder: Path, monkeypatch: pytest.MonkeyPatch, next_step: str) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("h2htalk.curation.release.build.shutil.rmtree", lambda *_, **__: None)
+        patched.setattr("h2htalk.curation.release.build.write_card", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            build_release(write_spec(folder, "private_references = true", quota=8), folder / "release")
+    assert {path.name for path in folder.glob(".release.*/")} == {
+        f".release.{os.getpid()}.part",
+        f".release.private.{os.getpid()}",
+    }
+    (folder / ".release.more.1.part").mkdir()  # of another release
+    if next_step == "build":
+        build_release(write_spec(folder), folder / "release")
+    else:
+        Workspace(folder / "W").tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
+        folders = erase(Workspace(folder / "W"), "made-000001").folders
+        assert [len(one.result.messages) for one in folders if not one.kind] == [3]
+    assert sorted(path.name for path in folder.glob(".release.*/")) == [".release.more.1.part"]
+
+
+def test_open_rounds_are_left_out_unless_they_are_named(folder: Path) -> None:
+    options = {"annotators": str(folder / "people.csv"), "format": "csv", "overlap": 3}
+    open_round(make_spec("expert", str(folder / "crowd"), options), folder / "later")
+    made = build_release(write_spec(folder), folder / "release")
+    assert made.path is not None
+    assert next(iter(release_lines(made))).startswith(f"{folder / 'later'}: this round is not closed, and left out")
+    close(folder / "later", lambda item: expert())
+    with pytest.raises(DataError, match="name only one of them under `rounds`"):
+        build_release(write_spec(folder), folder / "two")
+
+
+def test_personas_of_ones_own(tmp_path: Path) -> None:
+    voted(tmp_path, [different(1), different(2, persona="aunt")])
+    with pytest.raises(DataError, match="persona 'aunt' is not known"):
+        build_release(write_spec(tmp_path, quota=2), tmp_path / "release")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "aunt.toml").write_text(
+        'id = "aunt"\nrelation = "aunt"\n[en]\nname = "Mirabel"\ndescription = "Mirabel, an aunt who listens."\n'
+    )
+    made = build_release(write_spec(tmp_path, 'personas = "mine"', quota=2), tmp_path / "release")
+    assert (made.findings, (tmp_path / "release" / "personas" / "aunt.toml").is_file()) == ((), True)
+
+
+def test_an_unknown_persona_is_named_also_where_the_crowd_moves_its_item(tmp_path: Path) -> None:
+    voted(tmp_path, [different(1, persona="nobody")], crowd_says=lambda item: crowd("keep", "dialogue_emotion"))
+    with pytest.raises(DataError, match="persona 'nobody' is not known; choose from"):
+        build_release(write_spec(tmp_path, quota=1), tmp_path / "release")

@@ -1,0 +1,188 @@
+"""The gates: planted defects are stopped by name, clean items are not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from release_items import content, items, kept, planted
+from releases_made import case, scenario
+
+from h2htalk.curation.release.gate_context import GateContext
+from h2htalk.curation.release.gates import GATES, run_gates
+from h2htalk.curation.release.selection import History
+from h2htalk.curation.release.text_gates import _is_surrogate
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.scenario import Scenario
+from h2htalk.errors import DataError
+
+CONTEXT = GateContext("CC-BY-4.0")
+# Planted defects that no gate finds: a full name before a title, which the recogniser of Chinese names leaves.
+MISSED = {"wanfeng-009387-dialogue_base"}
+
+
+def stopped_by(line: dict[str, Any], folder: Path) -> set[str]:
+    """The gates that stop a planted item; `contracts` where not even the reader takes it."""
+    try:
+        one = kept(Scenario.from_dict(line["item"]), line.get("votes"), line.get("reference_licences", ()))
+    except DataError:
+        return {"contracts"}
+    chosen, context = [one], CONTEXT
+    if line.get("where") == "release":
+        chosen.append(kept(Scenario.from_dict(line["other"])))
+    elif "other" in line:
+        write_jsonl(folder / "other" / "scenarios.jsonl", [line["other"]])
+        context = replace(CONTEXT, other_splits=(str(folder / "other"),))
+    return {finding.gate for finding in run_gates(content(*chosen), context)}
+
+
+@pytest.mark.parametrize("gate", sorted({line["gate"] for line in planted("defects")}))
+def test_planted_defects_are_stopped_by_name(gate: str, tmp_path: Path) -> None:
+    lines = [line for line in planted("defects") if line["gate"] == gate]
+    found = {line["item"]["id"]: stopped_by(line, tmp_path / str(n)) for n, line in enumerate(lines)}
+    assert {name for name, gates in found.items() if gate not in gates} == {*found} & MISSED
+
+
+# Clean items that a classifier takes for another thing.
+STOPPED = {"tablechat-001527-dialogue_emotion": "leaked_prompts", "openhearth-007765-dialogue_base": "minors"}
+
+
+def test_clean_items_are_not_stopped() -> None:
+    clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean")]
+    assert {one.item: one.gate for one in run_gates(content(*clean), CONTEXT)} == STOPPED
+
+
+# Of 30 a gate, by another author after the rules stood: the figures of the first reading after the classifiers.
+SECOND = {"personal_data": 29, "leaked_prompts": 23, "minors": 18}
+
+
+def test_a_second_set_of_defects_is_mostly_stopped(tmp_path: Path) -> None:
+    lines = planted("defects", "release2")
+    stopped = Counter(line["gate"] for line in lines if line["gate"] in stopped_by(line, tmp_path))
+    assert {gate: stopped[gate] >= least for gate, least in SECOND.items()} == dict.fromkeys(SECOND, True)
+    clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean", "release2")]
+    assert len({one.item for one in run_gates(content(*clean), CONTEXT)}) <= 12
+
+
+def found(gate: str, made: Any, context: GateContext = CONTEXT) -> list[tuple[str, str]]:
+    return [(one.item, one.detail) for one in GATES[gate].run(made, context)]
+
+
+def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
+    said = [{"role": "user", "content": "My colleague Deborah Winslow quit, call her on 415-555-0134 she says."}]
+    one = kept(scenario(1, inputs={"history": said}))
+    details = [detail for _, detail in found("personal_data", content(one))]
+    assert details == ["PERSON: Deborah Winslow", "PHONE_NUMBER: 415-555-0134"]
+    known = replace(CONTEXT, surrogates={"made-000001": frozenset({"Deborah Winslow"})}, allow=())
+    assert [detail for _, detail in found("personal_data", content(one), known)] == ["PHONE_NUMBER: 415-555-0134"]
+    other = replace(CONTEXT, surrogates={"made-000002": frozenset({"Deborah Winslow"})}, allow=("Deborah Winslow",))
+    assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
+
+
+@pytest.mark.parametrize(
+    ("value", "surrogate", "clear"),
+    [
+        ("Jonathan Whitfield", "Jon", False),
+        ("Jon", "Jonathan Whitfield", False),
+        ("Jonathan", "Jonathan Whitfield", True),
+        ("Mr Whitfield's", "Jonathan Whitfield", True),
+        ("Deborah Whitfield", "Jonathan Whitfield", False),
+        ("+86 138 1234 5678", "12", False),
+        ("138", "138 1234 5678", False),
+        ("415 555 0134", "415-555-0134", True),
+        ("12 Elm Street", "12 Elm Street, Bern", True),
+        ("14 Elm Street", "12 Elm Street, Bern", False),
+        ("王小明", "王小", False),
+        ("小明", "王小明", True),
+        ("小王", "王小明", True),
+        ("王老师", "王小明", True),
+        ("李老师", "王小明", False),
+    ],
+)
+def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
+    assert _is_surrogate(value, frozenset({surrogate, "Anna Bell"})) == clear
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"state": "misses Deborah Winslow"},
+        {"request_type": "a call to Deborah Winslow"},
+        {"points": [{"id": "stays", "kind": "must", "text": "asks after her friend Deborah Winslow"}]},
+        {"provenance": {"notes": [{"by": "As told by Deborah Winslow."}]}},
+    ],
+)
+def test_personal_data_in_what_is_said_about_a_case(other: dict[str, Any]) -> None:
+    made = content(cases=[case(1), case(2, **other)])
+    assert found("personal_data", made) == [("case-en-2", "PERSON: Deborah Winslow")]
+
+
+def test_cases_are_compared_with_items_and_other_cases() -> None:
+    said = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
+    turns = [{"turns": [{"user": said}]}]
+    one = kept(scenario(1, inputs={"history": [{"role": "user", "content": said}]}, references=["Go on."]))
+    alike = [case(1, sessions=turns), case(2, sessions=turns, family="grief-1"), case(3, sessions=turns)]
+    names = [name for name, _ in found("near_duplicates", content(cases=alike))]
+    assert set(names) == {"case-en-3"}
+    assert found("near_duplicates", content(cases=alike[:2])) == []
+    assert found("near_duplicates", content(one, cases=alike[:1])) != []
+
+
+def test_a_family_in_two_splits() -> None:
+    person = {"source": "made", "dialogue": "made-000009", "person": "made-p0001"}
+    one, other = kept(scenario(1)), kept(scenario(2, provenance=person))
+    assert found("splits", content(one, dev=[other])) == [(other.id, "its dialogue or person is in the split test too")]
+    before = replace(CONTEXT, history=History(test=frozenset({"made-p0001"})))
+    assert found("splits", content(dev=[other]), before) == [(other.id, "was in the split test of an earlier release")]
+
+
+def test_near_duplicates_of_one_family_are_no_defect() -> None:
+    text = "The bus was full again and I stood the whole way thinking about what my sister said at dinner last night."
+    said = [{"role": "user", "content": text}]
+    same = {"source": "made", "dialogue": "made-000001", "person": "made-p0001"}
+    one = kept(scenario(1, inputs={"history": said}))
+    other = kept(scenario(2, inputs={"history": said}, provenance=same))
+    stranger = kept(scenario(3, inputs={"history": said}))
+    assert found("near_duplicates", content(one, other)) == []
+    assert {name for name, _ in found("near_duplicates", content(one, stranger))} == {stranger.id}
+
+
+def test_quotas_and_missing_languages() -> None:
+    made = content(*items(2), *items(1, "zh", 20), dev=items(1, first=40))
+    asked = replace(CONTEXT, quotas={"dialogue_base": 3, "dialogue_emotion": 1, "dialogue_schedule": 0, "dev": 2})
+    assert [detail for _, detail in found("quotas", made, asked)] == [
+        "dev: 1 of 2 items",
+        "dev: no item in zh, which the split test has",
+        "dialogue_emotion: 0 of 1 items",
+    ]
+
+
+MOVED = "I'm 14 and my best friend moved away."
+TEEN = [{"turns": [{"user": MOVED, "reference": "That leaves a hole.", "points": ["no"]}]}]
+NO_ROMANCE = {"id": "no", "kind": "must_not", "text": "is romantic or flirts"}
+LOVE = [{"turns": [{"user": "I'm 14 and lonely.", "reference": "I love you, be my girlfriend.", "points": ["no"]}]}]
+
+
+@pytest.mark.parametrize(
+    ("other", "stopped"),
+    [
+        ({"sessions": TEEN, "points": [NO_ROMANCE], "tags": ["minor"]}, False),
+        ({"sessions": TEEN, "points": [{**NO_ROMANCE, "kind": "must"}], "tags": ["minor"]}, True),
+        ({"sessions": TEEN, "points": [NO_ROMANCE]}, True),
+        ({"sessions": LOVE, "points": [NO_ROMANCE], "tags": ["minor"]}, True),
+    ],
+)
+def test_a_case_with_a_minor_needs_its_tag_and_a_point(other: dict[str, Any], stopped: bool) -> None:
+    one = case(1, persona="ren", **other)
+    assert bool(found("minors", content(cases=[one]))) == stopped
+
+
+def test_a_scenario_with_a_minor_and_a_partner_never_passes() -> None:
+    said = [{"role": "user", "content": MOVED}]
+    assert found("minors", content(kept(scenario(1, inputs={"history": said})))) == []
+    assert found("minors", content(kept(scenario(1, persona="ren", inputs={"history": said})))) == [
+        (scenario(1).id, "an apparent minor with a romantic companion")
+    ]

@@ -1,0 +1,277 @@
+"""The card: what the Hub and `datasets` read of it, what a reader sees, and that no value breaks either."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import asdict, replace
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from card_made import made_content, made_facts, make_card
+from datasets import load_dataset
+from datasets.utils.metadata import MetadataConfigs
+from huggingface_hub import DatasetCard, metadata_load
+from markdown_it import MarkdownIt
+from releases_made import case, scenario
+from summaries_made import made_summary
+
+from h2htalk.curation.licences import LICENCES
+from h2htalk.curation.release.card import front_matter
+from h2htalk.curation.release.croissant import GAP
+from h2htalk.curation.release.gates import GATES
+from h2htalk.curation.release.settings import CardSettings
+from h2htalk.data.analysis_folder import MADE_BY
+from h2htalk.data.files import write_json, write_text
+from h2htalk.data.releases.release_folder import Manifest, read_manifest
+from h2htalk.errors import ConfigError, DataError
+
+TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
+HOSTILE = (
+    "a|b `c` <script>alert(1)</script>\n---\n# d\n\n{{ 7*7 }} {% raw %} ``` - e: 'f' \"g\" &lt; [h](javascript:i) 花"
+)
+# Values of the Hub (huggingface/hub-docs: datasetcard.md, repositories-licenses.md).
+SIZES = ["n<1K", "1K<n<10K", "10K<n<100K", "100K<n<1M", "1M<n<10M", "other"]
+CREATORS = {"found", "crowdsourced", "expert-generated", "machine-generated"}
+
+
+class Page(HTMLParser):
+    """The elements, tables and text of a rendered card."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self.readme = (folder / "README.md").read_text(encoding="utf-8")
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.tables: list[list[list[str]]] = []
+        self.text = ""
+        self.in_cell = False
+        _, _, body = self.readme.partition("\n---\n")
+        self.feed(MarkdownIt("commonmark", {"html": True}).enable("table").render(body))
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag == "table":
+            self.tables.append([])
+        elif tag == "tr":
+            self.tables[-1].append([])
+        elif tag in ("td", "th"):
+            self.in_cell = True
+            self.tables[-1][-1].append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag in ("td", "th"):
+            self.in_cell = False
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+        if self.in_cell:
+            self.tables[-1][-1][-1] += data.strip()
+
+    def table(self, heading: str) -> list[list[str]]:
+        """The rows of the table with that heading."""
+        return next(rows for head, *rows in self.tables if heading in head)
+
+    def tags(self) -> list[str]:
+        return [tag for tag, _ in self.elements]
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("card") / "made"
+    make_card(folder)
+    return folder
+
+
+# --- Front matter -----------------------------------------------------------------------------------------------------
+
+
+def test_the_hub_reads_the_front_matter(release: Path) -> None:
+    found = metadata_load(release / "README.md")
+    data = DatasetCard.load(release / "README.md").data
+    assert found == data.to_dict()
+    assert (data.language, data.license, data.pretty_name) == (["en", "zh"], "cc-by-4.0", "made")
+    assert data.size_categories[0] in SIZES
+    assert set(data.annotations_creators) | set(data.language_creators) <= CREATORS
+    assert (data.task_categories, data.multilinguality) == (["text-generation"], ["multilingual"])
+    configs = MetadataConfigs.from_dataset_card_data(data)
+    assert configs.get_default_config_name() == "en"
+    declared = {name: {one["split"] for one in config["data_files"]} for name, config in configs.items()}
+    assert declared == {name: set(splits) for name, splits in read_manifest(release).configs.items()}
+    assert all((release / one["path"]).is_file() for config in configs.values() for one in config["data_files"])
+
+
+def test_datasets_loads_every_configuration(release: Path, tmp_path: Path) -> None:
+    for config, splits in read_manifest(release).configs.items():
+        loaded = load_dataset(str(release), config, cache_dir=str(tmp_path))
+        assert {name: len(rows) for name, rows in loaded.items()} == splits
+    default = load_dataset(str(release), split="test", cache_dir=str(tmp_path))
+    assert default["id"] == ["made-000001:dialogue_base", "made-000002:dialogue_base"]
+    assert default[0]["messages"][0]["role"] == "system"
+
+
+def test_a_release_of_one_language_or_of_cases_alone_has_a_default(tmp_path: Path) -> None:
+    contents = {"zh": made_content(test=[scenario(11, "zh")]), "high_risk_zh": made_content([case(1, "zh")], test=[])}
+    for config, content in contents.items():
+        folder = tmp_path / config
+        make_card(folder, content)
+        assert MetadataConfigs.from_dataset_card_data(DatasetCard.load(folder / "README.md").data)[config]["default"]
+        assert len(load_dataset(str(folder), split="test", cache_dir=str(tmp_path))) == 1
+        assert metadata_load(folder / "README.md")["multilinguality"] == ["monolingual"]
+
+
+def test_every_licence_is_the_hubs_or_named_as_another() -> None:
+    facts = made_facts(made_content())
+    other = set()
+    for licence in LICENCES.values():
+        manifest = Manifest("made", "1.0", licence.id, "", "2026-01-02", "", {"en": {"test": 20_000}}, {}, facts=facts)
+        found = front_matter(manifest, CardSettings(), {"inLanguage": ["en"], "rai:hasSyntheticData": False})
+        assert found["size_categories"] == ["10K<n<100K"]
+        if found["license"] == "other":
+            assert found["license_link"] == f"https://spdx.org/licenses/{licence.id}.html"
+            other.add(licence.id)
+        else:
+            assert licence.id.lower().startswith(found["license"])
+    assert {"MIT-0", "CC-BY-1.0"} <= other
+    assert other.isdisjoint({"MIT", "Apache-2.0", "CC0-1.0", "ODbL-1.0", "GPL-3.0-or-later", "CC-BY-NC-SA-4.0"})
+
+
+# --- What a reader sees -----------------------------------------------------------------------------------------------
+
+
+def test_every_field_that_the_owner_left_empty_is_a_gap(release: Path, tmp_path: Path) -> None:
+    # All but the title, which is then the name, and the citation, which is then made; also authors, baselines, figures.
+    assert Page(release).text.count(GAP) >= len(TEXTS) - 2 + 3
+    texts = {name: f"Text of {name}." for name in TEXTS} | {"homepage": "https://a.org", "contact": "mailto:a@a.org"}
+    card = CardSettings(**texts, authors=("Jane Roe",))
+    make_card(tmp_path / "full", card=card)
+    page = Page(tmp_path / "full")
+    assert [name for name, text in texts.items() if text not in page.text] == []
+    assert page.text.count(GAP) == 2  # baselines and figures
+    assert "Jane Roe" in page.text
+
+
+def test_the_tables_show_the_facts(release: Path) -> None:
+    page = Page(release)
+    counts = page.table("Quota")
+    assert counts[0] == ["DialogueBase", "1,882", "4", "2", "1", "2", "1", "6"]
+    assert counts[1] == ["DialogueEmotion", "99", "0", "0", "0", "0", "0", "0"]
+    assert counts[-1] == ["Total", "4,650", "4", "2", "1", "2", "1", "6"]
+    assert page.table("Stage")[0] == ["gather", "1,200", "1,150"]
+    assert page.table("Platform")[1] == ["expert", "argilla", "6", "5", "3", "120", "1.5"]
+    agreement = page.table("Krippendorff's alpha")
+    assert agreement[0] == ["crowd", "keep", "0.731", "0.61 to 0.84", "6", "120"]
+    assert agreement[1] == ["crowd", "subtask", "all votes are one label", "", "6", "120"]
+    assert [row[0] for row in page.table("Gate that the release passed")] == list(GATES)
+    assert page.table("Set")[0][1] == "6 scenarios, 2 cases"
+    assert page.table("Why an item that people saw was refused")[0] == ["dropped by the crowd", "1,000"]
+    assert ["votes", "dev", "4", "votes on a question of an item"] in page.table("Configuration")
+    assert {"id", "sessions", "annotators"} <= {row[0] for row in page.table("Column")}
+    assert ("a", {"href": "guidelines/crowd-en.md"}) in page.elements
+
+
+def test_canary_and_the_hash_of_private_references_are_in_the_file_as_they_are(release: Path, tmp_path: Path) -> None:
+    manifest = make_card(tmp_path / "private", private=True)
+    readme = Page(tmp_path / "private").readme
+    assert f"\n{manifest.canary}\n" in readme
+    assert f"\n{manifest.references_sha256}\n" in readme
+    assert "Private references" not in Page(release).readme
+
+
+def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> None:
+    run, analysis = tmp_path / "run", tmp_path / "analysis"
+    summary = made_summary(model="openai:gpt-4o")
+    write_json(run / "run.json", {"spec": {}, "signature": summary.signature.to_dict(), "package_version": "0.1.0"})
+    write_json(run / "summary.json", summary.to_dict())
+    write_json(analysis / "summary.json", {"made_by": MADE_BY})
+    alt = "Lengths in words. Most: a|b &lt;c&gt; *d*."
+    write_text(analysis / "index.html", f'<figure id="figure-lengths_en"><img src="data:," alt="{alt}"></figure>')
+    write_text(analysis / "figures" / "lengths_en.png", "png")
+    make_card(tmp_path / "made", card=CardSettings(baselines=(str(run),), analysis=str(analysis)))
+    page = Page(tmp_path / "made")
+    (row,) = page.table("Answers")
+    assert row[0] == "openai:gpt-4oS, unjudged (en, zh)"
+    assert row[2].startswith("40.00")
+    assert row[-1] == "22 of 22"
+    assert ("img", {"src": "figures/lengths_en.png", "alt": "English: Lengths in words"}) in page.elements
+    assert "English: Lengths in words. Most: a|b <c> *d*." in page.text
+    assert (tmp_path / "made" / "figures" / "lengths_en.png").read_text() == "png"
+
+
+def test_equal_releases_have_equal_cards(release: Path, tmp_path: Path) -> None:
+    make_card(tmp_path / "again")
+    assert read_manifest(tmp_path / "again").files == read_manifest(release).files
+
+
+# --- Hostile values ---------------------------------------------------------------------------------------------------
+
+
+def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> None:
+    texts = [name for name in TEXTS if name not in ("homepage", "contact")]
+    card = CardSettings(**dict.fromkeys(texts, HOSTILE), authors=(HOSTILE, HOSTILE), leaderboard=True)
+    facts: dict[str, Any] = {
+        "refused": {HOSTILE: 1000, "accuracy below 3.5": 50},
+        "sources": {HOSTILE: {"licence": HOSTILE, "items": 6}},
+        "models": {"review": HOSTILE},
+        "other_splits": [HOSTILE],
+        "funnel": [{"stage": HOSTILE, "read": 1, "kept": 1}] * 3,
+        "tags": {name: {HOSTILE: 6} for name in ("emotion", "complexity", "interaction", "risk")},
+        "made_with": HOSTILE,
+    }
+    folder = tmp_path / "made"
+    make_card(folder, card=card, facts=facts, description=HOSTILE)
+    line = " ".join(HOSTILE.split())
+    assert metadata_load(folder / "README.md")["pretty_name"] == line
+    page, clean = Page(folder), Page(release)
+    assert [[len(row) for row in rows] for rows in page.tables] == [[len(row) for row in rows] for rows in clean.tables]
+    # More paragraphs, fewer emphasised gaps; nothing else differs, and no element acts.
+    assert {*page.tags(), "em"} == {*clean.tags()}
+    assert page.tags().count("h2") == clean.tags().count("h2")
+    assert page.tags().count("a") == clean.tags().count("a")
+    assert page.table("Stage")[0][0] == line
+    assert page.text.count("<script>alert(1)</script>") >= len(texts)
+    assert len(load_dataset(str(folder), "en", split="test", cache_dir=str(tmp_path))) == 2
+
+
+def test_control_characters_and_other_links_stay_out(tmp_path: Path) -> None:
+    card = CardSettings(title="a\u202eb\x07", contact="lab@example.org", homepage="https://example.org/\u82b1")
+    make_card(tmp_path / "made", card=replace(card, leaderboard=True), description="c\u202ed")
+    assert metadata_load(tmp_path / "made" / "README.md")["pretty_name"] == r"a\u202eb\x07"
+    board = yaml.safe_load((tmp_path / "made" / "eval.yaml").read_text(encoding="utf-8"))
+    assert (board["name"], board["description"]) == (r"a\u202eb\x07", r"c\u202ed")
+    for number, (name, value) in enumerate(
+        [("homepage", "javascript:alert(1)"), ("contact", "data:text/html,x"), ("homepage", "https://a\u202eb")]
+    ):
+        with pytest.raises(ConfigError, match=f"card: {name} is .*; it must begin with https://, http:// or mailto:"):
+            make_card(tmp_path / str(number), card=replace(card, **{name: value}))
+
+
+def test_lists_in_a_line_have_commas_and_spaces(tmp_path: Path) -> None:
+    make_card(tmp_path / "made", facts={"references": {"1": 2, "3": 4}, "models": {"compose": "m1", "review": "m2"}})
+    readme = (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
+    assert "| number of references | 1: 2, 3: 4 |" in readme
+    assert "Models: m1 (compose), m2 (review). Origins of references: original 3, model:scripted 2." in readme
+
+
+def test_a_citation_is_made_where_the_owner_gives_none(tmp_path: Path) -> None:
+    make_card(tmp_path / "made", card=CardSettings(title="A {b} & 50% \\c", authors=("Jane Roe", "李雷")))
+    readme = Page(tmp_path / "made").readme
+    assert "@misc{made-1-0-0," in readme
+    assert r"  title = {A b \& 50\% c}," in readme
+    assert "  author = {{Jane Roe} and {李雷}}," in readme
+
+
+def test_a_record_that_fails_our_check_is_not_written(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"croissant\.json: .*name is missing"):
+        make_card(tmp_path / "made", name="")
+    assert not (tmp_path / "made" / "croissant.json").exists()
+
+
+def test_the_funnel_tells_of_anonymisation(tmp_path: Path) -> None:
+    facts = made_facts(made_content())
+    make_card(tmp_path / "made", facts={"funnel": facts["funnel"][:1]})
+    assert "Personal data in the conversations was not replaced." in Page(tmp_path / "made").text
+    risky = replace(scenario(4), tags=replace(scenario(4).tags, risk="high"))
+    make_card(tmp_path / "risky", made_content([case(1)], test=[risky, scenario(5)]))
+    assert re.search("2 items are about a crisis", Page(tmp_path / "risky").text)

@@ -1,0 +1,116 @@
+"""Reading a release back: every break is named with its file, none ends in a traceback."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from card_made import made_content, make_card
+from release_items import content, kept
+from releases_made import case, scenario
+
+from h2htalk.curation.release.build import check_release
+from h2htalk.curation.release.content import read_content
+from h2htalk.curation.release.gate_context import GateContext
+from h2htalk.curation.release.gates import GATES
+from h2htalk.data.files import sha256_of
+from h2htalk.data.releases.release_folder import (
+    MANIFEST,
+    PRIVATE_REFERENCES,
+    data_file,
+    hash_files,
+    private_folder,
+    read_manifest,
+)
+from h2htalk.errors import DataError
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Path:
+    make_card(tmp_path / "release", made_content([case(1), case(2)]), private=True)
+    return tmp_path / "release"
+
+
+def changed(release: Path, config: str, change: Callable[[Rows], Any]) -> Path:
+    """The release with the rows of split `test` changed, and hashes as they then are."""
+    path = release / data_file(config, "test")
+    table = pq.read_table(path)
+    rows = table.to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), path)
+    replace(read_manifest(release), files=hash_files(release)).write(release)
+    return release
+
+
+@pytest.mark.parametrize(
+    ("config", "change", "message"),
+    [
+        ("votes", lambda rows: rows[1].update(decision="nan"), "row 2: decision of a rating must be numbers"),
+        ("votes", lambda rows: rows[1].update(decision="good"), "row 2: decision of a rating must be numbers"),
+        ("votes", lambda rows: rows[1].update(values=["inf"]), "row 2: values of a rating must be numbers"),
+        ("votes", lambda rows: rows[0].update(values=None), "row 1: values: Input should be"),
+        ("votes", lambda rows: rows[0].update(values=["keep", None, "keep"]), "row 1: values.1: Input should be"),
+        ("votes", lambda rows: rows[0].update(decision=None), "row 1: decision: Input should be"),
+        ("votes", lambda rows: rows[0].update(values=["keep"]), "row 1: must have as many annotators as values"),
+        ("votes", lambda rows: rows[0].update(rule="guess"), "row 1: must have as many annotators .* and a rule of"),
+        ("votes", lambda rows: rows[0].update(item="other"), "row 1: votes on 'other', which is no item"),
+        ("votes", lambda rows: rows[1].update(question="keep"), "row 2: .*: a second row for keep of expert"),
+        ("votes", lambda rows: rows.pop(), "holds 7 rows, release.json says 8"),
+        ("en", lambda rows: rows.pop(), "holds 1 row, release.json says 2"),
+        ("en", lambda rows: rows[1].update(id=rows[0]["id"]), "row 2: duplicate id .* \\(first in .*row 1\\)"),
+        ("en", lambda rows: rows[0].update(id=scenario(3).id), "en/dev.*row 1: duplicate id .* \\(first in .*en/test"),
+        ("high_risk_en", lambda rows: rows[0].update(id=scenario(1).id), "high_risk_en/.*row 1: duplicate id"),
+        ("en", lambda rows: rows[1].update(persona="ren"), "row 2: .*: personas/ lacks 'ren' in its language"),
+    ],
+)
+def test_a_broken_row_is_named(release: Path, config: str, change: Callable[[Rows], Any], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        check_release(changed(release, config, change))
+
+
+def test_private_references_are_those_of_the_release(release: Path) -> None:
+    file = private_folder(release) / PRIVATE_REFERENCES
+    _, read = read_content(release, file)
+    assert all(item.scenario.references for item in read.items())
+    file.write_text(file.read_text().replace("care", "cared"))
+    with pytest.raises(DataError, match=r"references-test\.jsonl: is not the file whose SHA-256 release.json names"):
+        check_release(release)
+
+
+def test_a_malformed_line_of_private_references_is_named(release: Path) -> None:
+    file = private_folder(release) / PRIVATE_REFERENCES
+    file.write_text('{"id": "made-000001:dialogue_base"}\n')
+    raw = json.loads((release / MANIFEST).read_text())
+    raw["references_sha256"] = sha256_of(file)
+    (release / MANIFEST).write_text(json.dumps(raw))
+    with pytest.raises(DataError, match=r"jsonl:1: .*a line must hold id and references"):
+        check_release(release)
+
+
+@pytest.mark.parametrize(
+    ("change", "detail"),
+    [
+        ({"decision": "drop"}, "crowd: the votes on keep do not give 'drop'"),
+        ({"values": ("drop",) * 20}, "crowd: the votes on keep do not give 'keep'"),
+        ({"values": ("drop", "keep") * 10}, "crowd: the votes on keep do not give 'keep'"),
+        ({"values": ("drop",) * 20, "rule": "adjudication"}, None),
+        ({"values": ("drop", "keep") * 10, "rule": "dawid_skene"}, None),
+        ({}, None),
+    ],
+)
+def test_a_decision_must_follow_from_its_votes(change: dict[str, Any], detail: str | None) -> None:
+    one = kept(scenario(1))
+    votes = tuple(
+        replace(vote, **change) if (vote.round, vote.question) == ("crowd", "keep") else vote for vote in one.votes
+    )
+    assert {asdict(vote)["form"] for vote in votes} == {"label", "rating"}
+    found = GATES["decisions"].run(content(replace(one, votes=votes)), GateContext("CC-BY-4.0"))
+    assert [finding.detail for finding in found if "do not give" in finding.detail] == ([detail] if detail else [])
