@@ -79,6 +79,9 @@ BASELINES: dict[str, Baseline] = {
 }
 
 
+NEEDS_REFERENCES = ("random-reference",)  # which a split with private references does not have
+
+
 def find_baseline(name: str) -> Baseline:
     """Return the baseline of that name. Raises ConfigError, with the choices, for another name."""
     if name not in BASELINES:
@@ -94,7 +97,10 @@ def write_baselines(folder: RunFolder, split: Split, whole: Split | None) -> Non
     if whole is None:
         shutil.rmtree(folder.baselines, ignore_errors=True)
         return
+    private = not all(scenario.references for scenario in whole.scenarios)
     for name, baseline in BASELINES.items():
+        if private and name in NEEDS_REFERENCES:
+            continue
         answers = baseline(split.scenarios, whole.scenarios)
         write_jsonl(folder.baselines / f"{name}.jsonl", (answer.to_dict() for answer in answers))
 

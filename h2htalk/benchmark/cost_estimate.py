@@ -19,6 +19,7 @@ from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.embeddings.embedders import check_embedder
 
 
@@ -66,7 +67,8 @@ def _asked(calls: int, answered: str, sent: int, budget: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """The calls of a hosted model. `usages`: the expected usage of each; dollars are None where unknown."""
+    """The calls of a hosted model. `usages`: the expected usage of each, with such `replies`; dollars are None where
+    unknown."""
 
     calls: int
     usages: Sequence[Usage]
@@ -74,6 +76,7 @@ class _Work:
     expected: Decimal | None
     greatest: Decimal | None
     price: Price | None
+    replies: str
 
     def described(self, answered: str) -> str:
         sent = sum(usage.input_tokens or 0 for usage in self.usages)
@@ -91,7 +94,11 @@ def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
     price = read_price(spec)
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
-    lengths = {s.id: rough_tokens(s.reference) for s in plan.split.scenarios}
+    # Of a private reference nothing is known but the budget.
+    lengths = {
+        s.id: max(map(rough_tokens, s.references), default=spec.max_tokens or SUBTASKS[s.subtask].max_tokens)
+        for s in plan.split.scenarios
+    }
     begun: set[str] = set()
     usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
     if calls:
@@ -111,6 +118,7 @@ def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
         expected=add(*expected) if known else None,
         greatest=add(*greatest) if known else None,
         price=price,
+        replies="as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length",
     )
 
 
@@ -146,7 +154,7 @@ def _price(spec: EvaluateSpec, work: _Work) -> str:
         return f"Price: unknown {why}{where}{paid}{refused}"
     share = "" if not spec.batch else f", in a batch at {float(work.price.batch or 0) * 100:g} % of them"
     message = (
-        f"Price: about {dollars_text(work.expected)} US dollars if replies are as long as the references, at most "
+        f"Price: about {dollars_text(work.expected)} US dollars if replies are {work.replies}, at most "
         f"{dollars_text(work.greatest, at_most=True)} if no reply is lost (prices of {work.price.date}{share})."
         f"{paid}"
     )

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import find_baseline, write_baselines
+from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
@@ -118,6 +118,8 @@ def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Sum
     baseline = find_baseline(name)
     if plan.spec.samples > 1:
         raise ConfigError(f"baseline:{name} has one answer an item; leave out --samples")
+    if name in NEEDS_REFERENCES and not all(scenario.references for scenario in plan.whole.scenarios):
+        raise ConfigError(f"baseline:{name} answers with references, and those of {plan.whole.name} are private")
     writer = _open_writer(plan, make_signature(plan, {"engine": "baseline", "model": name}, metrics))
     try:
         answers = baseline(plan.split.scenarios, plan.whole.scenarios)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.summary import Summary, read_summary
@@ -52,6 +52,7 @@ class Run:
                 **{name: [getattr(s, name) for s, _ in rows] for name in ("id", "subtask", "language")},
                 **{name: [getattr(s.tags, name) for s, _ in rows] for name in tags},
                 "reference": [s.reference for s, _ in rows],
+                "references": pa.array([list(s.references) for s, _ in rows], pa.list_(pa.string())),
                 "answers": pa.array(answers, pa.list_(pa.string())),
                 **{name: pa.array([getattr(i, name) for _, i in rows], pa.float64()) for name in means},
                 "unscored": pa.array([i.unscored for _, i in rows], pa.string()),
@@ -87,6 +88,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     scores = read_scores(data.folder.scores(summary.signature), ids)
     answers = data.folder.answers(ids, data.spec.samples)
     answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
-    if answered != {(s.id, s.sample) for item in scores.values() for s in item.samples if s.values}:
+    samples = [sample for item in scores.values() for sample in item.samples]
+    if answered != {(s.id, s.sample) for s in samples if s.values or s.unscored == PRIVATE_REFERENCE}:
         raise DataError(f"{folder}: its answers are not those that were scored; run `h2htalk score {folder}`")
     return Run(data, summary, answers, scores)

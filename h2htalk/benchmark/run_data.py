@@ -41,7 +41,8 @@ def read_run_data(path: Path) -> RunData:
     folder = RunFolder(path)
     spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
     signature, split = folder.signature(), folder.split()
-    _require_agreement(folder.inputs, "items", split.fingerprint, signature.protocol)
+    items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
+    _require_agreement(folder.inputs, "items", items, signature.protocol)
     _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,13 +19,16 @@ from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import write_json
+from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
-from h2htalk.data.splits import Split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 from h2htalk.version import __version__
+
+REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a signature
 
 
 def open_metrics(embedder: str, rouge: str) -> Metrics:
@@ -58,20 +62,41 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         "rouge": metrics.rouge,
         "embedder": embedder,
         "judge": "none",
+        **reference_keys(split),
     }
 
 
-def score(path: Path, embedder: str | None = None, rouge: str | None = None) -> Summary:
+def reference_keys(split: Split) -> dict[str, str]:
+    """Return the protocol key of the number of references an item: `2`, `1-3` or `private`; none where all have one."""
+    numbers = sorted({len(scenario.references) for scenario in split.scenarios})
+    if numbers == [1]:
+        return {}
+    least, most = numbers[0], numbers[-1]
+    return {"references": "private" if not least else str(most) if least == most else f"{least}-{most}"}
+
+
+def score(path: Path, embedder: str | None = None, rouge: str | None = None, references: Path | None = None) -> Summary:
     """Score the stored answers of a run again, without the model.
 
     Args:
         path: a run folder.
         embedder, rouge: None uses those of the run.
+        references: the file of the split's private references; the run keeps its hash, not the texts.
     """
     data = read_run_data(path)
-    metrics = open_metrics(embedder or data.spec.embedder, rouge or data.spec.rouge)
+    spec = data.spec
+    selected = spec.language is not None or bool(spec.subtasks) or spec.limit is not None
+    split = data.split
+    if references is not None:
+        rest = ""
+        if erased := bool(data.folder.erased()):
+            # Erasing items from the split leaves another file, whose hash the split then names.
+            with suppress(H2HTalkError):
+                rest = load_split(spec.split).references_sha256
+        split = with_references(split, references, selected or erased, rest)
+    metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge)
     with writer_lock(data.folder.shard):
-        return score_run_data(data, metrics)
+        return score_run_data(data, metrics, split)
 
 
 def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
@@ -87,7 +112,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
         scored_last
         and not summary.incomplete
         and summary.package_version == __version__
-        and (summary.signature.protocol, summary.signature.subject) == (made.protocol, made.subject)
+        and _without_references(summary.signature) == _without_references(made)
         and bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
         and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in TABLES)))
@@ -95,11 +120,29 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
     return summary if current else None
 
 
-def score_run_data(data: RunData, metrics: Metrics) -> Summary:
-    """Score the answers of a run, and write scores, summary, tables and page."""
-    folder, split, samples = data.folder, data.split, data.spec.samples
-    made = folder.signature()
-    signature = Signature({**made.protocol, **metric_keys(metrics, split)}, made.subject)
+def _without_references(signature: Signature) -> Signature:
+    """The signature without what scoring with private references changes: a run that has been stays scored."""
+    keys = ("references", "references_sha256")
+    return replace(signature, protocol={k: v for k, v in signature.protocol.items() if k not in keys})
+
+
+def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) -> Summary:
+    """Score the answers of a run, and write scores, summary, tables and page.
+
+    Args:
+        data: the run.
+        metrics: how to score.
+        split: the run's split with its private references, which are used and not written.
+    """
+    folder, split, samples = data.folder, split or data.split, data.spec.samples
+    made = _without_references(folder.signature())
+    keys, erased = metric_keys(metrics, split), folder.erased()
+    if split != data.split:
+        keys["references_sha256"] = split.references_sha256[:REFERENCES_LENGTH]
+    elif erased:  # the numbers of references of all items that were asked
+        keys = {key: value for key, value in keys.items() if key != "references"}
+        keys |= {key: value for key, value in folder.signature().protocol.items() if key == "references"}
+    signature = Signature({**made.protocol, **keys}, made.subject)
     ids = [s.id for s in split.scenarios]
     answers = folder.answers(ids, samples)
     scores = score_answers(split, answers, samples, metrics, data.prompt_of)
@@ -108,7 +151,8 @@ def score_run_data(data: RunData, metrics: Metrics) -> Summary:
     }
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), baselines)
-    summary = replace(summary, costs=read_costs(folder.path))
+    counts = replace(summary.counts, erased=len(erased))
+    summary = replace(summary, counts=counts, costs=read_costs(folder.path))
     if data.note:
         summary = replace(summary, warnings=(*summary.warnings, data.note))
     write_scores(folder.scores(signature), scores)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
@@ -51,7 +51,8 @@ def summarize(
     counts = count_outcomes(split.scenarios, *scored)
     return Summary(
         model=model,
-        split=f"{split.name} {split.version}",
+        split=f"{split.name} {split.version}"
+        + (f" ({split.source}, commit {split.commit[:12]})" if split.commit else ""),
         signature=signature,
         package_version=__version__,
         measure=measure,
@@ -106,6 +107,7 @@ def count_outcomes(scenarios: Sequence[Scenario], answers: Answers, scores: Mapp
         refused=sum(reply.finish_reason == "refusal" for reply in replies),
         failures=dict(sorted(Counter(reason for _, reason in unscored).items())),
         failure_messages=dict(sorted(messages.items())),
+        private=sum(scores[s.id].unscored == PRIVATE_REFERENCE for s in scenarios),
     )
 
 
@@ -113,6 +115,8 @@ def _message(answer: Response | FailedResponse | None, reason: str) -> str:
     """Why one sample is unscored, in words."""
     if isinstance(answer, FailedResponse):
         return answer.failure.message or reason
+    if reason == PRIVATE_REFERENCE:
+        return "the references are private"
     return "no answer is stored" if answer is None else reason
 
 

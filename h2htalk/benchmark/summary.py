@@ -32,8 +32,9 @@ Measure = Literal["s", "lexical"]
 class RunCounts:
     """How many items and samples were scored.
 
-    `failures` counts unscored samples by reason, `failure_messages` holds the first message of each reason; `empty`,
-    `truncated` and `refused` count replies.
+    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
+    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
+    message of each reason; `empty`, `truncated` and `refused` count replies.
     """
 
     items: int
@@ -44,10 +45,13 @@ class RunCounts:
     refused: int = 0
     failures: Mapping[str, int] = field(default_factory=dict)
     failure_messages: Mapping[str, str] = field(default_factory=dict)
+    private: int = 0
+    erased: int = 0
 
     @property
     def unscored(self) -> int:
-        return self.items - self.scored
+        """Items without a score that could have one."""
+        return self.items - self.scored - self.private
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +130,7 @@ class Summary:
 
     @property
     def incomplete(self) -> bool:
-        """Whether any item is unscored: marked in every table, exit code 3."""
+        """Whether any item is unscored, private references apart: marked in every table, exit code 3."""
         return self.counts.unscored > 0
 
     @property
@@ -204,7 +208,7 @@ def find_problem(summary: Summary) -> str | None:
     counts = asdict(summary.counts)
     counts.pop("failure_messages")
     numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
-    if min(numbers) < 0 or summary.counts.scored > summary.counts.items:
+    if min(numbers) < 0 or summary.counts.unscored < 0:
         return "its counts are impossible"
     figures = [value for totals in summary.costs.values() for value in asdict(totals).values()]
     if any(value < 0 for value in figures if isinstance(value, int | Decimal)):

@@ -16,6 +16,7 @@ from splits_made import write_split
 from h2htalk.benchmark.cost_estimate import estimate
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError
 
 PRICED = re.compile(r"Price: about ([\d.,]+) US dollars .*, at most ([\d.,]+) if no reply is lost")
@@ -97,6 +98,18 @@ def test_reasoning_counts(tmp_path: Path) -> None:
     plain, thinking = (priced(estimate(spec_of(tmp_path, thinking=n))) for n in (None, 1000))
     assert thinking[0] > plain[0]
     assert thinking[1] > plain[1]
+
+
+def test_replies_to_private_references_are_expected_to_fill_their_budget(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    opened = estimate(spec)
+    path = tmp_path / "split" / "scenarios.jsonl"
+    records = [json.loads(line) for line in path.read_text().splitlines()]
+    write_jsonl(path, ({k: v for k, v in r.items() if k != "reference"} | {"references": []} for r in records))
+    private = estimate(spec)
+    assert "if replies are as long as the references" in opened
+    assert "if replies are of full length" in private
+    assert priced(opened)[0] < priced(private)[0] <= priced(private)[1]
 
 
 def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:

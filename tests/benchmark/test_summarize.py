@@ -180,7 +180,7 @@ def synthesis_split(nulls: int, count: int) -> Split:
     rows = []
     for number in range(count):
         row = replace(full[number % len(full)], id=f"made-{number:03}")
-        rows.append(replace(row, reference=find_language("zh").null_memory) if number < nulls else row)
+        rows.append(replace(row, references=(find_language("zh").null_memory,)) if number < nulls else row)
     return replace(MINI, scenarios=tuple(rows))
 
 

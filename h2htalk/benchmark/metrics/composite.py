@@ -9,6 +9,8 @@ from typing import Any
 
 from h2htalk.benchmark.metrics.metric_table import METRICS, columns
 
+PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
+
 
 def composite_score(values: Mapping[str, float]) -> float | None:
     """S: the plain mean of BLEU-1..4, ROUGE-1, ROUGE-L and SS (Eq. 2), in [0, 1]; None where a part is missing.
@@ -36,7 +38,7 @@ class SampleScore:
     Attributes:
         values: by column of `metric_table`; empty for a failed call, without `ss` where no embedder was used.
         violations: the codes of the contract rules that the answer breaks.
-        unscored: why it has no score (a failed call, an embedder that failed), else None.
+        unscored: why it has no score (a failed call, an embedder that failed, private references), else None.
     """
 
     id: str
@@ -68,7 +70,10 @@ class SampleScore:
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
-    """An item's score: the mean of its samples. Unscored when any sample is, with that sample's reason."""
+    """An item's score: the mean of its samples. Unscored when any sample is, with that sample's reason.
+
+    `compliance` needs an answer to each sample and no reference.
+    """
 
     id: str
     lexical: float | None = None
@@ -87,9 +92,12 @@ class ItemScore:
 def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     """Average an item's samples (one or more) into its score."""
     ordered = tuple(sorted(samples, key=lambda s: s.sample))
-    reason = next((s.unscored for s in ordered if s.unscored), None)
+    # A failed call can be made again: it is named before references that are private.
+    reasons = [s.unscored for s in ordered if s.unscored]
+    reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
     lexical = _mean_of_all([s.lexical for s in ordered])
-    compliance = None if lexical is None else _mean([float(not s.violations) for s in ordered])
+    answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
+    compliance = _mean([float(not s.violations) for s in ordered]) if ordered and answered else None
     ss, composite = (
         None if reason else _mean_of_all(values)
         for values in ([s.values.get("ss") for s in ordered], [s.s for s in ordered])

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, item_score
+from h2htalk.benchmark.metrics.composite import (
+    PRIVATE_REFERENCE,
+    ItemScore,
+    SampleScore,
+    composite_score,
+    item_score,
+    lexical_mean,
+)
 from h2htalk.benchmark.metrics.lexical import lexical_scores
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, Pair, Values, columns
 from h2htalk.benchmark.metrics.semantic import similarities
@@ -27,10 +35,10 @@ from h2htalk.text.contracts.contract import check_scenario
 def score_answers(
     split: Split, answers: Answers, samples: int, metrics: Metrics, prompt_of: PromptOf | None = None
 ) -> dict[str, ItemScore]:
-    """Score every item of a split, by id.
+    """Score every item of a split, by id. Of several references the one that an answer agrees with best counts.
 
     A sample without an answer is unscored with its failure's reason (`missing` when nothing came); so is one
-    that the embedder failed on. An empty answer is an answer and scores 0.
+    that the embedder failed on, and an answer whose references are private. An empty answer is an answer and scores 0.
 
     Args:
         samples: how many samples an item has.
@@ -46,20 +54,51 @@ def score_answers(
             else:
                 reason = answer.failure.reason if isinstance(answer, FailedResponse) else "missing"
                 by_item[scenario.id].append(SampleScore(scenario.id, sample, unscored=reason))
-    pairs = [Pair(response.answer, scenario.reference, scenario.language) for scenario, response in answered]
-    scored = {metric: metric.score(pairs, metrics) for metric in METRICS.values()}
-    for index, (scenario, response) in enumerate(answered):
+    scored = iter(
+        _score_pairs([pair for scenario, response in answered for pair in _pairs(scenario, response)], metrics)
+    )
+    for scenario, response in answered:
+        own = list(islice(scored, len(scenario.references)))
+        values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
+        violations = contract_violations(response.answer, scenario, split, prompt_of)
+        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored))
+    return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
+
+
+def _pairs(scenario: Scenario, response: Response) -> list[Pair]:
+    """An answer with each reference of its scenario."""
+    answer = response.answer
+    return [Pair(answer, reference, scenario.language) for reference in scenario.references]
+
+
+# The values of a pair by column, and why one of the metrics failed on it.
+PairScore = tuple[dict[str, float], str | None]
+
+
+def _score_pairs(pairs: Sequence[Pair], metrics: Metrics) -> Iterator[PairScore]:
+    scored = [(metric, metric.score(pairs, metrics)) for metric in METRICS.values()]
+    for index in range(len(pairs)):
         values: dict[str, float] = {}
         unscored = None
-        for metric, all_values in scored.items():
+        for metric, all_values in scored:
             found = all_values[index]
             if isinstance(found, tuple):
                 values |= zip(metric.columns, found, strict=True)
             else:
                 unscored = unscored or found
-        violations = contract_violations(pairs[index].response, scenario, split, prompt_of)
-        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored))
-    return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
+        yield values, unscored
+
+
+def best_reference(scores: Sequence[PairScore]) -> PairScore:
+    """Return the scores of an answer with the reference of the highest S, or where there is no S of the highest lexical
+    mean; of equal ones with the first. If a metric failed on one of the references, the best is not known."""
+    failed = [score for score in scores if score[1]]
+
+    def rank(score: PairScore) -> float:
+        composite = None if failed else composite_score(score[0])
+        return (lexical_mean(score[0]) if composite is None else composite) or 0.0
+
+    return max(failed or scores, key=rank)
 
 
 def score_lexical(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:

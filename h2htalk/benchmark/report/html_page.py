@@ -106,7 +106,7 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
         scenario.language,
         scenario.persona,
         [tags.emotion, tags.complexity, tags.interaction, tags.risk],
-        scenario.reference,
+        list(scenario.references),
         [_short(value) for value in (score.s, score.lexical, score.ss, score.compliance)],
         score.unscored,
         [[m.role, [paragraphs.setdefault(p, len(paragraphs)) for p in m.content.split("\n\n")]] for m in item.messages],

@@ -19,6 +19,7 @@ from h2htalk.benchmark.report.number_format import (
 )
 from h2htalk.benchmark.report.table2_layout import (
     ALL_COLUMNS,
+    NOT_SCORED,
     cell_at,
     languages_of,
     main_row,
@@ -72,7 +73,10 @@ def page_view(summary: Summary) -> dict[str, Any]:
 
 def _states(summary: Summary) -> list[tuple[str, str]]:
     """Return the labels under the title: a kind (good, bad, plain) and a text."""
-    states = [("bad", "incomplete") if summary.incomplete else ("good", "complete")]
+    states = [("bad", "incomplete")] if summary.incomplete else []
+    if summary.counts.private:
+        states.append(("bad", NOT_SCORED))
+    states = states or [("good", "complete")]
     if summary.measure == "lexical":
         states.append(("plain", "lexical only"))
     else:

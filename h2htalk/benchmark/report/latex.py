@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from h2htalk.benchmark.report.number_format import half_width_text
-from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, COLUMNS, OTHER_MEANS, Column
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, COLUMNS, NOT_SCORED, OTHER_MEANS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.text.escaping import printable
@@ -30,7 +30,8 @@ _END = r" \\"
 _PLACES = {1: r"\textbf{%s}", 2: r"\underline{%s}", 3: r"\textit{%s}"}
 # Symbol, its text in the caption, and which rows get it.
 _SIGNS = (
-    (r"\dagger", "incomplete: some items are unscored", lambda row: not row.complete),
+    (r"\dagger", "incomplete: some items are unscored", lambda row: not row.complete and not row.private),
+    (r"\|", NOT_SCORED, lambda row: row.private),
     (
         r"\ddagger",
         "not comparable with the paper: SS is not from BGE-M3",

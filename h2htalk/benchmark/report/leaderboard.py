@@ -113,6 +113,8 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
     for fingerprint, members in by_protocol.items():
         different = differing_keys(first, members[0].signature.protocol)
         note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
+        if different and members[0].split != runs[0].split:
+            note += f"; on {members[0].split}, not on {runs[0].split}"
         for title, rows in _rows_by_part(members).items():
             groups.append(Group(f"protocol {fingerprint}{title}", _ranked(rows), note))
     return tuple(groups)
@@ -137,7 +139,8 @@ def _labels(members: Sequence[Summary]) -> list[str]:
         subject = run.signature.subject
         varied = [key for key in subject if any(other.get(key) != subject[key] for other in twins)]
         label = " ".join(f"{key}={subject[key]}" for key in varied)
-        labels.append(f"{run.model} ({label})" if label else run.model)
+        erased = f" [{run.counts.erased:,} erased]" if run.counts.erased else ""
+        labels.append((f"{run.model} ({label})" if label else run.model) + erased)
     return labels
 
 

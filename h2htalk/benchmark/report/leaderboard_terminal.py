@@ -13,7 +13,7 @@ from rich.text import Text
 from h2htalk.benchmark.report.leaderboard import Group, Leaderboard
 from h2htalk.benchmark.report.number_format import items_text, with_half_width
 from h2htalk.benchmark.report.paper_table import CHECK_TOLERANCE, CheckedRow
-from h2htalk.benchmark.report.table2_layout import COLUMNS, Column
+from h2htalk.benchmark.report.table2_layout import COLUMNS, NOT_SCORED, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.report.terminal import PlainConsole
 
@@ -105,7 +105,8 @@ class _Grid:
 
     def row(self, row: TableRow) -> list[Text]:
         """Format a row: its name, wrapped where it is too long, with the figures on its last line."""
-        name = self.say.safe(row.name if row.complete else f"{row.name} [INCOMPLETE]").plain
+        state = "" if row.complete else f" [{NOT_SCORED}]" if row.private else " [INCOMPLETE]"
+        name = self.say.safe(f"{row.name}{state}").plain
         lines = [Text(f"  {part}") for part in textwrap.wrap(name, self.name_width - 3, subsequent_indent="  ")]
         if not lines or lines[-1].cell_len >= self.name_width:
             lines.append(Text())

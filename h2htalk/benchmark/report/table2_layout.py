@@ -10,7 +10,7 @@ from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,9 @@ COLUMNS = _columns()
 # Two more overall means, which the paper does not print: over the items and over the cells that the split has.
 OTHER_MEANS = (Column("items_mean", "Items", "", True), Column("plain_mean", "Cells", "", True))
 ALL_COLUMNS = (*COLUMNS, *OTHER_MEANS)
+
+
+NOT_SCORED = "not scored: references are private"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,11 @@ def notes(summary: Summary) -> list[Note]:
     found: list[Note] = []
     if summary.incomplete:
         found.append(Note(_incomplete(summary), loud=True))
+    if private := summary.counts.private:
+        whoever = "Whoever has them scores the stored answers with `h2htalk score RUN --references FILE`."
+        found.append(Note(f"{NOT_SCORED.capitalize()} ({counted(private, 'item')}). {whoever}", loud=True))
+    if erased := summary.counts.erased:
+        found.append(Note(f"{counted(erased, 'item')} erased since: the figures leave them out.", loud=True))
     if summary.measure == "lexical":
         found.append(Note("S was not asked for: the figures are means of BLEU-1 to 4, ROUGE-1 and ROUGE-L."))
     elif not summary.s_comparable:

@@ -28,7 +28,7 @@ class TableRow:
     of the paper has no counts (n = total = 0). `part` names the items of the row where a run has two rows
     (`table2_layout.parts_of`), `languages` their languages. Runs with equal `protocol` fingerprints may be compared.
     `group` is the row's heading; `marks` holds places 1 to 3 by column key. `judged` is False while a level I-III
-    cell has no judge's rating.
+    cell has no judge's rating. `private`: items are not scored because their references are private.
     """
 
     model: str
@@ -44,6 +44,7 @@ class TableRow:
     part: str = ""
     group: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
+    private: bool = False
 
     @property
     def name(self) -> str:
@@ -90,6 +91,7 @@ def table_row(part: Summary, baseline: str | None = None, name: str = "") -> Tab
         comparable=part.s_comparable,
         judged=part.judged or not has_levels(row),
         part=name,
+        private=part.counts.private > 0,
     )
 
 

@@ -22,6 +22,7 @@ from h2htalk.benchmark.report.number_format import (
 )
 from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
+    NOT_SCORED,
     baselines_reach,
     cell_at,
     languages_of,
@@ -92,10 +93,14 @@ def print_summary(
 def _heading(summary: Summary, say: PlainConsole) -> Text:
     counts = summary.counts
     text = say.safe(summary.model, "bold")
-    rest = f" on {summary.split}: {counts.scored:,} of {counts.items:,} items scored, "
+    erased = f" ({counts.erased:,} erased)" if counts.erased else ""
+    rest = f" on {summary.split}: {counts.scored:,} of {counts.items:,} items scored{erased}, "
     text.append_text(Text(say.safe(rest).plain, "not bold"))
-    state = ("INCOMPLETE", "bold red") if summary.incomplete else ("complete", "not bold green")
-    return text.append(*state)
+    if summary.incomplete:
+        return text.append("INCOMPLETE", "bold red")
+    if counts.private:
+        return text.append(NOT_SCORED, "bold yellow")
+    return text.append("complete", "not bold green")
 
 
 def _elsewhere(summary: Summary) -> str:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,17 @@ def test_the_same_run_given_twice_is_shown_once_and_said() -> None:
     twice = rank_runs([made_summary(), made_summary()])
     assert not any(row.marks for group in twice.runs for row in group.rows)
     assert "server:m: given more than once, shown once" in board_text([made_summary()] * 2, 100)
+
+
+def test_runs_on_two_commits_of_one_tag_are_apart_and_named() -> None:
+    """A tag can be moved; the loader follows it."""
+    first, second = (f"made 1.0.0 (hub:lab/made@v1.0, commit {sign * 12})" for sign in "ab")
+    run = made_summary()
+    protocol = {**run.signature.protocol, "items": "0" * 16}
+    moved = replace(run, split=second, signature=replace(run.signature, protocol=protocol))
+    _, group = rank_runs([replace(run, split=first), moved]).runs
+    assert group.note.startswith("not comparable with the first group: differs in items (")
+    assert group.note.endswith(f"; on {second}, not on {first}")
 
 
 def test_items_without_s_are_ranked_among_themselves_alone() -> None:

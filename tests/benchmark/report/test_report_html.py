@@ -68,7 +68,7 @@ def test_only_its_own_style_and_script_may_run(tmp_path: Path) -> None:
 
 
 def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
-    scenario = replace(mini_scenarios(1)[0], id=HOSTILE, reference=HOSTILE, persona=HOSTILE)
+    scenario = replace(mini_scenarios(1)[0], id=HOSTILE, references=(HOSTILE,), persona=HOSTILE)
     items = [
         made_item(scenario, HOSTILE, HOSTILE, finish_reason=HOSTILE, thinking=HOSTILE, request_id=HOSTILE),
         failed_item(scenario, Failure(HOSTILE, HOSTILE)),
@@ -104,7 +104,7 @@ def test_an_item_holds_prompt_response_reference_and_scores(tmp_path: Path) -> N
     raw = "<think>hm</think> I am here."
     item = made_item(scenario, raw, violations=("too_long",), finish_reason="length")
     packed = data_of(page(tmp_path, items=[item]))["items"][0]
-    assert (packed[0], packed[2], packed[5]) == (scenario.id, scenario.language, scenario.reference)
+    assert (packed[0], packed[2], packed[5]) == (scenario.id, scenario.language, list(scenario.references))
     number, scored, reply, failure = packed[9][0]
     assert (number, failure) == (0, None)
     assert reply == [raw, "I am here.", None, "length", 11, 7, None]

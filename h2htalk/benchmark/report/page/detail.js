@@ -3,10 +3,16 @@
 function drawDetail(item) {
   const facts = [item.title, item.language, "persona " + item.persona, ...item.tags.map((tag, n) => ["emotion", "complexity", "interaction", "risk"][n] + " " + tag)];
   const left = element("div", {}, element("h4", {}, "Prompt, as sent"), ...item.messages.map((message) => drawMessage(message, item)));
-  const right = element("div", {}, element("h4", {}, "Reference"), block(item.reference, item.language), ...item.samples.flatMap((sample) => drawSample(sample, item)));
+  const right = element("div", {}, ...drawReferences(item), ...item.samples.flatMap((sample) => drawSample(sample, item)));
   if (!item.samples.length) right.append(element("h4", {}, "Answer"), element("p", { class: "failure" }, "There is none."));
   const panes = element("div", { class: "panes" }, left, right);
   return element("tr", { class: "detail" }, element("td", { colspan: COLUMNS.length }, element("p", { class: "facts" }, shown(facts.join(" · "))), panes));
+}
+
+function drawReferences(item) {
+  const many = item.references.length > 1;
+  const drawn = item.references.flatMap((text, n) => [element("h4", {}, many ? `Reference ${n + 1} of ${item.references.length}` : "Reference"), block(text, item.language)]);
+  return drawn.length ? drawn : [element("h4", {}, "Reference"), element("p", { class: "facts" }, "private")];
 }
 
 function drawMessage(message, item) {

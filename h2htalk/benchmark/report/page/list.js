@@ -65,7 +65,7 @@ function searcher(query) {
   if (!folded) folded = data.paragraphs.map((text) => text.toLowerCase());
   const hits = new Set();
   folded.forEach((text, number) => { if (text.includes(wanted)) hits.add(number); });
-  const own = (item) => [item.id, item.title, item.persona, item.reference, ...item.tags, ...item.samples.flatMap(
+  const own = (item) => [item.id, item.title, item.persona, ...item.references, ...item.tags, ...item.samples.flatMap(
     (sample) => (sample.reply ? [sample.reply.text, sample.reply.thinking || ""] : sample.failure.slice(0, 2)))];
   return (item) => item.messages.some(([, paragraphs]) => paragraphs.some((number) => hits.has(number)))
     || own(item).some((text) => text.toLowerCase().includes(wanted));

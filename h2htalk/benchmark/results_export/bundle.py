@@ -1,0 +1,146 @@
+"""A bundle: what somebody else needs to compute a run's scores again, as a folder or a .zip.
+
+bundle.json      model, signature, split (fingerprint and source), figures, and the SHA-256 of the others
+responses.jsonl  a line a sample: the answer, or the reason why there is none
+scores.jsonl     a line a sample: every metric, and the contract rules that were broken
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from h2htalk.benchmark.load_run import Run
+from h2htalk.benchmark.results_export.run_figures import language_figures, without_folders
+from h2htalk.data.files import json_line, parse_object, write_problem, write_text
+from h2htalk.data.responses import Response
+from h2htalk.errors import DataError, shorten
+
+HEAD = "bundle.json"
+RESPONSES, SCORES = "responses.jsonl", "scores.jsonl"
+_LARGEST = 1 << 30  # bytes of a file: a .zip from elsewhere may hold more than it seems to
+
+
+@dataclass(frozen=True, slots=True)
+class BundleHead:
+    """`bundle.json`.
+
+    `split`: name, version, fingerprint, and of a release source and commit. `figures`: the cells of `language_figures`.
+    `files`: the SHA-256 of each other file.
+    """
+
+    format: Literal["h2htalk results 1"]
+    model: str
+    package_version: str
+    protocol: Mapping[str, str]
+    subject: Mapping[str, str]
+    samples: int
+    split: Mapping[str, str]
+    figures: Mapping[str, Mapping[str, Mapping[str, float | None]]]
+    files: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A bundle that was read: its head, and the other files' texts."""
+
+    head: BundleHead
+    texts: Mapping[str, str]
+
+    def lines(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield file with line, and record. Raises DataError."""
+        for number, line in enumerate(self.texts[name].split("\n"), 1):
+            if line:
+                yield f"{name}:{number}", parse_object(line.encode(), f"{name}:{number}", unique_keys=True)
+
+
+def write_bundle(run: Run, out: Path) -> list[Path]:
+    """Write a run's bundle into a new folder, or a new file whose name ends with .zip; return what was written.
+
+    Raises:
+        DataError: `out` is there already, or cannot be written.
+    """
+    if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
+        raise DataError(f"{out}: is there already; name a new folder or file with --out")
+    texts = _texts(run)
+    if out.suffix != ".zip":
+        for name, text in texts.items():
+            write_text(out / name, text)
+        return [out / name for name in texts]
+    temporary = out.with_name(f".{out.name}.{os.getpid()}")
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
+            for name, text in texts.items():
+                file.writestr(zipfile.ZipInfo(name), text)  # without a date: the same run gives the same bytes
+        os.replace(temporary, out)
+    except OSError as error:
+        raise DataError(f"{out}: {write_problem(error)}") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+    return [out]
+
+
+def _texts(run: Run) -> dict[str, str]:
+    split, summary = run.data.split, run.summary
+    keys = [(s.id, sample) for s in split.scenarios for sample in range(run.data.spec.samples)]
+    scores = [score.to_dict() for item in run.item_scores.values() for score in item.samples]
+    parts = {
+        RESPONSES: "".join(json_line(_answer(run, *key)) for key in keys),
+        SCORES: "".join(map(json_line, scores)),
+    }
+    figures = language_figures(split.scenarios, run.item_scores)
+    facts = {name: getattr(split, name) for name in ("name", "version", "fingerprint", "source", "commit")}
+    head = BundleHead(
+        "h2htalk results 1",
+        summary.model,
+        summary.package_version,
+        without_folders(summary.signature.protocol),
+        without_folders(summary.signature.subject),
+        run.data.spec.samples,
+        facts,
+        {language: {k: c.to_dict() for k, c in found.cells.items()} for language, found in figures.items()},
+        {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()},
+    )
+    return {HEAD: json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", **parts}
+
+
+def _answer(run: Run, item_id: str, sample: int) -> dict[str, Any]:
+    """An answer without thinking and request id; a failure without its message, which may name a server."""
+    found = run.answers.get((item_id, sample))
+    if isinstance(found, Response):
+        return {"id": item_id, "sample": sample, "text": found.text, "finish_reason": found.finish_reason}
+    reason = "missing" if found is None else found.failure.reason
+    return {"id": item_id, "sample": sample, "failure": {"reason": reason, "message": ""}}
+
+
+def read_bundle(path: Path) -> Bundle:
+    """Read a bundle from a folder or a .zip. Raises DataError where it is none, or of another version."""
+    from pydantic import TypeAdapter, ValidationError
+
+    texts = {name: _read(path, name) for name in (HEAD, RESPONSES, SCORES)}
+    try:
+        head = TypeAdapter(BundleHead).validate_json(texts.pop(HEAD), strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        place = shorten(".".join(map(str, first["loc"])), 80)
+        raise DataError(f"{path}: {HEAD}: not a bundle of this version: {place}: {first['msg']}") from error
+    return Bundle(head, texts)
+
+
+def _read(path: Path, name: str) -> str:
+    try:
+        if path.is_dir():
+            return (path / name).read_text(encoding="utf-8")
+        with zipfile.ZipFile(path) as file:
+            if file.getinfo(name).file_size > _LARGEST:
+                raise DataError(f"{path}: {name} is larger than a file of a bundle can be")
+            return file.read(name).decode()
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error

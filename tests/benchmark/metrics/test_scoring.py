@@ -1,0 +1,183 @@
+"""Several references: the one that an answer agrees with best counts, with all its values; one reference is as ever."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+from rouge_score.rouge_scorer import RougeScorer
+
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.lexical import lexical_scores
+from h2htalk.benchmark.metrics.metric_table import Metrics, columns
+from h2htalk.benchmark.metrics.scoring import score_answers
+from h2htalk.benchmark.metrics.semantic import similarities
+from h2htalk.benchmark.score_run import reference_keys
+from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.run_folder import Answers
+from h2htalk.data.splits import Split, load_split
+from h2htalk.text.embeddings.vectors import Vectors
+from h2htalk.text.tokens import tokenize
+
+MINI = load_split("mini")
+LOST = Failure("timeout", "", 1)
+METHOD1 = SmoothingFunction().method1
+
+
+class Letters:
+    """A small embedder: the counts of a text's letters, as a unit vector; it refuses texts with `refuses`."""
+
+    name, revision, languages, comparable = "letters", "1", ("en", "zh"), False
+
+    def __init__(self, refuses: str = "\0") -> None:
+        self._refuses = refuses
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        if any(self._refuses in text for text in texts):
+            raise RuntimeError("out of memory")
+        counts = np.array([[1 + text.count(letter) for letter in "aeiost的了我你"] for text in texts], np.float32)
+        vectors: Vectors = counts / np.linalg.norm(counts, axis=1, keepdims=True)
+        return vectors
+
+
+class OwnTokens:
+    """rouge_score's tokenizer interface, for the package's own tokens of Chinese and English."""
+
+    def __init__(self, language: str) -> None:
+        self._language = language
+
+    def tokenize(self, text: str) -> list[str]:
+        return tokenize(text, self._language)
+
+
+def peers(response: str, reference: str, language: str) -> dict[str, float]:
+    """The six lexical values by nltk and rouge_score."""
+    tokens, other = (tokenize(text, language) for text in (response, reference))
+    bleu = [sentence_bleu([other], tokens, (1 / n,) * n, smoothing_function=METHOD1) for n in (1, 2, 3, 4)]
+    found = RougeScorer(["rouge1", "rougeL"], tokenizer=OwnTokens(language)).score(reference, response)
+    return dict(zip(columns(), [*bleu, found["rouge1"].fmeasure, found["rougeL"].fmeasure], strict=False))
+
+
+def shuffled(text: str, draw: random.Random) -> str:
+    """The characters of a text in another order, in pieces of three."""
+    pieces = [text[at : at + 3] for at in range(0, len(text), 3)]
+    draw.shuffle(pieces)
+    return "".join(pieces)
+
+
+def split_of(references: Sequence[Sequence[str]], split: Split = MINI) -> Split:
+    scenarios = (replace(s, references=tuple(own)) for s, own in zip(split.scenarios, references, strict=False))
+    return replace(split, scenarios=tuple(scenarios))
+
+
+def answers_to(split: Split, text: str | None = None) -> Answers:
+    """One answer an item: a text, or half of the main reference."""
+    return {(s.id, 0): Response(s.id, 0, text or s.reference[: len(s.reference) // 2]) for s in split.scenarios}
+
+
+def scored(split: Split, answers: Answers, metrics: Metrics) -> dict[str, SampleScore]:
+    return {item_id: item.samples[0] for item_id, item in score_answers(split, answers, 1, metrics).items()}
+
+
+@pytest.mark.parametrize("embedder", [None, Letters()])
+def test_one_reference_scores_exactly_what_its_pair_scores(embedder: Letters | None) -> None:
+    answers = answers_to(MINI)
+    texts = [answers[s.id, 0].answer for s in MINI.scenarios]  # type: ignore[union-attr]
+    references = [s.reference for s in MINI.scenarios]
+    lexical = lexical_scores(texts, references, [s.language for s in MINI.scenarios])
+    semantic = similarities(embedder, texts, references) if embedder else None
+    found = scored(MINI, answers, Metrics(embedder))
+    for at, scenario in enumerate(MINI.scenarios):
+        expected = lexical[at]._asdict() | ({"ss": semantic[at]} if semantic else {})
+        assert found[scenario.id].values == expected
+    assert reference_keys(MINI) == {}
+
+
+def test_two_references_score_the_better_of_nltk_and_rouge_score() -> None:
+    """Without an embedder the lexical mean chooses, and all six values are of the chosen reference."""
+    draw = random.Random(3)
+    split = split_of([(shuffled(s.reference, draw), s.reference + " end.") for s in MINI.scenarios])
+    split = split_of([draw.sample(s.references, 2) for s in split.scenarios], split)
+    answers = {(s.id, 0): Response(s.id, 0, f"{s.references[0][:20]} {s.references[1][:25]}") for s in split.scenarios}
+    found, chosen = scored(split, answers, Metrics()), set()
+    for scenario in split.scenarios:
+        text = answers[scenario.id, 0].answer  # type: ignore[union-attr]
+        options = [peers(text, reference, scenario.language) for reference in scenario.references]
+        means = [sum(option.values()) / 6 for option in options]
+        best = means.index(max(means))
+        assert found[scenario.id].values == pytest.approx(options[best], abs=1e-12)
+        chosen.add(best)
+    assert chosen == {0, 1}
+    assert reference_keys(split) == {"references": "2"}
+
+
+def test_s_chooses_where_there_is_an_embedder() -> None:
+    """S of two references is the larger of both S, and all its parts come from that reference."""
+    split = split_of(
+        [(s.reference, other.reference) for s, other in zip(MINI.scenarios, MINI.scenarios[7:], strict=False)]
+    )
+    answers = {(s.id, 0): Response(s.id, 0, s.references[1][:30] + s.references[0][:30]) for s in split.scenarios}
+    metrics = Metrics(Letters())
+    both = scored(split, answers, metrics)
+    single = [
+        scored(split_of([s.references[n : n + 1] for s in split.scenarios], split), answers, metrics) for n in (0, 1)
+    ]
+    winners = set()
+    for item_id, score in both.items():
+        options = [one[item_id] for one in single]
+        best = max(options, key=lambda option: option.s or 0.0)
+        assert (score.values, score.s) == (best.values, best.s)
+        winners.add(options.index(best))
+    assert winners == {0, 1}
+
+
+def test_of_equal_references_the_first_counts_and_their_order_does_not_change_s() -> None:
+    first = MINI.scenarios[0]
+    for references in (("x y", "y x", first.reference), (first.reference, "y x", "x y")):
+        split = split_of([references])
+        assert scored(split, answers_to(split, first.reference), Metrics())[first.id].lexical == 1.0
+        assert scored(split, answers_to(split, "nothing in common"), Metrics())[first.id].lexical == 0.0
+
+
+def test_a_reference_that_the_embedder_fails_on_leaves_the_best_unknown() -> None:
+    text = "You waited for an answer."
+    split = split_of([(text, "FAIL of the embedder."), (text,)])
+    first, second = scored(split, answers_to(split, text), Metrics(Letters(refuses="FAIL"))).values()
+    assert first.unscored == "embedder: RuntimeError: out of memory"
+    assert (second.unscored, second.s) == (None, pytest.approx(1))
+
+
+@pytest.mark.parametrize(
+    ("numbers", "key"), [([1, 1], {}), ([2, 1, 3], {"references": "1-3"}), ([0, 0], {"references": "private"})]
+)
+def test_the_number_of_references_is_in_the_protocol_unless_it_is_one(numbers: list[int], key: dict[str, str]) -> None:
+    assert reference_keys(split_of([[f"Reply {n}." for n in range(number)] for number in numbers])) == key
+
+
+def test_a_failed_sample_is_named_before_private_references() -> None:
+    """Otherwise the run would count as complete, and the sample would never be asked for again."""
+    split = split_of([()])
+    item_id = split.scenarios[0].id
+    answers: Answers = {(item_id, 0): Response(item_id, 0, "Yes."), (item_id, 1): FailedResponse(item_id, 1, LOST)}
+    assert score_answers(split, answers, 2, Metrics())[item_id].unscored == "timeout"
+
+
+def test_without_references_an_answer_is_unscored_and_its_contract_is_checked() -> None:
+    split = split_of([(), (), ("Yes, I am here.",)])
+    first, second, third = (s.id for s in split.scenarios)
+    answers: Answers = {
+        (first, 0): Response(first, 0, "As an AI language model, I cannot feel. " * 30),
+        (second, 0): FailedResponse(second, 0, LOST),
+        (third, 0): Response(third, 0, "Yes, I am here."),
+    }
+    items: list[ItemScore] = list(score_answers(split, answers, 1, Metrics()).values())
+    assert [(i.unscored, i.lexical, i.compliance) for i in items] == [
+        (PRIVATE_REFERENCE, None, 0.0),
+        ("timeout", None, None),
+        (None, 1.0, 1.0),
+    ]
+    assert items[0].samples[0].violations

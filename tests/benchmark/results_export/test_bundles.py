@@ -1,0 +1,220 @@
+"""Bundles: what is in them, what is not, and that a verification notices every change."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import h2htalk_here, scripted
+
+import h2htalk
+from h2htalk.benchmark.results_export.run_figures import without_folders
+from h2htalk.benchmark.results_export.verify import Verification
+from h2htalk.benchmark.score_run import score
+from h2htalk.data.files import json_line
+from h2htalk.data.split_export import export_split
+from h2htalk.errors import ConfigError, DataError
+
+MINI = h2htalk.load_split("mini")
+PART = "77 items: the bundle holds 77 of 154 items of split mini"
+
+
+def bundle_of(run: Path, name: str = "bundle") -> Path:
+    out = run.parent / name
+    h2htalk.export_results(run, "bundle", out)
+    return out
+
+
+def edited(bundle: Path, name: str, change: Callable[[list[Any]], Any]) -> Path:
+    """The bundle with the records of a file changed, and with its new hash."""
+    path = bundle / name
+    records = list(map(json.loads, path.read_text().splitlines()))
+    change(records)
+    path.write_text("".join(map(json_line, records)))
+    head = json.loads((bundle / "bundle.json").read_text())
+    head["files"][name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (bundle / "bundle.json").write_text(json.dumps(head))
+    return bundle
+
+
+def edited_head(bundle: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
+    head = json.loads((bundle / "bundle.json").read_text())
+    change(head)
+    (bundle / "bundle.json").write_text(json.dumps(head))
+    return bundle
+
+
+def differing(found: Verification) -> list[str]:
+    return [line.partition(":")[0] for line in found.differs]
+
+
+@pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
+def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
+    found = h2htalk.verify_results(bundle_of(run_with_s, name), "mini")
+    assert (found.differs, found.unchecked) == ([], [PART])
+    columns = {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss", "lexical", "s", "violations"}
+    assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
+
+
+def test_the_same_run_gives_the_same_bytes(small_run: Path) -> None:
+    one, other = (bundle_of(small_run, name).read_bytes() for name in ("one.zip", "other.zip"))
+    assert one == other
+    with pytest.raises(DataError, match="is there already"):
+        bundle_of(small_run, "one.zip")
+
+
+def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> None:
+    where = {"reason": "http_500", "message": "https://user:key-1234@internal.example said no"}
+    model = scripted(tmp_path, {"id": "*", "text": "Hi."}, {"id": "mini-en-dialogue-base-01", "failure": where})
+    h2htalk.evaluate(
+        h2htalk.EvaluateSpec(
+            model=model, split="mini", out=str(tmp_path / "run"), embedder="none", subtasks=["dialogue_base"]
+        )
+    )
+    bundle = bundle_of(tmp_path / "run")
+    text = "".join(path.read_text() for path in bundle.iterdir())
+    for secret in (str(tmp_path), "key-1234", "internal.example", "cost", "spec"):
+        assert secret not in text
+    assert h2htalk.verify_results(bundle, "mini").differs == []  # the failed call is unscored here too
+    assert without_folders({"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}) == {
+        "a": "bge-m3:bge@sha256:1(en)",
+        "b": "lab/m",
+        "c": "m",
+        "d": "c",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "differs"),
+    [
+        ("scores.jsonl", lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8), ["bleu_2"]),
+        ("scores.jsonl", lambda rows: rows[3].update(rouge_l=None), ["rouge_l"]),
+        ("scores.jsonl", lambda rows: rows[3].update(violations=["x"]), ["violations"]),
+        ("scores.jsonl", lambda rows: rows[3].update(lexical="0.5"), ["lexical"]),
+        ("scores.jsonl", lambda rows: rows.append(rows[0] | {"sample": 1, "unscored": "x"}), ["id", "sample"]),
+        (
+            "responses.jsonl",
+            lambda rows: rows[3].update(text="We sit by the kiln and talk."),
+            ["bleu_1", "bleu_2"],
+        ),
+        ("responses.jsonl", lambda rows: rows.pop(3), ["bleu_1", "bleu_2"]),
+    ],
+)
+def test_an_edited_line_is_noticed(
+    name: str, change: Callable[[list[Any]], Any], differs: list[str], small_run: Path
+) -> None:
+    found = h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini")
+    assert differing(found)[: len(differs)] == differs
+    if differs == ["bleu_2"]:
+        assert found.differs == ["bleu_2: 1 of 22 values, by up to 1e-08"]
+
+
+@pytest.mark.parametrize(
+    ("change", "differs"),
+    [
+        (lambda head: head["figures"]["zh"]["overall"].update(value=99.0), ["figures and intervals"]),
+        (lambda head: head["figures"]["en"].update(extra={"value": 99.0}), ["figures and intervals"]),
+        (lambda head: head["figures"].pop("zh"), ["figures and intervals"]),
+        (lambda head: head["protocol"].update(metrics="lexical-2"), ["the versions of the metrics"]),
+        (lambda head: head["files"].update({"scores.jsonl": "0" * 64}), ["the hashes of the files"]),
+        (lambda head: head["split"].update(fingerprint="0" * 16), ["the items of mini 1"]),
+    ],
+)
+def test_an_edited_head_is_noticed(
+    change: Callable[[dict[str, Any]], Any], differs: list[str], small_run: Path
+) -> None:
+    assert differing(h2htalk.verify_results(edited_head(bundle_of(small_run), change), "mini")) == differs
+
+
+def test_a_figure_of_s_may_differ_in_the_last_digits_of_embeddings_alone(run_with_s: Path) -> None:
+    def shift(by: float) -> Verification:
+        bundle = bundle_of(run_with_s, f"bundle{by}")
+        edited(bundle, "scores.jsonl", lambda rows: rows[0].update(ss=rows[0]["ss"] + by))
+        return h2htalk.verify_results(bundle, "mini")
+
+    assert "ss, but for the last digits (1e-07)" in shift(1e-7).matches
+    assert differing(shift(1e-4)) == ["ss"]
+
+
+def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> None:
+    def elsewhere(head: dict[str, Any]) -> None:
+        head["protocol"] |= {"embedder": "lab/unknown@1", "prompts": "0" * 16}
+
+    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini")
+    assert found.unchecked[0] == PART
+    assert found.unchecked[1].startswith("SS and S: embedder lab/unknown@1 is not on this machine: ")
+    assert found.unchecked[2].startswith("contract violations: ")
+    assert found.differs == []
+    assert {"bleu_1", "lexical"} <= set(found.matches)
+    assert not {"ss", "s", "violations", "figures and intervals"} & set(found.matches)
+
+    def updated(head: dict[str, Any]) -> None:
+        head["protocol"] |= {"embedder": "minilm@sha256:0"}
+
+    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini")
+    assert found.unchecked == [PART, "SS and S: embedder minilm is of another revision here than sha256:0"]
+
+
+def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path) -> None:
+    lines = [{"id": s.id, "references": [s.reference, f"or {s.id}"]} for s in MINI.scenarios]
+    file = tmp_path / "references.jsonl"
+    file.write_text("".join(map(json_line, lines)))
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    private = replace(
+        MINI, scenarios=tuple(replace(s, references=()) for s in MINI.scenarios), references_sha256=digest
+    )
+    export_split(private, tmp_path / "split")
+    split, run = str(tmp_path / "split"), tmp_path / "run"
+    h2htalk.evaluate(
+        h2htalk.EvaluateSpec(model=scripted(tmp_path), split=split, out=str(run), embedder="none", limit=22)
+    )
+    unscored = bundle_of(run, "unscored")
+    assert h2htalk.verify_results(unscored, split).differs == []
+    with pytest.raises(ConfigError, match="were not scored with private references"):
+        h2htalk.verify_results(unscored, split, file)
+    score(run, references=file)
+    scored = bundle_of(run, "scored")
+    assert f"or {MINI.scenarios[0].id}" not in "".join(path.read_text() for path in scored.iterdir())
+    found = h2htalk.verify_results(scored, split)
+    missing = "the scores: name the file of private references with --references"
+    part = "132 items: the bundle holds 22 of 154 items of split mini"
+    assert (found.differs, found.unchecked) == ([], [part, missing])
+    found = h2htalk.verify_results(scored, split, file)
+    assert (found.differs, found.unchecked) == ([], [part])
+    assert "figures and intervals" in found.matches
+
+
+def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
+    bundle = bundle_of(small_run)
+    with pytest.raises(ConfigError, match="the bundle's split mini is not on the Hub: name it with --split"):
+        h2htalk.verify_results(bundle)
+    with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read"):
+        h2htalk.verify_results(small_run, "mini")
+    (tmp_path / "text.zip").write_text("no zip")
+    with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: File is not a zip file"):
+        h2htalk.verify_results(tmp_path / "text.zip", "mini")
+    with pytest.raises(DataError, match=r"bundle.json: not a bundle of this version: samples: "):
+        h2htalk.verify_results(edited_head(bundle, lambda head: head.update(samples="2")), "mini")
+    (bundle / "responses.jsonl").write_text("{")
+    edited_head(bundle, lambda head: head.update(samples=1))
+    with pytest.raises(DataError, match=r"responses.jsonl:1: broken JSON"):
+        h2htalk.verify_results(bundle, "mini")
+
+
+def test_the_commands_end_with_0_4_and_2(small_run: Path) -> None:
+    out = small_run.parent / "bundle"
+    done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
+    assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "responses.jsonl", "scores.jsonl")]
+    done = h2htalk_here("results", "verify", out, "--split", "mini")
+    assert (done.returncode, done.stdout.splitlines()[0][:30]) == (0, "matches: the hashes of the fil")
+    edited(out, "scores.jsonl", lambda rows: rows[0].update(bleu_1=0.9))
+    done = h2htalk_here("results", "verify", out, "--split", "mini")
+    assert done.returncode == 4
+    assert done.stdout.splitlines()[1].startswith("not checked: 132 items")
+    assert done.stdout.splitlines()[2].startswith("differs: bleu_1: 1 of 22 values")
+    assert h2htalk_here("results", "verify", out).returncode == 2

@@ -1,0 +1,93 @@
+"""Results of a release on the Hub: the run knows its commit, a pull request proposes them, a bundle finds its split."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from command_line import h2htalk_here, scripted
+from hub_double import HubDouble
+from hubs_made import hub_here
+from releases_made import make_release
+
+import h2htalk
+from h2htalk.data.releases.publish import publish
+
+NAME = ".eval_results/lab--made.yaml"
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDouble]:
+    """With a release and an empty model."""
+    with hub_here(tmp_path, monkeypatch) as hub:
+        publish(make_release(tmp_path / "release"), "lab/made")
+        hub.add("lab/model", "model")
+        yield hub
+
+
+@pytest.fixture
+def run(hub: HubDouble, tmp_path: Path) -> Path:
+    spec = h2htalk.EvaluateSpec(
+        model=scripted(tmp_path), split="hub:lab/made@v1.0.0", out=str(tmp_path / "run"), embedder="none"
+    )
+    h2htalk.evaluate(spec)
+    return spec.out_path
+
+
+def test_a_pull_request_proposes_the_entries(run: Path, hub: HubDouble, tmp_path: Path) -> None:
+    model = hub.repos["model", "lab/model"]
+    words = ("results", "export", run, "--to", "eval-results", "--out", tmp_path / "out")
+    done = h2htalk_here(*words)
+    assert done.returncode == 0, done.stderr
+    assert not model.pulls  # only --push sends
+    done = h2htalk_here(*words, "--push", "lab/model")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == f"pull request: {hub.url}/lab/model/discussions/1"
+    content = model.files("refs/pr/1")[NAME]
+    assert content == (tmp_path / "out" / NAME).read_bytes()
+    assert NAME not in model.files()
+    entries = yaml.safe_load(content)
+    commit = hub.dataset("lab/made").tags["v1.0.0"]
+    assert [entry["dataset"] for entry in entries] == [
+        {"id": "lab/made", "task_id": task, "revision": commit} for task in ("dialogue_base", "dialogue_base_zh")
+    ]
+    assert h2htalk_here(*words, "--push", "lab/model").returncode == 0
+    assert list(model.pulls) == ["refs/pr/1", "refs/pr/2"]
+
+
+def test_what_cannot_be_proposed_is_an_error_in_one_line(
+    run: Path, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("results", "export", run, "--to", "eval-results", "--out", tmp_path / "out", "--push")
+    done = h2htalk_here(*words, "lab/none")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert "lab/none: there is no such repository" in done.stderr
+    monkeypatch.setenv("HF_TOKEN", "hf_expired")
+    assert "HF_TOKEN is refused" in h2htalk_here(*words, "lab/model").stderr
+    monkeypatch.delenv("HF_TOKEN")
+    done = h2htalk_here(*words, "lab/model")
+    assert (done.returncode, "HF_TOKEN is not set" in done.stderr) == (2, True)
+    done = h2htalk_here(*words[:3], "--to", "bundle", "--out", tmp_path / "bundle", "--push", "lab/model")
+    assert (done.returncode, done.stderr) == (2, "error: --push is for --to eval-results\n")
+    assert not (tmp_path / "bundle").exists()
+    assert not hub.repos["model", "lab/model"].pulls
+
+
+def test_a_reader_may_propose(run: Path, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_reader")
+    words = ("results", "export", run, "--to", "eval-results", "--out", tmp_path / "out", "--push", "lab/model")
+    done = h2htalk_here(*words)
+    assert done.returncode == 0, done.stderr
+    assert list(hub.repos["model", "lab/model"].pulls) == ["refs/pr/1"]
+
+
+def test_a_bundle_is_verified_at_its_commit_wherever_the_tag_is(run: Path, hub: HubDouble, tmp_path: Path) -> None:
+    h2htalk.export_results(run, "bundle", tmp_path / "bundle")
+    assert h2htalk_here("results", "verify", tmp_path / "bundle").returncode == 0
+    repo = hub.dataset("lab/made")
+    repo.tags["v1.0.0"] = repo.write({"README.md": b"Another one."})
+    found = h2htalk.verify_results(tmp_path / "bundle")
+    assert (found.differs, found.unchecked) == ([], [])
+    assert "the items of made 1.0.0" in found.matches

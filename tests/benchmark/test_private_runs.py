@@ -1,0 +1,131 @@
+"""Runs on a split with private references: answered and not scored, until the owner of the references scores them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from command_line import h2htalk_here, scripted
+
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.report_run import report
+from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.files import json_line
+from h2htalk.data.split_export import export_split
+from h2htalk.data.splits import load_split
+from h2htalk.errors import ConfigError, DataError
+
+MINI = load_split("mini").select(limit=22)
+SECRET = "a word that only the owner knows"
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> EvaluateSpec:
+    """An evaluation of a split whose two references an item are in `references.jsonl` beside it."""
+    lines = [{"id": s.id, "references": [s.reference, f"{SECRET} {s.id}"]} for s in MINI.scenarios]
+    (tmp_path / "references.jsonl").write_text("".join(map(json_line, lines)))
+    digest = hashlib.sha256((tmp_path / "references.jsonl").read_bytes()).hexdigest()
+    scenarios = tuple(replace(s, references=()) for s in MINI.scenarios)
+    export_split(replace(MINI, scenarios=scenarios, references_sha256=digest), tmp_path / "split")
+    return EvaluateSpec(
+        model=scripted(tmp_path), split=str(tmp_path / "split"), out=str(tmp_path / "run"), embedder="none"
+    )
+
+
+def references_of(spec: EvaluateSpec) -> Path:
+    return Path(spec.split).parent / "references.jsonl"
+
+
+def contracts(summary: Summary) -> dict[str, float | None]:
+    return {name: cell.value for name, cell in summary.rows.compliance.cells.items()}
+
+
+def test_answers_are_stored_and_not_scored(spec: EvaluateSpec) -> None:
+    summary = evaluate(spec)
+    counts = summary.counts
+    assert (counts.items, counts.scored, counts.private, counts.unscored) == (22, 0, 22, 0)
+    assert counts.failures == {"private_reference": 22}
+    assert not summary.incomplete
+    assert summary.signature.protocol["references"] == "private"
+    assert set(summary.baselines) == {"constant", "copy-last-turn"}
+    assert {cell.value for cell in summary.rows.lexical.cells.values()} == {None}
+    public = evaluate(replace(spec, split="mini", limit=22, out=f"{spec.out}-public"))
+    assert contracts(summary) == contracts(public)
+    assert summary.violations == public.violations
+    assert load_run(spec.out).summary == report(spec.out_path) == summary
+
+
+def test_every_report_says_why_there_is_no_score(spec: EvaluateSpec) -> None:
+    words = ("evaluate", spec.model, "--split", spec.split, "--embedder", "none", "--out", spec.out)
+    done = h2htalk_here(*words)
+    said = " ".join(done.stdout.split())
+    assert (done.returncode, done.stderr.count("error")) == (0, 0)
+    assert "0 of 22 items scored, not scored: references are private" in said
+    assert "h2htalk score RUN --references FILE" in said
+    assert "INCOMPLETE" not in said
+    page = (spec.out_path / "report.html").read_text()
+    assert '<span class="chip bad">not scored: references are private</span>' in page
+    assert "chip good" not in page.partition("</h1>")[2].partition("</p>")[0]
+    board = " ".join(h2htalk_here("leaderboard", spec.out).stdout.split())
+    assert "[not scored: references are private]" in board
+    assert "not scored: references are private." in h2htalk_here("report", spec.out, "--format", "latex").stdout
+    assert h2htalk_here("report", spec.out, "--format", "csv").returncode == 0
+
+
+def test_a_failed_call_is_incomplete_all_the_same(spec: EvaluateSpec, tmp_path: Path) -> None:
+    lost = {"id": MINI.scenarios[0].id, "failure": {"reason": "timeout", "message": ""}}
+    summary = evaluate(replace(spec, model=scripted(tmp_path, {"id": "*", "text": "Hello there."}, lost)))
+    assert (summary.counts.private, summary.counts.unscored, summary.incomplete) == (21, 1, True)
+
+
+def test_the_owner_of_the_references_scores_the_answers(spec: EvaluateSpec) -> None:
+    evaluate(spec)
+    done = h2htalk_here("score", spec.out, "--references", references_of(spec))
+    assert done.returncode == 0, done.stderr
+    assert "22 of 22 items scored, complete" in " ".join(done.stdout.split())
+    run = load_run(spec.out)
+    protocol = run.summary.signature.protocol
+    digest = hashlib.sha256(references_of(spec).read_bytes()).hexdigest()
+    assert (protocol["references"], protocol["references_sha256"]) == ("2", digest[:16])
+
+    # The same answers and references in an open split: the same figures.
+    references = [json.loads(line)["references"] for line in references_of(spec).read_text().splitlines()]
+    rows = (replace(s, references=tuple(own)) for s, own in zip(MINI.scenarios, references, strict=True))
+    export_split(replace(MINI, scenarios=tuple(rows)), Path(f"{spec.split}-open"))
+    opened = evaluate(replace(spec, split=f"{spec.split}-open", out=f"{spec.out}-open"))
+    assert run.summary.main.rows == opened.main.rows
+    assert run.summary.baselines == {n: row for n, row in opened.baselines.items() if n != "random-reference"}
+    assert run.scores().equals(load_run(f"{spec.out}-open").scores())
+
+    for path in spec.out_path.rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes(), path
+    assert report(spec.out_path) == run.summary
+    assert evaluate(spec) == run.summary  # a restart does not take the scores away
+    assert not score(spec.out_path).counts.scored  # without the references there are none
+
+
+def test_a_wrong_file_changes_nothing(spec: EvaluateSpec) -> None:
+    evaluate(spec)
+    before = (spec.out_path / "summary.json").read_bytes()
+    references_of(spec).write_text(references_of(spec).read_text() + "\n")
+    with pytest.raises(DataError, match="is not the file of references of split mini 1"):
+        score(spec.out_path, references=references_of(spec))
+    assert (spec.out_path / "summary.json").read_bytes() == before
+
+
+def test_a_selection_is_scored_with_the_whole_file(spec: EvaluateSpec) -> None:
+    evaluate(replace(spec, language="en"))
+    assert score(spec.out_path, references=references_of(spec)).counts.scored == 11
+
+
+def test_a_baseline_of_references_needs_them(spec: EvaluateSpec) -> None:
+    with pytest.raises(ConfigError, match="baseline:random-reference answers with references, and those of mini are"):
+        evaluate(replace(spec, model="baseline:random-reference"))
+    assert not spec.out_path.exists()
+    assert evaluate(replace(spec, model="baseline:constant")).counts.private == 22
