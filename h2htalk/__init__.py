@@ -19,8 +19,11 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
+    from h2htalk.benchmark.results_export.export import export_results
+    from h2htalk.benchmark.results_export.verify import verify_results
     from h2htalk.benchmark.settings import EvaluateSpec
     from h2htalk.curation.curate import curate
+    from h2htalk.curation.release.build import build_release, check_release
     from h2htalk.data.splits import load_split
     from h2htalk.rounds.closing import close_round
     from h2htalk.rounds.opening import open_round
@@ -32,13 +35,17 @@ _MODULES = {
     "RoundSpec": "rounds.settings",
     "Run": "benchmark.load_run",
     "analyze": "analysis.analyze",
+    "build_release": "curation.release.build",
+    "check_release": "curation.release.build",
     "close_round": "rounds.closing",
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
+    "export_results": "benchmark.results_export.export",
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.load_run",
     "load_split": "data.splits",
     "open_round": "rounds.opening",
+    "verify_results": "benchmark.results_export.verify",
 }
 
 __all__ = [
@@ -48,13 +55,17 @@ __all__ = [
     "Run",
     "__version__",
     "analyze",
+    "build_release",
+    "check_release",
     "close_round",
     "curate",
     "evaluate",
+    "export_results",
     "leaderboard",
     "load_run",
     "load_split",
     "open_round",
+    "verify_results",
 ]
 
 

@@ -43,6 +43,10 @@ class RoundError(H2HTalkError):
     """An annotation round cannot be opened, read or closed."""
 
 
+class HubError(H2HTalkError):
+    """The Hugging Face Hub cannot be reached, refuses, or sends something else than was published."""
+
+
 class PublishError(H2HTalkError):
     """A release cannot be built or published."""
 

@@ -1,4 +1,5 @@
-"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 130 Ctrl-C, 1 a bug.
+"""The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 4 a check failed, 130 Ctrl-C, 1 a
+bug.
 
 Each command parses, calls one library function and prints; what it needs is imported when it runs, so that
 `h2htalk --help` loads nothing heavy.
@@ -10,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli import analyze, curate, evaluate, round, runs, splits
+from h2htalk.cli import analyze, curate, evaluate, release, results, round, runs, splits
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
 
@@ -23,12 +24,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 split_app = typer.Typer(help="Splits: list, describe, export, make from a curation.", no_args_is_help=True)
+release_app = typer.Typer(help="Build, check, compare and publish releases.", no_args_is_help=True)
 import_app = typer.Typer(help="Import the files of other tools.", no_args_is_help=True)
 curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
 round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
+results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
+app.add_typer(results_app, name="results")
 app.add_typer(curate_app, name="curate")
 app.add_typer(round_app, name="round")
+app.add_typer(release_app, name="release")
 app.add_typer(import_app, name="import")
 
 
@@ -52,11 +57,19 @@ round_app.command("open")(round.round_open)
 round_app.command("status")(round.round_status)
 round_app.command("close")(round.round_close)
 round_app.command("reopen")(round.round_reopen)
+round_app.command("remove-annotator")(round.round_remove_annotator)
 round_app.command("list")(round.round_list)
+release_app.command("build")(release.release_build)
+release_app.command("check")(release.release_check)
+release_app.command("diff")(release.release_diff)
+release_app.command("publish")(release.release_publish)
+release_app.command("pull")(release.release_pull)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
 split_app.command("export")(splits.split_export)
 split_app.command("from")(splits.split_from)
+results_app.command("export")(results.results_export)
+results_app.command("verify")(results.results_verify)
 import_app.command("responses")(splits.import_responses)
 import_app.command("authors")(splits.import_authors)
 

@@ -70,8 +70,9 @@ def curate_explain(
     workspace: WorkspaceArgument,
     item: Annotated[str, typer.Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")],
 ) -> None:
-    """Show what each stage did with one item."""
-    from h2htalk.curation.explain import explain, format_history
+    """Show what each stage did with one item, what people decided on it, and where it was released."""
+    from h2htalk.curation.history.events import format_history
+    from h2htalk.curation.history.explain import explain
     from h2htalk.curation.workspace import Workspace
 
     say(format_history(explain(Workspace(workspace), item)))
@@ -99,12 +100,16 @@ def curate_identifiers(
 def curate_erase(
     workspace: WorkspaceArgument,
     source_id: Annotated[str, typer.Argument(help="The id of a dialogue or person, or its id in the raw data.")],
+    also: Annotated[
+        list[Path] | None,
+        typer.Option(help="A folder with rounds, runs or releases that the workspace does not know; may be repeated."),
+    ] = None,
 ) -> None:
-    """Erase a person or a dialogue from every stage."""
+    """Erase a person or a dialogue from every stage, and from rounds, runs and releases."""
     from h2htalk.curation.erase import erase
     from h2htalk.curation.workspace import Workspace
 
-    erased = erase(Workspace(workspace), source_id)
+    erased = erase(Workspace(workspace), source_id, tuple(also or ()))
     say(f"erased {counted(len(erased.ids), 'id')}: {', '.join(erased.ids[:5])}")
     if erased.copies:
         say(f"copies among them: {', '.join(erased.copies[:5])}")
@@ -113,9 +118,17 @@ def curate_erase(
     if erased.removed_parts:
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
-    say("rounds and splits made from this workspace before keep their copies: remove them, or make them again")
+    for folder in erased.folders:
+        count = counted(folder.result.removed, "item") if folder.kind != "hub" else "cached copies"
+        say(f"{folder.kind} {folder.name}: {count} erased" if folder.kind else f"{folder.name}: missing")
+        for message in folder.result.messages:
+            say(f"  {message}")
+    say("not searched: exported splits, analyses, backups, runs made elsewhere; name moved folders with --also")
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
+    if erased.unfinished:
+        say("not finished: do what the lines above say, and start the same command again", err=True)
+        raise typer.Exit(3)
 
 
 def curate_purge(

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
 SPLIT_HELP = (
-    "A bundled split, a folder, a .jsonl or .parquet file, a curation's workspace or stage (WORKSPACE/compose)."
+    "A bundled split, a folder, a .jsonl or .parquet file, a curation's workspace or stage (WORKSPACE/compose), a "
+    "release, or hub:OWNER/NAME@TAG."
 )
 SplitOption = Annotated[str, typer.Option("--split", help=SPLIT_HELP)]
 

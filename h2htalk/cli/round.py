@@ -24,7 +24,10 @@ def round_open(
     kind: Annotated[str, typer.Argument(help="crowd, expert, adjudication or safety.")],
     items: Annotated[
         str,
-        typer.Argument(help="A split, a curation stage, a closed round (its ties), or a .jsonl of items."),
+        typer.Argument(
+            help="A split, a curation stage, a closed round (what it keeps, or for an adjudication its ties), or a "
+            ".jsonl of items."
+        ),
     ],
     out: OutOption,
     where: Annotated[str | None, typer.Option(help="Platform: spreadsheets (default) or argilla.")] = None,
@@ -50,12 +53,13 @@ def round_open(
 def round_status(
     round: RoundArgument,
     each: Annotated[bool, typer.Option("--items", help="List every item that needs annotators.")] = False,
+    mistakes: Annotated[bool, typer.Option("--mistakes", help="List every mistake, not some of each kind.")] = False,
 ) -> None:
     """Collect new annotations, and show the progress by annotator and language."""
     from h2htalk.rounds.status import round_status as read_status
 
     status = read_status(round)
-    _print_status(status, table=True)
+    _print_status(status, table=True, each_mistake=mistakes)
     for item, count in status.missing.items() if each else ():
         say(f"{item}: {status.by_item[item]:,} completed, {count:,} missing")
     raise typer.Exit(2 if status.mistakes else 0)
@@ -72,10 +76,10 @@ def round_close(
 ) -> None:
     """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
     from h2htalk.rounds.closing import close_round
-    from h2htalk.rounds.terminal import decisions_table
+    from h2htalk.rounds.terminal import decisions_table, grouped
 
     status, decisions = close_round(round, force=force, adjudication=adjudication)
-    for line in status.notes:
+    for line in grouped(status.notes):
         say(line)
     console().print(decisions_table(round, decisions))
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
@@ -92,6 +96,18 @@ def round_reopen(
     _print_status(*reopen_round(round, without=tuple(without or ()), annotators=annotators))
 
 
+def round_remove_annotator(
+    round: RoundArgument,
+    name: Annotated[str, typer.Argument(help="Name of the annotator.")],
+    why: Annotated[str, typer.Option(help="Reason; recorded in events.jsonl, so name nobody.")] = "",
+    undo: Annotated[bool, typer.Option("--undo", help="Let the annotations count again.")] = False,
+) -> None:
+    """Leave all answers of an annotator out of decisions, agreement and overlap; a closed round is decided anew."""
+    from h2htalk.rounds.annotator_removal import remove_annotator
+
+    _print_status(*remove_annotator(round, name, why=why, undo=undo))
+
+
 def round_list(
     folder: Annotated[Path, typer.Argument(help="Folder to search, with its subfolders.")] = Path("."),
 ) -> None:
@@ -105,14 +121,16 @@ def round_list(
         say(line)
 
 
-def _print_status(status: Status, messages: list[str] | None = None, *, table: bool = False) -> None:
-    from h2htalk.rounds.terminal import progress_table, status_lines
+def _print_status(
+    status: Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
+) -> None:
+    from h2htalk.rounds.terminal import grouped, progress_table, status_lines
 
     for line in (*(messages or ()), *status_lines(status)):
         say(line)
     if table and status.progress:
         console().print(progress_table(status))
-    for line in status.notes:
+    for line in grouped(status.notes):
         say(line)
-    for line in status.mistakes:
+    for line in status.mistakes if each_mistake else grouped(status.mistakes):
         say(line, err=True)

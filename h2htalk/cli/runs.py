@@ -26,12 +26,15 @@ def score(
     run: RunArgument,
     embedder: Annotated[str | None, typer.Option(help=f"{EMBEDDER_HELP} The run's own when left out.")] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 or recall. The run's own when left out.")] = None,
+    references: Annotated[
+        Path | None, typer.Option(help="The file of the split's private references (JSONL of id, references).")
+    ] = None,
     verbose: VerboseOption = False,
 ) -> None:
     """Score a run's stored responses again; the model is not asked."""
     from h2htalk.benchmark.score_run import score as run_score
 
-    finish(run_score(run, embedder, rouge), run, verbose)
+    finish(run_score(run, embedder, rouge, references), run, verbose)
 
 
 def report(run: RunArgument, format: FormatOption = "terminal", verbose: VerboseOption = False) -> None:

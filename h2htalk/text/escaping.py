@@ -56,18 +56,25 @@ def harmless_cell(text: str) -> str:
 
 
 # C0 and C1 controls, soft hyphen, direction marks and overrides, zero-width and other invisible format
-# characters, line and paragraph separators, byte order mark, interlinear marks, lone surrogates, tags.
+# characters, line and paragraph separators, byte order mark, interlinear marks, lone surrogates, tags, and two
+# characters that XML does not allow, so that a workbook with them cannot be opened.
 # The joiner U+200D stays: emoji need it.
 _ACTING = re.compile(
     "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u180e\u200b\u200c\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
+    "\ufffe\uffff\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_LINE_END = re.compile(r"\r\n|\r|\n")
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def printable(text: str) -> str:
     r"""Replace every control or invisible character with an escape: `\n`, `\x1b`, `\u202e`."""
     return _ACTING.sub(_escape, text)
+
+
+def printable_lines(text: str) -> str:
+    """As `printable`, but line ends stay."""
+    return "\n".join(map(printable, _LINE_END.split(text)))
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Turn a scenario into two plain texts: the instruction (its inputs) and the response (its reference)."""
+"""Turn a scenario into two plain texts: the instruction (its inputs) and the responses (its references)."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def _line(part: str | ScheduleEntry | Turn) -> str:
 
 
 def side_texts(scenarios: Iterable[Scenario]) -> list[SideText]:
-    """Return instruction and response of each scenario, in the scenarios' order."""
+    """Return the instruction and the responses of each scenario, in the scenarios' order."""
     texts: list[SideText] = []
     for s in scenarios:
         about = (s.id, s.subtask, s.language, s.tags.emotion)
         texts.append(SideText(*about, "instruction", instruction_text(s)))
-        texts.append(SideText(*about, "response", s.reference))
+        texts += [SideText(*about, "response", reference) for reference in s.references]
     return texts

@@ -1,0 +1,87 @@
+"""`h2htalk release ...`: build, check, compare and publish releases."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from h2htalk.cli.options import OutOption
+from h2htalk.cli.output import say
+
+
+def release_build(
+    spec: Annotated[Path, typer.Argument(help="The TOML file of the release.", metavar="SPEC")],
+    out: OutOption,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the counts; write nothing.")] = False,
+) -> None:
+    """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""
+    from h2htalk.curation.release.build import build_release
+    from h2htalk.curation.release.terminal import release_lines
+
+    release = build_release(spec, out, dry_run=dry_run)
+    for line in release_lines(release):
+        say(line)
+    if release.findings:
+        say("the release was not written: mend these items, or leave them out (`exclude`, `leave_out`)", err=True)
+        raise typer.Exit(4)
+    if release.path is not None:
+        say(f"every gate passed; release {release.hash}: {release.path.resolve()}")
+
+
+def release_check(folder: Annotated[Path, typer.Argument(help="A release's folder.")]) -> None:
+    """Run every gate over a release, and hold its files against its manifest."""
+    from h2htalk.curation.release.build import check_release
+    from h2htalk.curation.release.terminal import release_lines
+
+    release = check_release(folder)
+    for line in release_lines(release):
+        say(line)
+    if release.findings:
+        raise typer.Exit(4)
+    say(f"every gate passed; release {release.hash}")
+
+
+def release_diff(
+    old: Annotated[str, typer.Argument(help="A release: a folder, or hub:OWNER/NAME@TAG.")],
+    new: Annotated[str, typer.Argument(help="Another one.")],
+) -> None:
+    """List the items that were added, removed and changed between two releases, and why."""
+    from h2htalk.curation.release.diff import diff_releases, format_diff
+    from h2htalk.data.releases.hub import release_folder
+
+    say(format_diff(diff_releases(release_folder(old), release_folder(new))).rstrip("\n"))
+
+
+def release_publish(
+    folder: Annotated[Path, typer.Argument(help="A release's folder.")],
+    repo: Annotated[str, typer.Argument(help="OWNER/NAME on the Hugging Face Hub.")],
+    tag: Annotated[str | None, typer.Option(help="Default: v and the release's version.")] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Others may see it; the default creates and accepts private ones only.")
+    ] = False,
+    message: Annotated[str | None, typer.Option(help="Message of the commit.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="List files and sizes; send nothing.")] = False,
+) -> None:
+    """Publish a release on the Hub: one commit, read back, tagged. The same command continues an interrupted one."""
+    from h2htalk.data.releases.publish import publish
+
+    done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
+    for name, file in done.files.items() if dry_run else ():
+        say(f"{file.size:>14,}  {name}")
+    commit = f"commit {done.commit}" if done.commit else "nothing was sent"
+    say(f"hub:{done.repo}@{done.tag}: {len(done.files):,} files, {done.size:,} bytes, {commit}")
+    for note in done.notes:
+        say(note)
+
+
+def release_pull(
+    name: Annotated[str, typer.Argument(help="hub:OWNER/NAME@TAG.")],
+    out: OutOption,
+) -> None:
+    """Copy a release of the Hub into a new folder, and check every file against its hash."""
+    from h2htalk.data.releases.hub import pull
+
+    release = pull(name, out)
+    say(f"{release} (commit {release.commit}): {out.resolve()}")
