@@ -17,12 +17,13 @@ DEMO := runs/demo
 
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
-# Tests that call each dependency: of core and `embedded`, and of `curation`, `rounds` and `analysis`.
+# Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
 CORE_TESTS := tests/data/test_append_log.py tests/data/test_parquet.py tests/data/test_splits.py \
 	tests/chat/batch/test_batch_runner.py tests/chat/hosted tests/chat/server/test_server.py \
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
-	tests/benchmark/prompts/test_templates.py tests/benchmark/report/test_report_html.py tests/cli/test_cli_commands.py
+	tests/benchmark/prompts/test_templates.py tests/benchmark/report/test_report_html.py tests/cli/test_cli_commands.py \
+	tests/data/releases tests/benchmark/results_export
 PEOPLE_TESTS := tests/curation/anonymize/test_find_spans.py tests/curation/anonymize/test_user_recognizers.py \
 	tests/curation/anonymize/test_engine.py tests/curation/anonymize/test_surrogates.py \
 	tests/curation/dedup/test_similarity.py tests/rounds/aggregation/test_agreement.py tests/rounds/argilla \
@@ -56,7 +57,7 @@ check: $(VENV)/dev.stamp  ## lint, format, types, fast tests
 lowest: $(VENV)/dev.stamp  ## tests of each dependency with the oldest versions that pyproject.toml admits, in .venv-lowest
 	rm -rf $(LOWEST)
 	$(PYTHON) -m venv $(LOWEST)/core
-	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded]"
+	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --resolution lowest-direct --editable ".[embedded,release]"
 	$(BIN)/uv pip install --quiet --python $(LOWEST)/core/bin/python --editable ".[dev]"
 	$(LOWEST)/core/bin/$(INSTALL_WEIGHTS)
 	HYPOTHESIS_PROFILE=few $(LOWEST)/core/bin/python $(PYTEST) -q -m "not live and not slow and not local" $(CORE_TESTS)
@@ -129,7 +130,7 @@ $(VENV)/embedded.stamp: $(VENV)/bin/python pyproject.toml constraints.txt
 
 $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	$(PIP) --constraint constraints.txt torch
-	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,local,dev]"
+	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
 	touch $@
 
 clean:

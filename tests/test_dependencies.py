@@ -18,10 +18,12 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 NOT_DECLARED = {
     "pydantic_core": "a part of pydantic, which pins it",
     "gliner": "a name model that the user may install: --ner gliner:MODEL",
+    "hf_xet": "comes with huggingface-hub",
     "tldextract": "comes with presidio-analyzer; the benchmark switches its download off",
 }
 # Declared, and imported by nobody here.
 NOT_IMPORTED = {
+    "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "mypy": "a command of make check",
     "ruff": "a command of make check",

@@ -48,6 +48,9 @@ BELOW = {
     "__main__": {"cli"},
 }
 
+# Tables whose records name, as text, functions of the packages above: the rules of a language, and how an item leaves a
+# folder of that package. Each module is imported when its function is called.
+NAMES_MODULES = ("h2htalk.data.languages", "h2htalk.data.erasure.folder_kinds")
 MODULE_NAME = re.compile(r"(h2htalk(?:\.\w+)+)(?::\w+)?")  # as in a table of engines
 
 
@@ -72,8 +75,8 @@ def imported_modules(source: str, module: str, is_package: bool = False) -> Iter
                 yield from ((node.lineno, f"h2htalk.{room}") for room in rooms or ["__init__"])
             elif base.startswith("h2htalk."):
                 yield node.lineno, base
-        elif module == "h2htalk.data.languages":
-            continue  # the record of a language names, as text, the modules of its rules in the packages above
+        elif module in NAMES_MODULES:
+            continue
         elif isinstance(node, ast.Constant) and (found := MODULE_NAME.fullmatch(str(node.value))):
             yield node.lineno, found[1]
 

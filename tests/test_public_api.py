@@ -31,11 +31,15 @@ EXAMPLES = (
     "evaluate",
     "load_run",
     "leaderboard",
+    "export_results",
+    "verify_results",
     "curate",
     "open_round",
     "close_round",
     "analyze",
 )
+# Shown by the tutorial of releases, whose commands a test runs.
+IN_A_TUTORIAL = {"build_release", "check_release"}
 
 
 def write_curation(folder: Path) -> None:
@@ -46,7 +50,7 @@ def write_curation(folder: Path) -> None:
 
 def test_the_package_has_the_functions_that_the_commands_call() -> None:
     functions = {name for name in h2htalk.__all__ if name.islower() and not name.startswith("_")}
-    assert functions == set(EXAMPLES)
+    assert functions == set(EXAMPLES) | IN_A_TUTORIAL
     assert dir(h2htalk) == sorted(h2htalk.__all__)
     with pytest.raises(AttributeError, match="has no attribute 'evalute'"):
         h2htalk.evalute  # noqa: B018
@@ -124,6 +128,12 @@ def round_of(**change: Any) -> Callable[[], object]:
         (lambda: h2htalk.leaderboard("runs/constant"), "runs: 'runs/constant' is not a list; put it in brackets"),
         (lambda: h2htalk.leaderboard(Path("run")), "is not a list"),
         (lambda: h2htalk.leaderboard([3]), "runs: 3 is not a path"),
+        (lambda: h2htalk.export_results(None, "bundle", "b"), "path: None is not a path"),
+        (
+            lambda: h2htalk.export_results("run", "zip", "b"),
+            "--to 'zip': choose from eval-results, every",
+        ),
+        (lambda: h2htalk.verify_results(3), "bundle: 3 is not a path"),
         (lambda: h2htalk.curate("curate.toml", "gather"), "stages: 'gather' is not a list"),
         (lambda: h2htalk.curate(3), "spec_path: 3 is not a path"),
         (lambda: h2htalk.curate("curate.toml", processes="2"), "processes: Input should be a valid integer"),

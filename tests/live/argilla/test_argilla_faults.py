@@ -11,6 +11,7 @@ import threading
 import time
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from argilla_annotators import SimulatedAnnotator, item_of, made_items, write_items
@@ -18,8 +19,9 @@ from argilla_small import SAYS, Opened, found_dataset, small_spec
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.argilla.client import connect
+from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
+from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED
 from h2htalk.rounds.reopening import reopen_round
@@ -159,7 +161,7 @@ def test_ties_are_given_to_other_annotators(stack: Stack, base: Path) -> None:
     assert (status.by_item["item-000"], status.skipped) == (3, 0)
 
 
-@pytest.mark.parametrize("at", [10, 12, 17, 25, 30, 33, 37, 41, 44, 47, 54, 63, 66])
+@pytest.mark.parametrize("at", [7, 9, 14, 22, 27, 30, 34, 38, 41, 44, 51, 60, 63])
 def test_opening_killed_at_any_request_can_be_repeated(stack: Stack, base: Path, at: int) -> None:
     name = f"killed-{at}"
     spec, out = small_spec(base, name), base / name
@@ -236,18 +238,37 @@ def test_annotating_without_redis(stack: Stack, base: Path) -> None:
         stack.start_redis()
 
 
-def test_requests_are_repeated_during_a_restart(stack: Stack, base: Path) -> None:
+def test_requests_are_repeated_during_a_restart(stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The server is killed after its first answers to the command."""
     small = Opened(base, stack, "restart")
     records = small.records(small.annotators[0])
     small.annotators[0].submit(records["item-000"], SAYS)
-    stack.end("server", signal.SIGKILL)
-    found: list[int] = []
-    looking = threading.Thread(target=lambda: found.append(round_status(small.round.path).completed))
-    looking.start()
-    time.sleep(1)
-    stack.start_server()
-    looking.join(60)
-    assert found == [1]
+    call, starting = ArgillaClient.call, threading.Thread(target=stack.start_server)
+
+    def killed_before(self: ArgillaClient, method: str, path: str, *rest: Any, **more: Any) -> Any:
+        if "/records" in path and not starting.ident:
+            stack.end("server", signal.SIGKILL)
+            starting.start()
+        return call(self, method, path, *rest, **more)
+
+    monkeypatch.setattr(ArgillaClient, "call", killed_before)
+    assert round_status(small.round.path).completed == 1
+    starting.join(60)
+
+
+def test_a_dead_server_is_reported_in_seconds(stack: Stack, base: Path) -> None:
+    """`status` and `close` tried for half a minute."""
+    small = Opened(base, stack, "dead")
+    stack.end("server")
+    try:
+        for command in (round_status, close_round):
+            start = time.monotonic()
+            with pytest.raises(RoundError, match=r"does not answer \(ConnectError\)"):
+                command(small.round.path)
+            assert time.monotonic() - start < 6
+    finally:
+        stack.start_server()
+    assert round_status(small.round.path).state == "open"
 
 
 def test_other_keys_rounds_and_settings_are_refused(stack: Stack, base: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,14 +7,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_annotators import SimulatedAnnotator, write_annotators
+from argilla_annotators import SimulatedAnnotator, item_of, write_annotators
 from argilla_small import NAMES, SAYS, Opened, found_dataset
 from argilla_stack import Stack
 
 from h2htalk.errors import RoundError
+from h2htalk.rounds.annotator_removal import remove_annotator
 from h2htalk.rounds.argilla.client import ArgillaClient, connect
 from h2htalk.rounds.argilla.platform import ArgillaPlatform
+from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.status import round_status
 
 pytestmark = [pytest.mark.live, pytest.mark.timeout(600), pytest.mark.usefixtures("signed_in")]
@@ -88,6 +91,45 @@ def test_changes_by_a_manager_are_noted(stack: Stack, base: Path) -> None:
     assert "1 of 3 items that need annotators have no record, the first: 'item-004'" in gone
     with pytest.raises(RoundError, match="keep has another label of drop"):
         open_round(small.spec, small.round.path)
+
+
+def test_an_edited_text_is_a_mistake(stack: Stack, base: Path) -> None:
+    """Only `open` noticed it."""
+    small = Opened(base, stack, "worded")
+    records, client = small.records(small.annotators[0]), connect()
+    path = f"/api/v1/records/{records['item-000']}"
+    before = client.get(path)["fields"]
+    assert round_status(small.round.path).mistakes == ()
+    client.call("PATCH", path, {"fields": {"item": {"data": before["item"]["data"].replace("a", "o")}}})
+    (mistake,) = round_status(small.round.path).mistakes
+    assert mistake.startswith("worded-set1-en-01: the text of 1 item was edited on the server (item-000)")
+    with pytest.raises(RoundError, match="1 mistake, the first: worded-set1-en-01: the text of 1 item was edited"):
+        close_round(small.round.path)
+    client.call("PATCH", path, {"fields": before})
+    assert round_status(small.round.path).mistakes == ()
+
+
+def test_a_removed_annotator(stack: Stack, base: Path) -> None:
+    """The server counts the responses, and offers their items to nobody else until the round is reopened."""
+    small = Opened(base, stack, "removed")
+    one, other, third = small.annotators
+    item = small.records(one)["item-000"]
+    for annotator in (one, other):
+        annotator.submit(item, SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, why="the same answer to everything")
+    other.submit(item, SAYS | {"quality": 1})
+    status = round_status(small.round.path)
+    assert (status.by_item["item-000"], status.new, status.missing["item-000"]) == (1, 0, 1)
+    reopen_round(small.round.path)
+    (second,) = [found for found in third.datasets("removed") if "set2-en" in found["name"]]
+    offered = {item_of(record): record["id"] for record in third.pending(second)}
+    third.submit(offered["item-000"], SAYS)
+    assert round_status(small.round.path).by_item["item-000"] == 2
+    remove_annotator(small.round.path, other.name, undo=True)
+    status = round_status(small.round.path)
+    assert status.by_item["item-000"] == 3
+    assert small.values()["item-000", "quality"] in (1, 4)
 
 
 def test_deleted_accounts_and_admins_of_half_the_round(

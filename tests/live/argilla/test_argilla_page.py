@@ -20,6 +20,7 @@ from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import Care, RoundSpec
 from h2htalk.rounds.status import round_status
 from h2htalk.rounds.texts.interface import interface_text
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, FrameLocator, Locator, Page
@@ -37,7 +38,7 @@ DESKTOP, PHONE = {"width": 1440, "height": 900}, {"width": 390, "height": 844}
 ATTACK = "window.top.__attacked=true"
 HOSTILE = (
     f'</script><script>{ATTACK}</script><img src=x onerror="{ATTACK}"> {{{{record}}}} </template> $& $\' $` '
-    "#TEMPLATE# #RECORD_OBJECT# \\u003cb\\u003e <!-- -->"
+    "#TEMPLATE# #RECORD_OBJECT# \\u003cb\\u003e <!-- --> \u202edrow on\u202c\u200b"
 )
 # What matters is that the text stays hidden until the annotator opens it, so it has no details.
 FOLDED = "I do not want to go on any more, and I am frightened of myself tonight."
@@ -226,7 +227,7 @@ def test_texts_of_items_stay_text(reader: Reader, stack: Stack) -> None:
     reader.open(datasets(stack)["en"])
     reader.go_to("#TEMPLATE#")
     for place in (".turn.by-user p", ".passage h2", ".passage p", ".proposed p"):
-        assert reader.frame.locator(place).text_content() == HOSTILE
+        assert reader.frame.locator(place).text_content() == printable(HOSTILE)
     assert reader.page.evaluate("window.__attacked") is None
     reader.picture("hostile")
 

@@ -9,7 +9,7 @@ import pytest
 from argilla_annotators import SimulatedAnnotator, made_items, signed_in, write_annotators, write_items
 from argilla_stack import OWNER_KEY, Stack
 
-from h2htalk.data.files import read_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.questions import QUESTIONS
@@ -69,8 +69,10 @@ def test_spreadsheets_and_a_server_give_the_same_decisions(
     online, paper = ([record for _, record in read_jsonl(round.path / "decisions.jsonl")] for round in rounds.values())
     keys = ("item", "question", "label", "support", "rule", "posterior")
     assert [[one[key] for key in keys] for one in online] == [[one[key] for key in keys] for one in paper]
+    for one in (*online, *paper):
+        one.pop("mac")  # under the salt of its own round
     assert online == paper
     assert len(paper) == ITEMS * len(QUESTIONS["crowd"])
     assert {one["rule"] for one in paper} >= {"majority", "mean", "tie"}
-    agreement = [(round.path / "agreement.json").read_bytes() for round in rounds.values()]
+    agreement = [read_json_object(round.path / "agreement.json") | {"mac": ""} for round in rounds.values()]
     assert agreement[0] == agreement[1]

@@ -104,7 +104,7 @@ def opened(browser: Browser, tmp_path: Path) -> Iterator[Watched]:
 def test_hostile_texts_are_shown_and_do_nothing(browser: Browser, tmp_path: Path) -> None:
     scenarios = mini_scenarios(len(HOSTILE))
     items = [
-        made_item(replace(s, id=f"{t} {n}", reference=t, persona=t), t, f"{t}\n\n{t}", thinking=t, finish_reason=t)
+        made_item(replace(s, id=f"{t} {n}", references=(t,), persona=t), t, f"{t}\n\n{t}", thinking=t, finish_reason=t)
         for n, (s, t) in enumerate(zip(scenarios, HOSTILE, strict=True))
     ]
     items.append(failed_item(replace(scenarios[0], id="failed"), Failure("".join(HOSTILE), "".join(HOSTILE))))
