@@ -7,6 +7,7 @@ rounds opened from it; the private folder beside a release links its runs and it
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,7 +49,7 @@ def read_links(folder: Path) -> tuple[Link, ...]:
     path = folder / FILE
     if not os.path.lexists(path):
         return ()
-    base = Path(os.path.realpath(folder))
+    base = os.path.realpath(folder)
     links = []
     for where, record in read_jsonl(path, unique_keys=True):
         kind, target = record.get("kind"), record.get("target")
@@ -58,30 +59,41 @@ def read_links(folder: Path) -> tuple[Link, ...]:
             )
         if (kind == "hub") != target.startswith(HUB) or "\0" in target:
             raise DataError(f"{where}: {quoted(target)} is no target of kind {kind}; correct or remove the line")
-        links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(base / target))))
+        links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 
 
+def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
+    """Yield the links to folders with their paths, each folder once and followed by those that it links itself.
+
+    A folder, and the private folder of a release, is searched for links after it was yielded. Raises DataError.
+    """
+    waiting, seen = list(links), set()
+    while waiting:
+        link = waiting.pop(0)
+        if link.path is not None and (place := os.path.realpath(link.path)) not in seen:
+            seen.add(place)
+            yield link, link.path
+            waiting = [*read_links(link.path), *read_links(private_folder(link.path)), *waiting]
+
+
 def add_link(folder: Path, kind: str, target: str | Path) -> None:
-    """Record that `target` was made from a folder. A link that is there already changes nothing.
+    """Record that `target` (a folder, or `hub:OWNER/NAME@TAG`) was made from a folder. Raises DataError.
 
-    Args:
-        folder: a workspace, a round, or the private folder of a release.
-        kind: of the target.
-        target: a folder, or `hub:OWNER/NAME@TAG`.
-
-    Raises:
-        DataError: the file is invalid or cannot be written.
+    A link that is there already changes nothing, and needs no right to write.
     """
     # Real paths: `..` after a symbolic link leads elsewhere than its text says.
     stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
-    if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
+    line = {"kind": kind, "target": stored}
+    if line in _lines(folder):
         return
     with writer_lock(folder / FILE, "try again", timeout=_WAIT):
-        lines = [{"kind": link.kind, "target": link.target} for link in read_links(folder)]
-        line = {"kind": kind, "target": stored}
-        if line not in lines:
+        if line not in (lines := _lines(folder)):
             write_jsonl(folder / FILE, [*lines, line])
+
+
+def _lines(folder: Path) -> list[dict[str, str]]:
+    return [{"kind": link.kind, "target": link.target} for link in read_links(folder)]
 
 
 def link_folder(source: str | Path) -> Path | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.history.events import Event
-from h2htalk.data.links import Link, read_links
+from h2htalk.data.links import follow_links, read_links
 from h2htalk.data.parquet import read_column
 from h2htalk.data.releases.release_folder import is_release, read_manifest
 from h2htalk.errors import H2HTalkError
@@ -23,33 +23,22 @@ from h2htalk.rounds.round_folder import RoundFolder
 def linked_events(folder: Path, ids: Collection[str]) -> Iterator[Event]:
     """Yield what happened to items in the rounds and releases that a workspace links, and in those linked by them.
 
-    A folder that is missing or cannot be read is an event, too.
+    A folder that is missing or cannot be read is an event, too; `links.jsonl` that cannot be read a DataError.
 
     Args:
         folder: the workspace.
         ids: of items, or of dialogues for their candidates.
     """
-    return _follow(folder, ids, set())
-
-
-def _follow(folder: Path, ids: Collection[str], seen: set[Path]) -> Iterator[Event]:
-    for link in read_links(folder):
-        if link.path is not None and link.path not in seen and link.kind in ("round", "release"):
-            seen.add(link.path)
-            for events in (_folder_events(link, link.path, ids), _follow(link.path, ids, seen)):
-                try:
-                    yield from events
-                except H2HTalkError as error:
-                    yield Event(link.kind, link.path.name, "unreadable", {"error": str(error)})
-
-
-def _folder_events(link: Link, path: Path, ids: Collection[str]) -> Iterator[Event]:
-    if link.kind == "round" and RoundFolder(path).exists:
-        yield from _round_events(RoundFolder(path), ids)
-    elif link.kind == "release" and is_release(path):
-        yield from _release_events(path, ids)
-    else:
-        yield Event(link.kind, path.name, "missing", {"folder": str(path)})
+    for link, path in follow_links(read_links(folder)):
+        try:
+            if link.kind == "round" and RoundFolder(path).exists:
+                yield from _round_events(RoundFolder(path), ids)
+            elif link.kind == "release" and is_release(path):
+                yield from _release_events(path, ids)
+            elif link.kind != "run":
+                yield Event(link.kind, path.name, "missing", {"folder": str(path)})
+        except H2HTalkError as error:
+            yield Event(link.kind, path.name, "unreadable", {"error": str(error)})
 
 
 def _round_events(folder: RoundFolder, ids: Collection[str]) -> Iterator[Event]:
