@@ -23,7 +23,7 @@ from h2htalk.curation.release.gate_context import GateContext
 from h2htalk.curation.release.gates import GATES, Finding, run_gates
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, Selection, select
-from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec, spec_of
+from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec, read_stored_spec
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
@@ -31,7 +31,7 @@ from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
 from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, write_problem
-from h2htalk.data.links import add_link, read_links
+from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.persona import Persona, bundled_personas, read_personas
 from h2htalk.data.releases.erasure import partial_folders, remove_leftovers
 from h2htalk.data.releases.hub import release_folder
@@ -122,7 +122,7 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
     never = read_tombstones(previous / TOMBSTONES) if previous else frozenset()
     accepted = accept(spec, rounds, personas, erased | never)
-    cases = tuple(_read_cases(Path(spec.cases))) if spec.cases else ()
+    cases = tuple(_read_cases(Path(spec.cases), accepted.items)) if spec.cases else ()
     if dry_run:
         selection = select(accepted.items, spec.quota_of(), spec.dev, spec.seed, history)
         content = ReleaseContent(selection.splits, cases)
@@ -157,8 +157,7 @@ def check_release(folder: str | Path) -> Release:
     private = private_folder(folder)
     manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
     try:
-        stored = read_json_object(private / _SPEC)
-        spec = spec_of(stored, private, str(private / _SPEC))
+        spec = read_stored_spec(private / _SPEC)
         items = tuple(content.items())
         context = _context(spec, Workspace(Path(spec.workspace)), items, _read_history(folder))
     except FileNotFoundError:
@@ -187,15 +186,8 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
     """
     if spec.rounds:
         return [Path(path) for path in spec.rounds], ()
-    found: dict[Path, None] = {}
-    waiting = [workspace.path]
-    while waiting:
-        for link in read_links(waiting.pop()):
-            if link.kind == "round" and link.path is not None and link.path.is_dir() and link.path not in found:
-                found[link.path] = None
-                waiting.append(link.path)
-    folders = [RoundFolder(path) for path in found]
-    chosen = [one for one in folders if one.exists and one.spec().kind in (CROWD, EXPERT)]
+    linked = (RoundFolder(path) for link, path in follow_links(read_links(workspace.path)) if link.kind == "round")
+    chosen = [one for one in linked if one.exists and one.spec().kind in (CROWD, EXPERT)]
     if not chosen:
         raise ConfigError(f"{workspace.path}: no crowd or expert round was opened from it; name them under `rounds`")
     left = sorted(one.path for one in chosen if one.state != "closed")
@@ -214,6 +206,8 @@ def _require_earlier(previous: Manifest, spec: ReleaseSpec) -> None:
 
 def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> None:
     """Raise ConfigError unless every round has the records of its items, from the workspace."""
+    # Links are relative: they hold where workspace and rounds were moved together.
+    linked = {path.resolve() for _, path in follow_links(read_links(workspace.path))}
     for one in rounds:
         if missing := sorted({item for item, _ in one.decisions} - set(one.sources)):
             raise ConfigError(
@@ -221,7 +215,8 @@ def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> No
                 "open it from a workspace's stage"
             )
         origin = RoundFolder(one.path).source_paths().get("workspace")
-        if origin is None or Path(origin).resolve() != workspace.path.resolve():
+        of_workspace = origin is not None and Path(origin).resolve() == workspace.path.resolve()
+        if not of_workspace and one.path.resolve() not in linked:
             raise ConfigError(
                 f"{one.path}: this round was opened from {origin or 'no workspace'}, not from {workspace.path}, which "
                 "the specification names"
@@ -313,11 +308,11 @@ def read_surrogates(workspace: Workspace, dialogues: Collection[str]) -> dict[st
     return found
 
 
-def _read_cases(folder: Path) -> Iterator[Case]:
+def _read_cases(folder: Path, items: Sequence[ReleaseItem]) -> Iterator[Case]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise ConfigError(f"cases: {folder} holds no .jsonl file")
-    seen: dict[str, str] = {}
+    seen = {item.id: "a round" for item in items}
     for path in paths:
         for where, record in read_jsonl(path, unique_keys=True):
             case = Case.from_dict(record, where)
@@ -383,7 +378,8 @@ def _write(
         )
         write_card(new, manifest, content, spec.card)
         replace(manifest, files=hash_files(new)).write(new)
-        write_json(private / _SPEC, json.loads(json.dumps(asdict(spec))))
+        place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
+        write_json(private / _SPEC, {"place": place, **json.loads(json.dumps(asdict(spec)))})
         # An erasure that follows a kill between the two removes the private folder that has no name yet.
         for made, target in ((new, out), (private, private_folder(out))):
             if target.is_dir():

@@ -41,6 +41,8 @@ from h2htalk.errors import DataError, counted, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.texts.interface import passage_title
 
+# Keys of provenance that lead to a private reference in a public source.
+_PLACES = ("row", "turn", "question")
 _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 
 
@@ -77,7 +79,8 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
         public = [item.scenario for item in items]
         if private is not None and split == TEST:
             write_jsonl(private, ({"id": one.id, "references": list(one.references)} for one in public))
-            public = [replace(one, references=()) for one in public]
+            places = ({k: v for k, v in one.provenance.items() if k not in _PLACES} for one in public)
+            public = [replace(one, references=(), provenance=place) for one, place in zip(public, places, strict=True)]
         for language in LANGUAGES:
             rows = [
                 scenario_row(one, rendered_messages(one, content.personas[one.persona]), canary)

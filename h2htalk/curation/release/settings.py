@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from pydantic import Field, StringConstraints
 from h2htalk.curation.licences import find_licence, licence_id
 from h2htalk.curation.setting_types import FilePath, SplitName
 from h2htalk.curation.settings import read_record
+from h2htalk.data.files import read_json_object
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -134,6 +136,24 @@ def read_release_spec(path: Path) -> ReleaseSpec:
     except (ValueError, RecursionError) as error:
         raise ConfigError(f"{path}: not TOML: {error}") from error
     return spec_of(raw, path.resolve().parent, str(path))
+
+
+def read_stored_spec(path: Path) -> ReleaseSpec:
+    """Read the specification in a release's private folder; paths lead from where that is now, if something is there.
+
+    Raises:
+        FileNotFoundError: there is none.
+        ConfigError, DataError: it was changed.
+    """
+    stored = read_json_object(path)
+    place = stored.pop("place", str(path.parent))
+
+    def moved(text: str) -> str:
+        now = os.path.normpath(path.parent / os.path.relpath(text, place))
+        return now if os.path.isabs(text) and os.path.exists(now) else text
+
+    paths = {"workspace": moved(stored["workspace"]), "other_splits": [moved(one) for one in stored["other_splits"]]}
+    return spec_of(stored | paths, path.parent, str(path))
 
 
 def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from byte_search import files_with
-from curation_made import finished
+from curation_made import dialogue, finished
 from hubs_made import hub_here
 from release_items import different
 from release_rounds import change_answer, close, voted, write_spec
@@ -18,6 +18,7 @@ from releases_made import case
 from rounds_made import crowd, expert
 
 from h2htalk.curation.erase import erase
+from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release, check_release
 from h2htalk.curation.release.terminal import release_lines
 from h2htalk.curation.workspace import Workspace
@@ -174,6 +175,19 @@ def test_private_references_stay_beside_the_release(folder: Path) -> None:
     assert check_release(release).findings == ()
 
 
+def test_private_references_are_not_told_by_their_place_in_a_public_source(tmp_path: Path) -> None:
+    """`row` and `turn` were published: whoever has the source could look the references up."""
+    places = {"row": 7, "turn": 2}
+    chosen = [different(n, provenance={**different(n).provenance, **places}) for n in range(1, 5)]
+    voted(tmp_path, chosen)
+    build_release(write_spec(tmp_path, "private_references = true\ndev = 2", quota=2), tmp_path / "release")
+    for one in load_split(tmp_path / "release").scenarios:
+        assert one.provenance == different(int(one.id[5:11])).provenance
+    assert all(places.items() <= one.provenance.items() for one in load_split(f"{tmp_path / 'release'}#dev").scenarios)
+    build_release(write_spec(tmp_path, quota=2), tmp_path / "public")
+    assert all(places.items() <= one.provenance.items() for one in load_split(tmp_path / "public").scenarios)
+
+
 def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -> None:
     first = build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
     assert first.selection is not None
@@ -227,6 +241,10 @@ def test_cases_join_the_release(folder: Path) -> None:
     made = build_release(write_spec(folder, 'cases = "cases"'), folder / "release")
     assert made.counts["high_risk_en"] == made.counts["high_risk_zh"] == {"test": 5}
     assert len(load_split(f"{folder / 'release'}#high_risk").cases) == 10
+    named = case(1, id=different(1).id).to_dict()
+    (folder / "cases" / "low_risk.jsonl").write_text(json.dumps(named) + "\n")
+    with pytest.raises(DataError, match=r"low_risk\.jsonl:1: duplicate id made-000001:.*\(first in a round"):
+        build_release(write_spec(folder, 'cases = "cases"', version="1.1.0"), folder / "two")
 
 
 def test_an_erased_person_is_not_released(folder: Path) -> None:
@@ -296,6 +314,32 @@ def test_rounds_of_another_workspace_are_refused(folder: Path) -> None:
     spec = write_spec(folder, 'rounds = ["other/crowd", "other/experts"]')
     with pytest.raises(ConfigError, match=r"other/crowd: this round was opened from .*other/W, not from .*/W, which"):
         build_release(spec, folder / "release")
+
+
+def test_a_project_that_is_moved_as_a_whole_still_builds_and_checks(tmp_path: Path) -> None:
+    """Rounds and releases named their workspace by its absolute path."""
+    said = [{"role": "user", "content": "Call my sister on 415-555-0134, please."}]
+    one, project = different(9, inputs={"history": said}), tmp_path / "project"
+    voted(project, [one, *(different(n) for n in range(1, 4))])
+    record = dialogue(9, said[0]["content"])
+    invented = {"id": record["id"], "spans": [{"message": 1, "start": 18, "end": 30}]}
+    finished(project / "W", "anonymize", [Kept(record, audit=invented)])
+    assert build_release(write_spec(project), project / "one").findings == ()
+    moved = project.rename(tmp_path / "moved")
+    assert check_release(moved / "one").findings == ()
+    spec = write_spec(moved, 'rounds = ["crowd", "experts"]\nprevious = "./one"', version="1.1.0")
+    assert build_release(spec, moved / "two").findings == ()
+
+
+def test_a_release_that_is_moved_alone_still_finds_its_workspace(folder: Path, tmp_path: Path) -> None:
+    build_release(write_spec(folder), folder / "release")
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("release", "release.private"):
+        (folder / name).rename(tmp_path / "elsewhere" / name)
+    workspace = finished(folder / "W", "anonymize", [])
+    (workspace.stage("anonymize").path / "summary.json").unlink()
+    with pytest.raises(ConfigError, match="anonymize is not finished"):
+        check_release(tmp_path / "elsewhere" / "release")
 
 
 def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
