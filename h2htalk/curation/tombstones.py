@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Self
 
 from h2htalk.curation.outcomes import Record
-from h2htalk.data.files import json_line, read_jsonl, write_problem
-from h2htalk.errors import DataError
+from h2htalk.data.files import json_line, read_jsonl, replacing
 
 _DIGEST = 12  # bytes: among 10^9 items no two have the same by chance
 
@@ -64,16 +63,10 @@ class Tombstones:
 
 def write_tombstones(path: Path, lines: Iterable[Record]) -> None:
     """Replace the file durably: it holds all lines of an erasure, or none. Raises DataError."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(map(json_line, lines))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise DataError(f"{path}: {write_problem(error)}") from error
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        file.writelines(map(json_line, lines))
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def source_of(item_id: str) -> str:

@@ -24,7 +24,7 @@ from h2htalk.curation.stage_folder import StageFolder, require_no_links
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.append_log import writer_lock
-from h2htalk.data.files import read_json_object, remove_file, write_json, write_problem
+from h2htalk.data.files import read_json_object, remove_file, replacing, write_json, write_problem
 from h2htalk.errors import ConfigError, DataError
 
 KEY_BYTES = 32
@@ -89,17 +89,11 @@ class Workspace:
         return _read_key(path) if path.exists() else None
 
     def _make_key(self, path: Path) -> None:
-        try:
-            self.make_folder()
-            temporary = path.with_name(f".{path.name}.{os.getpid()}")
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(descriptor, "w", encoding="ascii") as file:
-                file.write(secrets.token_hex(KEY_BYTES) + "\n")
-                file.flush()
-                os.fsync(file.fileno())  # everything that follows depends on it
-            os.replace(temporary, path)
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
+        self.make_folder()
+        with replacing(path, private=True) as temporary, temporary.open("w", encoding="ascii") as file:
+            file.write(secrets.token_hex(KEY_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())  # everything that follows depends on it
 
     def facts(self) -> dict[str, Any]:
         """The content of `workspace.json`; empty before the first stage. Raises DataError."""

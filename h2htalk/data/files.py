@@ -7,7 +7,7 @@ import errno
 import hashlib
 import json
 import os
-import tempfile
+import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -125,28 +125,39 @@ def sha256_of(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Replace a whole file at once: a reader sees the old text or the new one, never half of one.
+@contextlib.contextmanager
+def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
+    """Yield the path of a new file that replaces `path` at the end: a reader sees the old one or the new one, whole.
 
-    `text` may come in pieces, so that a large file is never whole in memory. A lone surrogate (a model's half
-    of a character) is written as its JSON escape.
+    `private`: only its owner can read it, from its first byte on.
 
     Raises:
         DataError: the folder cannot be written, or the disk is full.
     """
-    temporary: str | None = None
+    temporary = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
-            file.writelines([text] if isinstance(text, str) else text)
-        os.chmod(temporary, 0o644)
+        if private:
+            os.close(os.open(temporary, os.O_CREAT, 0o600))
+        yield temporary
         os.replace(temporary, path)
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
     finally:
-        if temporary is not None:
-            Path(temporary).unlink(missing_ok=True)
+        remove_file(temporary)
+
+
+def write_text(path: Path, text: str | Iterable[str]) -> None:
+    """Replace a whole file at once. Raises DataError.
+
+    `text` may come in pieces, so that a large file is never whole in memory. A lone surrogate (a model's half
+    of a character) is written as its JSON escape.
+    """
+    with (
+        replacing(path) as temporary,
+        temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
+    ):
+        file.writelines([text] if isinstance(text, str) else text)
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -156,19 +167,11 @@ def write_json(path: Path, value: Any) -> None:
 
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     """Stream records to a JSONL file that appears only when it is complete. Returns the number of lines."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     count = 0
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            for record in records:
-                file.write(json_line(record))
-                count += 1
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        remove_file(temporary)
+    with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
+        for record in records:
+            file.write(json_line(record))
+            count += 1
     return count
 
 

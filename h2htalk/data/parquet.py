@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import json_line, refuse_constant, remove_file, unique_pairs, write_problem
+from h2htalk.data.files import json_line, refuse_constant, replacing, unique_pairs
 from h2htalk.errors import DataError, quoted
 
 _JSON_COLUMNS = b"h2htalk_json_columns"
@@ -128,24 +127,16 @@ def write_parquet(
     Returns:
         The number of rows.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         # Opened here: pyarrow takes no path that is not UTF-8.
-        with temporary.open("wb") as file:
+        with replacing(path) as temporary, temporary.open("wb") as file:
             batches = _batches(records, json_columns, batch_size)
-            count = _write_batches(file, batches, json_columns, schema)
-        if not count:
-            raise DataError(f"{path}: no record to write")
-        os.replace(temporary, path)
+            if not (count := _write_batches(file, batches, json_columns, schema)):
+                raise DataError(f"{path}: no record to write")
     except UnicodeEncodeError as error:
         raise DataError(
             f"{path}: Parquet cannot hold half a character ({error.object[error.start]!a}); write JSONL"
         ) from error
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        remove_file(temporary)
     return count
 
 

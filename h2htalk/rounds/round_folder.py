@@ -36,6 +36,7 @@ from h2htalk.data.files import (
     json_line,
     read_json_object,
     read_jsonl,
+    replacing,
     sha256_of,
     write_json,
     write_jsonl,
@@ -315,10 +316,8 @@ class RoundFolder:
                         f"{path}: the file is missing, and no annotator can be identified without it; {RESTORE}"
                     )
                 self.protect()
-                temporary = self.private / f".salt.{os.getpid()}"
-                with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-                    file.write(secrets.token_hex(SALT_BYTES) + "\n")
-                os.replace(temporary, path)
+                with replacing(path, private=True) as temporary:
+                    temporary.write_text(secrets.token_hex(SALT_BYTES) + "\n")
             salt = bytes.fromhex(path.read_text(encoding="ascii"))
             if len(salt) != SALT_BYTES:
                 raise ValueError(f"{len(salt)} bytes")

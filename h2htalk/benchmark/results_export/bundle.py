@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.load_run import Run
 from h2htalk.benchmark.results_export.run_figures import language_figures, without_folders
-from h2htalk.data.files import json_line, parse_object, write_problem, write_text
+from h2htalk.data.files import json_line, parse_object, replacing, write_text
 from h2htalk.data.responses import Response
 from h2htalk.errors import DataError, shorten
 
@@ -73,17 +73,9 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
         for name, text in texts.items():
             write_text(out / name, text)
         return [out / name for name in texts]
-    temporary = out.with_name(f".{out.name}.{os.getpid()}")
-    try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
-            for name, text in texts.items():
-                file.writestr(zipfile.ZipInfo(name), text)  # without a date: the same run gives the same bytes
-        os.replace(temporary, out)
-    except OSError as error:
-        raise DataError(f"{out}: {write_problem(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    with replacing(out) as temporary, zipfile.ZipFile(temporary, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, text in texts.items():
+            file.writestr(zipfile.ZipInfo(name), text)  # without a date: the same run gives the same bytes
     return [out]
 
 

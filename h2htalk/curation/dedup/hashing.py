@@ -6,7 +6,6 @@ The result for a dialogue depends on it and the splits alone, so parts can be ma
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -20,7 +19,7 @@ from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import VALUES, plain_side, signatures, text_hash
 from h2htalk.curation.outcomes import Record, read_dialogue
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.files import remove_file, write_problem
+from h2htalk.data.files import replacing
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
@@ -60,16 +59,8 @@ class MappedPart:
         import numpy as np
 
         arrays = {name: getattr(self, name) for name in self.__slots__}
-        temporary = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with temporary.open("wb") as file:
-                np.savez(file, **arrays)
-            os.replace(temporary, path)
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
-        finally:
-            remove_file(temporary)
+        with replacing(path) as temporary, temporary.open("wb") as file:
+            np.savez(file, **arrays)
 
 
 def read_arrays(path: Path, *names: str) -> list[Any]:

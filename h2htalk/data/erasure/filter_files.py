@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import read_jsonl, remove_file, write_jsonl, write_problem
+from h2htalk.data.files import read_jsonl, remove_file, replacing, write_jsonl
 from h2htalk.data.parquet import read_parquet
-from h2htalk.errors import DataError
 
 
 def filter_jsonl(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
@@ -29,16 +27,9 @@ def filter_parquet(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> in
     kept = [stays(row) for _, row in read_parquet(path)]
     if all(kept):
         return 0
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        # Opened here: pyarrow takes no path that is not UTF-8.
-        with path.open("rb") as source, temporary.open("wb") as target:
-            pq.write_table(pq.read_table(source).filter(pa.array(kept)), target)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        remove_file(temporary)
+    # Opened here: pyarrow takes no path that is not UTF-8.
+    with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
+        pq.write_table(pq.read_table(source).filter(pa.array(kept)), target)
     return kept.count(False)
 
 

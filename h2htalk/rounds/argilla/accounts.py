@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import json_line, read_json_object, write_problem
+from h2htalk.data.files import json_line, read_json_object, replacing, write_problem
 from h2htalk.errors import DataError, RoundError, counted, quoted
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.argilla.client import ArgillaClient
@@ -271,14 +271,7 @@ def _passwords(path: Path, annotators: Sequence[Annotator]) -> dict[str, str]:
 
 def _write_private(path: Path, text: str) -> None:
     """Write a file that only its owner can read, from its first byte on."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with open(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+    with replacing(path, private=True) as temporary, temporary.open("w", encoding="utf-8", newline="") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import unicodedata
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 
-from h2htalk.data.files import remove_file, write_problem
+from h2htalk.data.files import remove_file, replacing, write_problem
 from h2htalk.errors import DataError, MissingExtraError, RoundError, counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
@@ -232,18 +231,10 @@ def _comparable(name: str) -> str:
 
 
 def _write_workbook_atomically(round: SpreadsheetRound, spreadsheet: Spreadsheet, guidelines: str, path: Path) -> None:
-    """Write a workbook completely or not at all.
-
-    The round is locked, so a temporary name of its own is enough: the next write replaces an interrupted one.
-    """
-    temporary = path.with_name(f".{path.name}.part")
+    """Write a workbook that can be read back, completely or not at all. Raise RoundError, DataError."""
     try:
-        write_workbook(round, spreadsheet, guidelines, temporary)
-        check_archive(temporary)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+        with replacing(path) as temporary:
+            write_workbook(round, spreadsheet, guidelines, temporary)
+            check_archive(temporary)
     except RoundError as error:
         raise RoundError(f"{path}: {error}; open rounds of fewer items") from error
-    finally:
-        temporary.unlink(missing_ok=True)

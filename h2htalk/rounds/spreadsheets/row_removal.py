@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import os
 import re
 import shutil
 import warnings
@@ -12,8 +11,8 @@ from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import write_problem
-from h2htalk.errors import DataError, RoundError
+from h2htalk.data.files import replacing
+from h2htalk.errors import RoundError
 from h2htalk.rounds.spreadsheets.assigned_files import MAX_FILE
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_KEY_ROW
 from h2htalk.rounds.spreadsheets.xlsx_reading import check_archive
@@ -37,18 +36,12 @@ def remove_rows(path: Path, codes: Collection[str]) -> bool:
     changed = _without_rows(path, codes) if path.suffix.lower() == ".xlsx" else _without_records(path, codes)
     if changed is None:
         return False
-    temporary = path.with_name(f".{path.name}.part")
-    try:
-        if changed:
-            temporary.write_bytes(changed)
-            shutil.copystat(path, temporary)  # answers that were not read yet keep their time
-            os.replace(temporary, path)
-        else:
-            path.unlink()
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    if not changed:
+        path.unlink()
+        return True
+    with replacing(path) as temporary:
+        temporary.write_bytes(changed)
+        shutil.copystat(path, temporary)  # answers that were not read yet keep their time
     return True
 
 

@@ -128,7 +128,7 @@ def test_an_interrupted_write_leaves_no_spreadsheet(tmp_path: Path, monkeypatch:
     workbook_path(round).unlink()
     with monkeypatch.context() as killed:
         killed.setattr(Path, "unlink", lambda *_, **__: None)
-        killed.setattr("h2htalk.rounds.spreadsheets.platform.os.replace", _die)
+        killed.setattr("h2htalk.data.files.os.replace", _die)
         with pytest.raises(KeyboardInterrupt):
             SpreadsheetPlatform().publish(round)
     assert not workbook_path(round).exists()
