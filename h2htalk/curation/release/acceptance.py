@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from h2htalk.curation.release.items import ReleaseItem, VoteRow, require_unique, scenario_of_record, with_references
+from h2htalk.curation.release.items import ReleaseItem, VoteRow, scenario_of_record, with_references
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.rounds.aggregation.decisions import TIE, Decision
+from h2htalk.rounds.aggregation.decisions import TIE
 from h2htalk.rounds.outcome import RoundOutcome
-from h2htalk.rounds.questions import QUESTIONS, Question
+from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
@@ -34,8 +34,12 @@ class Accepted:
 
     def reasons(self) -> dict[str, int]:
         """Reason -> number of items, the most frequent first."""
-        counts = Counter(self.refused.values())
-        return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
+        return count_values(self.refused.values())
+
+
+def count_values(values: Iterable[str]) -> dict[str, int]:
+    """Value -> number, the most frequent first."""
+    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))
 
 
 def accept(
@@ -72,20 +76,22 @@ def accept(
     for name in sorted({*crowd, *expert}):
         source = expert.get(name) or crowd[name]
         scenario = scenario_of_record(source.sources[name], f"{source.path / 'sources.jsonl'}: {name}")
-        if scenario is None:
-            raise ConfigError(f"{source.path}: {name} is a dialogue; a release is made of scenarios")
-        if scenario.persona not in personas:
-            raise DataError(
-                f"{name}: persona {quoted(scenario.persona)} is not known; choose from {', '.join(personas)}, or name "
-                "the folder of your own under `personas`"
-            )
+        require_persona(scenario.persona, personas, name)
         item = _judge(spec, scenario, crowd.get(name), expert.get(name), personas, gone, votes)
         if isinstance(item, str):
             refused[name] = item
         else:
             items.append(item)
-    require_unique(items)
     return Accepted(tuple(items), refused)
+
+
+def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -> None:
+    """Raise DataError, starting with `where`, unless a persona is known."""
+    if persona not in personas:
+        raise DataError(
+            f"{where}: persona {quoted(persona)} is not known; choose from {', '.join(personas)}, or name the folder "
+            "of your own under `personas`"
+        )
 
 
 def _by_item(rounds: Sequence[RoundOutcome]) -> dict[str, RoundOutcome]:
@@ -178,11 +184,10 @@ def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Pe
 
 
 def _votes(outcome: RoundOutcome) -> Votes:
-    """(item, question) -> the votes, each with its annotator, sorted by annotator."""
+    """(item, question) -> the votes, each with its annotator, in the order of their ids."""
     votes: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for (item, annotator, question), one in sorted(outcome.annotations.items()):
-        if one.value is not None:
-            votes[item, question].append((annotator, str(one.value)))
+    for (item, annotator, question), one in outcome.annotations.items():
+        votes[item, question].append((annotator, str(one.value)))
     return votes
 
 
@@ -190,23 +195,18 @@ def _vote_rows(name: str, outcome: RoundOutcome, votes: Votes) -> Iterator[VoteR
     for question in QUESTIONS[outcome.spec.kind]:
         if question.decided:
             decision = outcome.decisions[name, question.name]
-            yield _vote_row(name, outcome.spec.kind, question, decision, votes.get((name, question.name), ()))
-
-
-def _vote_row(
-    name: str, kind: str, question: Question, decision: Decision, votes: Sequence[tuple[str, str]]
-) -> VoteRow:
-    counts = Counter(value for _, value in votes)
-    pairs = len(votes) * (len(votes) - 1)
-    label = decision.label
-    return VoteRow(
-        item=name,
-        round=kind,
-        question=question.name,
-        form=question.form,
-        annotators=tuple(annotator for annotator, _ in votes),
-        values=tuple(value for _, value in votes),
-        decision="" if label is None else f"{label:g}" if isinstance(label, float) else str(label),
-        rule=decision.rule,
-        agreement=sum(n * (n - 1) for n in counts.values()) / pairs if pairs else None,
-    )
+            label = decision.label
+            own = sorted(votes.get((name, question.name), ()))
+            pairs = len(own) * (len(own) - 1)
+            equal = sum(n * (n - 1) for n in Counter(value for _, value in own).values())
+            yield VoteRow(
+                item=name,
+                round=outcome.spec.kind,
+                question=question.name,
+                form=question.form,
+                annotators=tuple(annotator for annotator, _ in own),
+                values=tuple(value for _, value in own),
+                decision="" if label is None else f"{label:g}" if isinstance(label, float) else str(label),
+                rule=decision.rule,
+                agreement=equal / pairs if pairs else None,
+            )

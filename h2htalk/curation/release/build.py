@@ -15,15 +15,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept
+from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept, require_persona
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
 from h2htalk.curation.release.facts import last_event, release_facts
-from h2htalk.curation.release.gate_context import GateContext
-from h2htalk.curation.release.gates import GATES, Finding, run_gates
+from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, run_gates
 from h2htalk.curation.release.items import ReleaseItem
-from h2htalk.curation.release.selection import History, Selection, select
-from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec, read_stored_spec
+from h2htalk.curation.release.selection import History, select
+from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_release_spec, read_stored_spec, spec_of
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
@@ -38,6 +37,7 @@ from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
     DEV,
     HISTORY,
+    MANIFEST,
     PRIVATE_REFERENCES,
     TEST,
     TOMBSTONES,
@@ -64,18 +64,17 @@ class Release:
     Attributes:
         path: its folder; None where it was not written.
         findings: of the gates; a release with any is not written.
-        accepted, selection: what people kept and what was chosen; None where a folder was checked.
+        content: what it holds.
         hash: of the release; empty where it was not written.
-        counts: config -> split -> rows.
+        accepted: what people kept; None where a folder was checked.
         notes: what was left out before, for whoever builds.
     """
 
     path: Path | None
     findings: tuple[Finding, ...]
-    counts: Mapping[str, Mapping[str, int]]
+    content: ReleaseContent
     hash: str = ""
     accepted: Accepted | None = None
-    selection: Selection | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -122,17 +121,12 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
     never = read_tombstones(previous / TOMBSTONES) if previous else frozenset()
     accepted = accept(spec, rounds, personas, erased | never)
-    cases = tuple(_read_cases(Path(spec.cases), accepted.items)) if spec.cases else ()
-    if dry_run:
-        selection = select(accepted.items, spec.quota_of(), spec.dev, spec.seed, history)
-        content = ReleaseContent(selection.splits, cases)
-        found = tuple(GATES["quotas"].run(content, GateContext(spec.licence, _quotas(spec))))
-        return Release(None, found, content.configs(), accepted=accepted, selection=selection, notes=notes)
-    context = _context(spec, workspace, accepted.items, history)
-    accepted, selection, findings = _choose(spec, accepted, context, cases, personas)
-    content = _content(selection, cases, personas)
-    if findings:
-        return Release(None, findings, content.configs(), accepted=accepted, selection=selection, notes=notes)
+    cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
+    gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
+    context = GateContext(spec, {} if dry_run else _surrogates(workspace, accepted.items), history)
+    accepted, content, findings = _choose(accepted, context, gates, cases, personas)
+    if findings or dry_run:
+        return Release(None, findings, content, accepted=accepted, notes=notes)
     facts = release_facts(spec, workspace, rounds, accepted, content)
     tombstones = _tombstones(previous, erased)
     date = spec.date or max(last_event(one.path, "closed") for one in rounds)
@@ -140,7 +134,7 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     add_link(workspace.path, "release", out)
     remove_leftovers(out)
     _write(out, spec, content, facts, history, tombstones, rounds, date)
-    return Release(out, (), content.configs(), release_hash(out), accepted, selection, notes)
+    return Release(out, (), content, release_hash(out), accepted, notes)
 
 
 def check_release(folder: str | Path) -> Release:
@@ -158,14 +152,18 @@ def check_release(folder: str | Path) -> Release:
     manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
     try:
         spec = read_stored_spec(private / _SPEC)
-        items = tuple(content.items())
-        context = _context(spec, Workspace(Path(spec.workspace)), items, _read_history(folder))
+        context = GateContext(spec, _surrogates(Workspace(Path(spec.workspace)), tuple(content.items())))
     except FileNotFoundError:
-        quotas = manifest.facts.get("quotas", {})
-        context = GateContext(manifest.licence, quotas, history=_read_history(folder))
-    # The history of a release includes itself.
-    before = replace(context, history=History())
-    return Release(folder, tuple(run_gates(content, before)), manifest.configs, release_hash(folder))
+        context = GateContext(_spec_of_manifest(manifest, folder))
+    return Release(folder, tuple(run_gates(content, context)), content, release_hash(folder))
+
+
+def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
+    """What is known of the specification where the private folder is not at hand."""
+    quotas, acceptance = dict(manifest.facts.get("quotas", {})), manifest.facts.get("acceptance", {})
+    raw = {name: getattr(manifest, name) for name in ("name", "version", "licence")}
+    raw |= {"workspace": ".", "other_splits": [], "acceptance": acceptance, "dev": quotas.pop(DEV, 0)}
+    return spec_of(raw | {"quotas": {TOTAL: 0, **quotas}}, folder, str(folder / MANIFEST))
 
 
 def _require_new(out: Path) -> None:
@@ -233,82 +231,65 @@ def _require_known(exclude: Sequence[str], rounds: Sequence[RoundOutcome], other
 
 
 def _choose(
-    spec: ReleaseSpec,
     accepted: Accepted,
     context: GateContext,
+    gates: Sequence[Gate],
     cases: tuple[Case, ...],
     personas: Mapping[str, Persona],
-) -> tuple[Accepted, Selection, tuple[Finding, ...]]:
-    """Select items and run the gates, again and again without the items that `leave_out` gates find."""
-    quotas, left_out = spec.quota_of(), dict(accepted.refused)
-    known: dict[str, list[Finding]] = {case.id: [] for case in cases}
-    for finding in run_gates(_content(Selection({}), cases, personas), context, each=True):
-        known[finding.item].append(finding)
+) -> tuple[Accepted, ReleaseContent, tuple[Finding, ...]]:
+    """Select items and run gates, again and again without the items that `leave_out` gates find."""
+    spec, refused = context.spec, dict(accepted.refused)
+    of_each, of_all = ([gate for gate in gates if gate.each is each] for each in (True, False))
+    of_items: list[Finding] = []
+    read: set[str] = set()
     while True:
-        items = [item for item in accepted.items if item.id not in left_out]
-        selection = select(items, quotas, spec.dev, spec.seed, context.history)
-        content = _content(selection, cases, personas)
+        items = tuple(item for item in accepted.items if item.id not in refused)
+        splits = select(items, spec.quota_of(), spec.seed, context.history)
+        used = {one.scenario.persona for own in splits.values() for one in own} | {case.persona for case in cases}
+        content = ReleaseContent(splits, cases, {name: personas[name] for name in sorted(used)})
         # What was chosen before is not read again.
-        new = [item for item in content.items() if item.id not in known]
-        known |= {item.id: [] for item in new}
-        for finding in run_gates(replace(content, splits={TEST: tuple(new)}, cases=()), context, each=True):
-            known[finding.item].append(finding)
-        names = [*(item.id for item in content.items()), *(case.id for case in cases)]
-        findings = [finding for name in names for finding in known[name]]
-        findings += run_gates(content, context, each=False)
-        of_cases = {"", *(case.id for case in cases)}
-        out = {one.item: one.gate for one in findings if one.gate in spec.leave_out and one.item not in of_cases}
+        new = {TEST: tuple(item for item in content.items() if item.id not in read)}
+        of_items += run_gates(replace(content, splits=new, cases=() if read else cases), context, of_each)
+        chosen = {item.id for item in content.items()}
+        read |= chosen
+        findings = [one for one in of_items if one.item in chosen or one.item not in read]
+        if not (out := _left_out(findings, spec, chosen)):
+            findings += run_gates(content, context, of_all)
+            out = _left_out(findings, spec, chosen)
         if not out:
-            return Accepted(tuple(items), left_out), selection, tuple(findings)
-        left_out |= {name: f"left out by the gate {gate}" for name, gate in out.items()}
+            return Accepted(items, refused), content, tuple(findings)
+        refused |= out
 
 
-def _content(selection: Selection, cases: tuple[Case, ...], personas: Mapping[str, Persona]) -> ReleaseContent:
-    used = {item.scenario.persona for items in selection.splits.values() for item in items}
-    used |= {case.persona for case in cases}
-    if missing := sorted(used - set(personas)):
-        raise DataError(f"persona {missing[0]!r} is not known; choose from {', '.join(personas)}")
-    return ReleaseContent(selection.splits, cases, {name: personas[name] for name in sorted(used)})
+def _left_out(findings: Sequence[Finding], spec: ReleaseSpec, chosen: Collection[str]) -> dict[str, str]:
+    """The items that gates of `leave_out` find, and why they are refused."""
+    found = (one for one in findings if one.item in chosen and one.gate in spec.leave_out)
+    return {one.item: f"left out by the gate {one.gate}" for one in found}
 
 
-def _quotas(spec: ReleaseSpec) -> dict[str, int]:
-    return spec.quota_of() | ({DEV: spec.dev} if spec.dev else {})
+def _surrogates(workspace: Workspace, items: Sequence[ReleaseItem]) -> dict[str, frozenset[str]]:
+    """Dialogue of an item -> the values that anonymisation put into it.
 
-
-def _context(spec: ReleaseSpec, workspace: Workspace, items: Sequence[ReleaseItem], history: History) -> GateContext:
-    stage = workspace.stage("anonymize").path
-    if (stage / "stage.json").exists() and not (stage / "summary.json").exists():
-        # What it put into the texts would be taken for personal data.
+    Raises:
+        ConfigError: anonymisation is not finished: what it put into the texts would be taken for personal data.
+        DataError: a file is damaged.
+    """
+    stage = workspace.stage("anonymize")
+    if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
         raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
     wanted = {name for item in items for name in item.family()}
-    return GateContext(
-        licence=spec.licence,
-        quotas=_quotas(spec),
-        acceptance=spec.acceptance,
-        surrogates=read_surrogates(workspace, wanted),
-        allow=spec.allow,
-        other_splits=spec.other_splits,
-        history=history,
-    )
-
-
-def read_surrogates(workspace: Workspace, dialogues: Collection[str]) -> dict[str, frozenset[str]]:
-    """Dialogue -> the values that anonymisation put into its messages. Raises DataError."""
-    stage = workspace.stage("anonymize")
     found: dict[str, frozenset[str]] = {}
     for part in stage.parts():
         audits = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
         for record in stage.part_records(part, KEPT):
-            if record["id"] in dialogues:
+            if (name := record["id"]) in wanted:
                 texts = [turn["content"] for turn in record["messages"]]
-                spans = [span for span in audits.get(record["id"], ()) if "message" in span]
-                found[record["id"]] = frozenset(
-                    texts[span["message"] - 1][span["start"] : span["end"]] for span in spans
-                )
+                spans = [span for span in audits.get(name, ()) if "message" in span]
+                found[name] = frozenset(texts[span["message"] - 1][span["start"] : span["end"]] for span in spans)
     return found
 
 
-def _read_cases(folder: Path, items: Sequence[ReleaseItem]) -> Iterator[Case]:
+def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[str, Persona]) -> Iterator[Case]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
         raise ConfigError(f"cases: {folder} holds no .jsonl file")
@@ -316,6 +297,7 @@ def _read_cases(folder: Path, items: Sequence[ReleaseItem]) -> Iterator[Case]:
     for path in paths:
         for where, record in read_jsonl(path, unique_keys=True):
             case = Case.from_dict(record, where)
+            require_persona(case.persona, personas, where)
             if case.id in seen:
                 raise DataError(f"{where}: duplicate id {case.id} (first in {seen[case.id]})")
             seen[case.id] = where

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from h2htalk.curation.candidates import ANSWER
 from h2htalk.curation.curate import summaries
-from h2htalk.curation.release.acceptance import Accepted
+from h2htalk.curation.release.acceptance import Accepted, count_values
 from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.items import REFERENCES
@@ -45,7 +44,7 @@ def release_facts(
             of_subtask = counts.setdefault(split, {}).setdefault(item.scenario.subtask, {})
             of_subtask[item.scenario.language] = of_subtask.get(item.scenario.language, 0) + 1
     tags = {
-        name: _counted(str(getattr(item.scenario.tags, name)) for item in items)
+        name: count_values(str(getattr(item.scenario.tags, name)) for item in items)
         for name in ("emotion", "complexity", "interaction", "risk")
     }
     sources: dict[str, dict[str, Any]] = {}
@@ -63,19 +62,19 @@ def release_facts(
             {"stage": "release", "read": len(accepted.items), "kept": len(items)},
         ],
         "refused": accepted.reasons(),
-        "quotas": spec.quota_of() | ({"dev": spec.dev} if spec.dev else {}),
+        "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
         "counts": counts,
         "tags": tags,
         "sources": dict(sorted(sources.items())),
         "rounds": [_round_facts(one) for one in rounds],
         "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
-        "reference_origins": _counted(
+        "reference_origins": count_values(
             "answer" if str(note["origin"]).startswith(ANSWER) else str(note["origin"])
             for item in items
             for note in item.scenario.metadata.get(REFERENCES, ())
         ),
-        "references": _counted(str(len(item.scenario.references)) for item in items),
+        "references": count_values(str(len(item.scenario.references)) for item in items),
         "gates": list(GATES),
         "other_splits": list(spec.other_splits),
     }
@@ -110,8 +109,3 @@ def _model_of(stage: StageFolder) -> str:
         return ""
     model = settings.get("model") or settings.get("reviewer") or ""
     return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)
-
-
-def _counted(values: Any) -> dict[str, int]:
-    """Value -> number, the most frequent first."""
-    return dict(sorted(Counter(values).items(), key=lambda pair: (-pair[1], pair[0])))

@@ -3,14 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 
 from h2htalk.curation.release.content import ReleaseContent
-from h2htalk.curation.release.gate_context import GateContext
+from h2htalk.curation.release.selection import History
+from h2htalk.curation.release.settings import ReleaseSpec
 
 _TEXTS = "h2htalk.curation.release.text_gates"
 _RULES = "h2htalk.curation.release.structure_gates"
+# (item, what was found there); the item is empty for the release as a whole.
+Found = tuple[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class GateContext:
+    """What gates know beside the content.
+
+    `surrogates`: dialogue -> the invented values that anonymisation put into it; `history`: of earlier releases.
+    """
+
+    spec: ReleaseSpec
+    surrogates: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    history: History = field(default_factory=History)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +52,7 @@ class Gate:
     def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
         """The findings, sorted, each once."""
         module, _, function = self.path.partition(":")
-        found: Iterable[tuple[str, str]] = getattr(import_module(module), function)(content, context)
+        found: Iterable[Found] = getattr(import_module(module), function)(content, context)
         return [Finding(self.name, item, detail) for item, detail in sorted(set(found))]
 
 
@@ -59,7 +74,8 @@ GATES: Mapping[str, Gate] = {
 }
 
 
-def run_gates(content: ReleaseContent, context: GateContext, *, each: bool | None = None) -> list[Finding]:
-    """Run all gates in the order of the table, or those that look at each item alone (True) or at all (False)."""
-    chosen = [gate for gate in GATES.values() if each in (None, gate.each)]
-    return [finding for gate in chosen for finding in gate.run(content, context)]
+def run_gates(
+    content: ReleaseContent, context: GateContext, gates: Iterable[Gate] = tuple(GATES.values())
+) -> list[Finding]:
+    """The findings of gates, by default of all of them."""
+    return [finding for gate in gates for finding in gate.run(content, context)]

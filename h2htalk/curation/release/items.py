@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -66,14 +66,14 @@ class ReleaseItem:
         return frozenset(str(one) for one in ids if one)
 
 
-def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario | None:
+def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
     """The scenario of a round's source record, with all its references and what the release tells of them.
 
     `metadata.references` has origin and licence of each reference, `metadata.review` the status and scores of the
-    reviewing model. None for a dialogue. Raises DataError.
+    reviewing model. Raises DataError.
     """
     if "messages" in record:
-        return None
+        raise DataError(f"{where} is a dialogue; a release is made of scenarios")
     if "scenario" not in record:
         return Scenario.from_dict(record, where)
     candidate = Candidate.from_dict(record, where)
@@ -84,16 +84,13 @@ def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario | None
         for one in references
     ]
     metadata = {**candidate.scenario.metadata, REFERENCES: notes}
-    review = candidate.review
-    if review:
-        scores = review.get("rubric", {}).get("scores", {})
-        metadata[REVIEW] = {"status": review.get("status"), "scores": scores}
+    if review := candidate.review:
+        metadata[REVIEW] = {"status": review.get("status"), "scores": review.get("rubric", {}).get("scores", {})}
     return replace(candidate.scenario, references=tuple(one.text for one in references), metadata=metadata)
 
 
-def with_references(scenario: Scenario, kept: Iterable[int]) -> Scenario:
+def with_references(scenario: Scenario, places: Sequence[int]) -> Scenario:
     """The scenario with some of its references, by position."""
-    places = list(kept)
     notes = scenario.metadata.get(REFERENCES)
     metadata = {**scenario.metadata, REFERENCES: [notes[at] for at in places]} if notes else scenario.metadata
     return replace(scenario, references=tuple(scenario.references[at] for at in places), metadata=metadata)
@@ -109,19 +106,9 @@ def families(items: Iterable[ReleaseItem]) -> dict[str, str]:
             name = parent[name]
         return name
 
-    listed = list(items)
-    for item in listed:
-        first, *others = sorted(item.family())
+    ids = {item.id: sorted(item.family()) for item in items}
+    for first, *others in ids.values():
         for other in others:
             one, two = sorted((root(first), root(other)))
             parent[two] = one
-    return {item.id: root(min(item.family())) for item in listed}
-
-
-def require_unique(items: Iterable[ReleaseItem]) -> None:
-    """Raise DataError if two items have one id."""
-    seen: set[str] = set()
-    for item in items:
-        if item.id in seen:
-            raise DataError(f"{item.id}: is in two of the rounds; name rounds with different items")
-        seen.add(item.id)
+    return {name: root(first) for name, (first, *_) in ids.items()}

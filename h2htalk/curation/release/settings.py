@@ -17,6 +17,7 @@ from h2htalk.curation.licences import find_licence, licence_id
 from h2htalk.curation.setting_types import FilePath, SplitName
 from h2htalk.curation.settings import read_record
 from h2htalk.data.files import read_json_object
+from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -114,13 +115,18 @@ class ReleaseSpec:
     card: CardSettings = field(default_factory=CardSettings)
 
     def quota_of(self) -> dict[str, int]:
-        """Subtask -> items of split `test`: as given, or Table 1's number, scaled to `total` by largest remainder."""
+        """Subtask -> items of split `test`: as given, or Table 1's number, scaled to `total` by largest remainder.
+
+        Also `dev`, where it is asked for.
+        """
         total = self.quotas.get(TOTAL, TOTAL_COUNT)
         exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
         scaled = {name: int(value) for name, value in exact.items()}
         for name in sorted(exact, key=lambda name: scaled[name] - exact[name])[: total - sum(scaled.values())]:
             scaled[name] += 1
-        return {name: self.quotas.get(name, count) for name, count in scaled.items()}
+        return {name: self.quotas.get(name, count) for name, count in scaled.items()} | (
+            {DEV: self.dev} if self.dev else {}
+        )
 
 
 def read_release_spec(path: Path) -> ReleaseSpec:
@@ -174,6 +180,6 @@ def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
         datetime.date.fromisoformat(spec.date or "2000-01-01")
     except ValueError:
         raise ConfigError(f"{where}: date {spec.date}: there is no such day") from None
-    if not (any(spec.quota_of().values()) or spec.dev or spec.cases):
+    if not (any(spec.quota_of().values()) or spec.cases):
         raise ConfigError(f"{where}: the specification chooses no item; set `quotas`, `dev` or `cases`")
     return spec

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from itertools import chain, product
 from pathlib import Path
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
@@ -13,8 +15,9 @@ from h2htalk.curation.dedup.similarity import match
 from h2htalk.curation.licences import refusal
 from h2htalk.curation.release.acceptance import CROWD, EXPERT, contract_violations
 from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
-from h2htalk.curation.release.gate_context import Found, GateContext
+from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.release.items import ReleaseItem, VoteRow, families
+from h2htalk.curation.release.settings import Acceptance
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.releases.release_folder import DEV, TEST
 from h2htalk.errors import quoted
@@ -43,7 +46,7 @@ def licences(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         for licence in (item.scenario.licence, *item.reference_licences())
     ]
     for name, licence in [*owned, *((case.id, case.licence) for case in content.cases)]:
-        if reason := refusal(licence, context.licence):
+        if reason := refusal(licence, context.spec.licence):
             yield name, reason
 
 
@@ -59,7 +62,7 @@ def decisions(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Items on which people have not decided, or decided otherwise, and decisions that votes do not give."""
     for item in content.items():
         votes = {(vote.round, vote.question): vote for vote in item.votes}
-        yield from ((item.id, detail) for detail in _missing(item, votes, context))
+        yield from ((item.id, detail) for detail in _missing(item, votes, context.spec.acceptance))
         for vote in item.votes:
             if vote.form == "label" and vote.rule not in (ADJUDICATION, DAWID_SKENE) and vote.decision != _most(vote):
                 yield item.id, f"{vote.round}: the votes on {vote.question} do not give {quoted(vote.decision)}"
@@ -71,7 +74,7 @@ def _most(vote: VoteRow) -> str:
     return label if most > second else ""
 
 
-def _missing(item: ReleaseItem, votes: dict[tuple[str, str], VoteRow], context: GateContext) -> Iterator[str]:
+def _missing(item: ReleaseItem, votes: Mapping[tuple[str, str], VoteRow], acceptance: Acceptance) -> Iterator[str]:
     def decided(kind: str, question: str) -> str | None:
         vote = votes.get((kind, question))
         return None if vote is None or vote.rule == TIE else vote.decision
@@ -87,9 +90,9 @@ def _missing(item: ReleaseItem, votes: dict[tuple[str, str], VoteRow], context: 
         elif label is not None and label != wanted:
             yield f"{kind}: {question} is {label}, not {wanted}"
     experts = votes.get((EXPERT, "keep"))
-    if experts is not None and len(experts.values) < context.acceptance.experts:
-        yield f"{len(experts.values)} experts, {context.acceptance.experts} are needed"
-    for question, least in context.acceptance.ratings().items():
+    if experts is not None and len(experts.values) < acceptance.experts:
+        yield f"{len(experts.values)} experts, {acceptance.experts} are needed"
+    for question, least in acceptance.ratings().items():
         mean = decided(EXPERT, question)
         if not mean:
             yield f"no decision of {EXPERT} on {question}"
@@ -103,33 +106,29 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     family = families(items) | {case.id: f"case {case.family}" for case in content.cases}
     dialogues = [Dialogue(item.id, item.scenario.language, tuple(scenario_texts(item.scenario))) for item in items]
     dialogues += [Dialogue(case.id, case.language, tuple(case_texts(case))) for case in content.cases]
-    part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.other_splits, THRESHOLD))
+    import numpy as np
+
+    part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "part.npz")
         part.save(path)
         mapped = MappedDialogues([path], Path(folder, "texts"))
-        for number, evidence in mapped.contaminated.items():
-            yield (
-                mapped.id(number),
-                f"{evidence['similarity']:.2f} similar to {evidence['of']} of the split {evidence['split']}",
-            )
         nodes = Nodes.of(mapped)
-        members: dict[int, list[int]] = {}
-        for number, node in enumerate(nodes.node):
-            if node >= 0:
-                members.setdefault(int(node), []).append(number)
-        pairs = [(one, other) for one, *others in members.values() for other in others]
         found = group([path], mapped, nodes)
-        pairs += [
-            (one, other)
-            for first, second in zip(found.first, found.second, strict=True)
-            for one in members[int(first)]
-            for other in members[int(second)]
-        ]
-        for one, other in pairs:
-            a, b = sorted((mapped.id(one), mapped.id(other)))
-            if family[a] != family[b] and (same := match(mapped.sides(one), mapped.sides(other), THRESHOLD)):
-                yield b, f"{same.similarity:.2f} similar to {a}"
+        sides = cache(mapped.sides)
+        names = [dialogue.id for dialogue in dialogues]
+        for number, evidence in mapped.contaminated.items():
+            of = f"{evidence['of']} of the split {evidence['split']}"
+            yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
+        members: dict[int, list[int]] = defaultdict(list)
+        for number, node in enumerate(nodes.node.tolist()):
+            members[node].append(number)
+        equal = (product(of_node[:1], of_node[1:]) for node, of_node in members.items() if node >= 0)
+        near = (product(members[a], members[b]) for a, b in zip(*map(np.ndarray.tolist, found), strict=True))
+        for one, other in chain.from_iterable((*equal, *near)):
+            if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):
+                first_name, second_name = sorted((names[one], names[other]))
+                yield second_name, f"{same.similarity:.2f} similar to {first_name}"
 
 
 def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -149,7 +148,7 @@ def quotas(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """Subtasks, and the split `dev`, with fewer items than asked for."""
     counts = Counter(item.scenario.subtask for item in content.splits.get(TEST, ()))
     counts[DEV] = len(content.splits.get(DEV, ()))
-    for name, quota in context.quotas.items():
+    for name, quota in context.spec.quota_of().items():
         if counts[name] < quota:
             yield "", f"{name}: {counts[name]:,} of {quota:,} items"
     languages = {item.scenario.language for item in content.splits.get(TEST, ())}

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 
 from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.gates import GATES, Finding
-from h2htalk.data.releases.release_folder import TEST
 from h2htalk.data.subtasks import in_table_order
 from h2htalk.errors import counted
 
@@ -15,19 +14,16 @@ _SHOWN = 20  # findings of a gate
 
 def release_lines(release: Release) -> Iterator[str]:
     """What was accepted, refused and chosen, then what the gates found."""
-    accepted, selection = release.accepted, release.selection
+    accepted = release.accepted
     yield from release.notes
     if accepted is not None:
         total = len(accepted.items) + len(accepted.refused)
         yield f"accepted: {len(accepted.items):,} of {counted(total, 'item')}"
         yield from (f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items())
-    if selection is not None:
-        chosen = {name: [item.scenario.subtask for item in items] for name, items in selection.splits.items()}
-        for subtask in in_table_order({*chosen[TEST], *(name for name in selection.missing if name != "dev")}):
-            counts = ", ".join(f"{split} {names.count(subtask):,}" for split, names in chosen.items())
-            lacking = selection.missing.get(subtask)
-            yield f"{subtask}: {counts}" + (f", {lacking:,} missing" if lacking else "")
-    for config, splits in release.counts.items():
+        chosen = {name: [item.scenario.subtask for item in items] for name, items in release.content.splits.items()}
+        for subtask in in_table_order({name for names in chosen.values() for name in names}):
+            yield f"{subtask}: " + ", ".join(f"{split} {names.count(subtask):,}" for split, names in chosen.items())
+    for config, splits in release.content.configs().items():
         yield f"config {config}: " + ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
     yield from finding_lines(release.findings)
 

@@ -14,7 +14,7 @@ from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.values.name_parts import name_parts
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.release.content import ReleaseContent, case_notes, case_texts, scenario_texts
-from h2htalk.curation.release.gate_context import Found, GateContext
+from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.safety.content_rules import find_unusable_content
 from h2htalk.curation.safety.crisis import DATA, MINOR, TAGS, find_crisis, find_in_context
 from h2htalk.curation.safety.ngram_classifier import load_classifier
@@ -79,7 +79,7 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
         names = companion_names(content.personas[one.persona].names.values())
         known = frozenset().union(*(context.surrogates.get(name, frozenset()) for name in one.family))
         texts = [*(turn.content for turn in one.dialogue.messages), *one.notes]
-        data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.allow, *names))
+        data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.spec.allow, *names))
         for text, spans in zip(texts, data.spans, strict=True):
             for span in spans:
                 value = text[span.start : span.end]

@@ -13,11 +13,21 @@ from typing import Any
 from releases_made import scenario
 
 from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.gates import GateContext
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
+from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.case import Case
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 
+
+def context(**spec: Any) -> GateContext:
+    """What gates know of a release with these settings, which asks for no item."""
+    given = {"quotas": {"total": 0}, "other_splits": (), **spec}
+    return GateContext(ReleaseSpec("made", "1.0.0", "CC-BY-4.0", "W", **given))
+
+
+CONTEXT = context()
 GOLDEN = Path(__file__).parents[1] / "golden"
 
 

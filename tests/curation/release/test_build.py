@@ -51,7 +51,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> None:
     made = build_release(write_spec(folder), folder / "release")
     assert (made.path, made.findings) == (folder / "release", ())
-    assert made.counts == {"en": {"test": 2}, "zh": {"test": 2}, "votes": {"test": 28}}
+    assert made.content.configs() == {"en": {"test": 2}, "zh": {"test": 2}, "votes": {"test": 28}}
     split = load_split(folder / "release")
     one = split.scenarios[0]
     source = different(int(one.id[5:11]), one.language)
@@ -76,7 +76,7 @@ def test_the_same_inputs_give_the_same_release(folder: Path) -> None:
 def test_a_dry_run_writes_nothing(folder: Path) -> None:
     before = sorted(folder.rglob("*"))
     made = build_release(write_spec(folder, quota=99), folder / "release", dry_run=True)
-    assert (made.path, made.counts["en"], made.selection.missing) == (None, {"test": 4}, {"dialogue_base": 91})
+    assert (made.path, made.content.configs()["en"]) == (None, {"test": 4})
     assert [(one.gate, one.detail) for one in made.findings] == [("quotas", "dialogue_base: 8 of 99 items")]
     assert sorted(path for path in folder.rglob("*") if path.suffix != ".toml") == before
 
@@ -190,13 +190,11 @@ def test_private_references_are_not_told_by_their_place_in_a_public_source(tmp_p
 
 def test_the_next_release_keeps_splits_and_leaves_out_the_erased(folder: Path) -> None:
     first = build_release(write_spec(folder, "dev = 2", quota=3), folder / "one")
-    assert first.selection is not None
-    test, dev = ({item.id for item in first.selection.splits[name]} for name in ("test", "dev"))
+    test, dev = ({item.id for item in first.content.splits[name]} for name in ("test", "dev"))
     spec = write_spec(folder, f'dev = 2\nprevious = "./one"\nexclude = ["{min(test)}"]', quota=3, version="1.1.0")
     second = build_release(spec, folder / "two")
-    assert second.selection is not None
-    assert {item.id for item in second.selection.splits["dev"]} == dev
-    assert test - {min(test)} < {item.id for item in second.selection.splits["test"]}
+    assert {item.id for item in second.content.splits["dev"]} == dev
+    assert test - {min(test)} < {item.id for item in second.content.splits["test"]}
     history = read_json_object(folder / "two" / "history.json")
     assert min(test) in history["test"]
 
@@ -239,7 +237,7 @@ def test_cases_join_the_release(folder: Path) -> None:
     lines = [case(n, lang, family="grief").to_dict() for lang in ("en", "zh") for n in range(1, 6)]
     (folder / "cases" / "high_risk.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
     made = build_release(write_spec(folder, 'cases = "cases"'), folder / "release")
-    assert made.counts["high_risk_en"] == made.counts["high_risk_zh"] == {"test": 5}
+    assert made.content.configs()["high_risk_en"] == made.content.configs()["high_risk_zh"] == {"test": 5}
     assert len(load_split(f"{folder / 'release'}#high_risk").cases) == 10
     named = case(1, id=different(1).id).to_dict()
     (folder / "cases" / "low_risk.jsonl").write_text(json.dumps(named) + "\n")

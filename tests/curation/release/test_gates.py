@@ -8,18 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from release_items import content, items, kept, planted
+from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
 
-from h2htalk.curation.release.gate_context import GateContext
-from h2htalk.curation.release.gates import GATES, run_gates
+from h2htalk.curation.release.gates import GATES, GateContext, run_gates
 from h2htalk.curation.release.selection import History
 from h2htalk.curation.release.text_gates import _is_surrogate
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
 
-CONTEXT = GateContext("CC-BY-4.0")
 # Planted defects that no gate finds: a full name before a title, which the recogniser of Chinese names leaves.
 MISSED = {"wanfeng-009387-dialogue_base"}
 
@@ -30,13 +28,13 @@ def stopped_by(line: dict[str, Any], folder: Path) -> set[str]:
         one = kept(Scenario.from_dict(line["item"]), line.get("votes"), line.get("reference_licences", ()))
     except DataError:
         return {"contracts"}
-    chosen, context = [one], CONTEXT
+    chosen, given = [one], CONTEXT
     if line.get("where") == "release":
         chosen.append(kept(Scenario.from_dict(line["other"])))
     elif "other" in line:
         write_jsonl(folder / "other" / "scenarios.jsonl", [line["other"]])
-        context = replace(CONTEXT, other_splits=(str(folder / "other"),))
-    return {finding.gate for finding in run_gates(content(*chosen), context)}
+        given = context(other_splits=(str(folder / "other"),))
+    return {finding.gate for finding in run_gates(content(*chosen), given)}
 
 
 @pytest.mark.parametrize("gate", sorted({line["gate"] for line in planted("defects")}))
@@ -67,8 +65,8 @@ def test_a_second_set_of_defects_is_mostly_stopped(tmp_path: Path) -> None:
     assert len({one.item for one in run_gates(content(*clean), CONTEXT)}) <= 12
 
 
-def found(gate: str, made: Any, context: GateContext = CONTEXT) -> list[tuple[str, str]]:
-    return [(one.item, one.detail) for one in GATES[gate].run(made, context)]
+def found(gate: str, made: Any, given: GateContext = CONTEXT) -> list[tuple[str, str]]:
+    return [(one.item, one.detail) for one in GATES[gate].run(made, given)]
 
 
 def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
@@ -76,9 +74,9 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     one = kept(scenario(1, inputs={"history": said}))
     details = [detail for _, detail in found("personal_data", content(one))]
     assert details == ["PERSON: Deborah Winslow", "PHONE_NUMBER: 415-555-0134"]
-    known = replace(CONTEXT, surrogates={"made-000001": frozenset({"Deborah Winslow"})}, allow=())
+    known = replace(CONTEXT, surrogates={"made-000001": frozenset({"Deborah Winslow"})})
     assert [detail for _, detail in found("personal_data", content(one), known)] == ["PHONE_NUMBER: 415-555-0134"]
-    other = replace(CONTEXT, surrogates={"made-000002": frozenset({"Deborah Winslow"})}, allow=("Deborah Winslow",))
+    other = replace(context(allow=("Deborah Winslow",)), surrogates={"made-000002": frozenset({"Deborah Winslow"})})
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
 
 
@@ -152,7 +150,7 @@ def test_near_duplicates_of_one_family_are_no_defect() -> None:
 
 def test_quotas_and_missing_languages() -> None:
     made = content(*items(2), *items(1, "zh", 20), dev=items(1, first=40))
-    asked = replace(CONTEXT, quotas={"dialogue_base": 3, "dialogue_emotion": 1, "dialogue_schedule": 0, "dev": 2})
+    asked = context(quotas={"total": 0, "dialogue_base": 3, "dialogue_emotion": 1}, dev=2)
     assert [detail for _, detail in found("quotas", made, asked)] == [
         "dev: 1 of 2 items",
         "dev: no item in zh, which the split test has",

@@ -12,12 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from card_made import made_content, make_card
-from release_items import content, kept
+from release_items import CONTEXT, content, kept
 from releases_made import case, scenario
 
 from h2htalk.curation.release.build import check_release
 from h2htalk.curation.release.content import read_content
-from h2htalk.curation.release.gate_context import GateContext
 from h2htalk.curation.release.gates import GATES
 from h2htalk.data.files import sha256_of
 from h2htalk.data.releases.release_folder import (
@@ -112,5 +111,5 @@ def test_a_decision_must_follow_from_its_votes(change: dict[str, Any], detail: s
         replace(vote, **change) if (vote.round, vote.question) == ("crowd", "keep") else vote for vote in one.votes
     )
     assert {asdict(vote)["form"] for vote in votes} == {"label", "rating"}
-    found = GATES["decisions"].run(content(replace(one, votes=votes)), GateContext("CC-BY-4.0"))
+    found = GATES["decisions"].run(content(replace(one, votes=votes)), CONTEXT)
     assert [finding.detail for finding in found if "do not give" in finding.detail] == ([detail] if detail else [])

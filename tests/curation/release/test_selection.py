@@ -21,65 +21,63 @@ def ids(chosen: object) -> list[str]:
 
 def test_quotas_are_met_and_the_order_of_items_does_not_matter() -> None:
     made = [*items(20), *items(20, "zh", 50)]
-    first = select(made, QUOTA, 4, seed=1)
+    first = select(made, QUOTA | {"dev": 4}, seed=1)
     random.Random(3).shuffle(made)
-    again = select(made, QUOTA, 4, seed=1)
-    assert ids(first.splits["test"]) == ids(again.splits["test"])
-    assert (len(first.splits["test"]), len(first.splits["dev"]), first.missing) == (10, 4, {})
-    assert not {*ids(first.splits["test"])} & {*ids(first.splits["dev"])}
-    assert ids(select(made, QUOTA, 4, seed=2).splits["test"]) != ids(first.splits["test"])
+    again = select(made, QUOTA | {"dev": 4}, seed=1)
+    assert ids(first["test"]) == ids(again["test"])
+    assert (len(first["test"]), len(first["dev"])) == (10, 4)
+    assert not {*ids(first["test"])} & {*ids(first["dev"])}
+    assert ids(select(made, QUOTA, seed=2)["test"]) != ids(first["test"])
 
 
 def test_strata_keep_their_shares() -> None:
     sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
-    chosen = select([*sad, *glad, *items(20, "zh", 200)], {"dialogue_base": 12}, 0, seed=0).splits["test"]
+    chosen = select([*sad, *glad, *items(20, "zh", 200)], {"dialogue_base": 12}, seed=0)["test"]
     counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
     assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
-
-
-def test_what_is_missing_is_named() -> None:
-    chosen = select(items(3), {"dialogue_base": 5, "dialogue_emotion": 0}, 0, seed=0)
-    assert (len(chosen.splits["test"]), chosen.missing) == (3, {"dialogue_base": 2})
 
 
 def test_a_family_is_in_one_split() -> None:
     person = {"source": "made", "person": "made-p9999"}
     made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 6)]
-    chosen = select([*made, *items(10, first=50)], {"dialogue_base": 8}, 6, seed=0)
-    in_dev = {*ids(chosen.splits["dev"])} & {*ids(made)}
-    assert not (in_dev and {*ids(chosen.splits["test"])} & {*ids(made)})
+    chosen = select([*made, *items(10, first=50)], {"dialogue_base": 8, "dev": 6}, seed=0)
+    in_dev = {*ids(chosen["dev"])} & {*ids(made)}
+    assert not (in_dev and {*ids(chosen["test"])} & {*ids(made)})
 
 
 @given(seed=st.integers(0, 5), dev=st.integers(0, 6))
 def test_earlier_releases_keep_their_splits(seed: int, dev: int) -> None:
     made = items(16)
-    first = select(made, {"dialogue_base": 6}, dev, seed)
-    history = History().including(first.splits)
+    first = select(made, {"dialogue_base": 6, "dev": dev}, seed)
+    history = History().including(first)
     grown = [*made, *items(16, first=100)]
-    second = select(grown, {"dialogue_base": 8}, dev + 1, seed + 1, history)
-    assert {*ids(first.splits["test"])} <= {*ids(second.splits["test"])}
-    assert {*ids(first.splits.get("dev", ()))} <= {*ids(second.splits["dev"])}
-    assert not history.test & {one for item in second.splits["dev"] for one in (item.id, *item.family())}
+    second = select(grown, {"dialogue_base": 8, "dev": dev + 1}, seed + 1, history)
+    assert {*ids(first["test"])} <= {*ids(second["test"])}
+    assert {*ids(first.get("dev", ()))} <= {*ids(second["dev"])}
+    assert not history.test & {one for item in second["dev"] for one in (item.id, *item.family())}
     # What left the release does not come back in the other split.
-    third = select(grown, {"dialogue_base": 2}, 12, seed, history.including(second.splits))
-    assert not {*ids(third.splits["dev"])} & {*ids(second.splits["test"])}
+    third = select(grown, {"dialogue_base": 2, "dev": 12}, seed, history.including(second))
+    assert not {*ids(third["dev"])} & {*ids(second["test"])}
 
 
 def test_dev_keeps_the_shares_and_has_every_language() -> None:
     sad, glad = (items(30, first=1), items(10, first=100, tags={**TAGS, "emotion": "joy"}))
     made = [*sad, *glad, *items(20, "zh", 200)]
     for seed in range(5):
-        chosen = select(made, {}, 12, seed).splits["dev"]
+        chosen = select(made, {"dev": 12}, seed)["dev"]
         counts = Counter((item.scenario.language, item.scenario.tags.emotion) for item in chosen)
         assert counts == {("en", "sadness"): 6, ("en", "joy"): 2, ("zh", "sadness"): 4}
-        few = select([*sad, *items(1, "zh", 200)], {}, 2, seed).splits["dev"]
-        assert {item.scenario.language for item in few} == {"en", "zh"}
+        person = {"source": "made", "person": "made-p9999"}
+        theirs = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(300, 320)]
+        for others in (sad, theirs):
+            few = select([*others, *items(1, "zh", 200)], {"dev": 2}, seed)["dev"]
+            assert {item.scenario.language for item in few} == {"en", "zh"}
 
 
 def test_items_of_an_earlier_dev_are_not_cut_for_new_ones_of_their_family() -> None:
     person = {"source": "made", "person": "made-p9999"}
     made = [kept(scenario(n, provenance={**person, "dialogue": f"made-{n:06}"})) for n in range(1, 9)]
     for seed in range(5):
-        first = select(made[4:6], {}, 2, seed)
-        again = select([*made, *items(5, first=50)], {}, 2, seed, History().including(first.splits))
-        assert ids(again.splits["dev"]) == ids(first.splits["dev"])
+        first = select(made[4:6], {"dev": 2}, seed)
+        again = select([*made, *items(5, first=50)], {"dev": 2}, seed, History().including(first))
+        assert ids(again["dev"]) == ids(first["dev"])
