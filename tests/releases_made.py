@@ -16,8 +16,7 @@ from h2htalk.data.releases.release_folder import (
     case_row,
     hash_files,
     scenario_row,
-    write_cases,
-    write_scenarios,
+    write_rows,
 )
 from h2htalk.data.scenario import Scenario
 
@@ -85,10 +84,10 @@ def make_release(
                 for one in scenarios
                 if one.language == language
             ]
-            configs.setdefault(language, {})[split] = write_scenarios(folder, language, split, rows)
+            configs.setdefault(language, {})[split] = write_rows(folder, language, split, rows)
     for language in sorted({one.language for one in cases}):
         rows = [case_row(one, canary) for one in cases if one.language == language]
-        configs[f"high_risk_{language}"] = {"test": write_cases(folder, f"high_risk_{language}", "test", rows)}
+        configs[f"high_risk_{language}"] = {"test": write_rows(folder, f"high_risk_{language}", "test", rows)}
     declared = [
         {"config_name": config, "data_files": [{"split": one, "path": f"data/{config}/{one}-*.parquet"} for one in own]}
         for config, own in configs.items()

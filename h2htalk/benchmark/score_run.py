@@ -84,16 +84,14 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None, ref
         references: the file of the split's private references; the run keeps its hash, not the texts.
     """
     data = read_run_data(path)
-    spec = data.spec
-    selected = spec.language is not None or bool(spec.subtasks) or spec.limit is not None
-    split = data.split
+    spec, split = data.spec, data.split
     if references is not None:
-        rest = ""
-        if erased := bool(data.folder.erased()):
+        erased = ""
+        if data.folder.erased():
             # Erasing items from the split leaves another file, whose hash the split then names.
             with suppress(H2HTalkError):
-                rest = load_split(spec.split).references_sha256
-        split = with_references(split, references, selected or erased, rest)
+                erased = load_split(spec.split).references_sha256
+        split = with_references(split, references, erased)
     metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge)
     with writer_lock(data.folder.shard):
         return score_run_data(data, metrics, split)

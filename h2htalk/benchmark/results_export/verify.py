@@ -96,7 +96,7 @@ def verify_results(
     if references is not None and not private:
         raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
     if references is not None:
-        asked = with_references(asked, as_path(references, "references"), selected=True)
+        asked = with_references(asked, as_path(references, "references"))
     answers: Answers = {}
     for where, record in read.lines(RESPONSES):
         fold_answer(answers, read_response(record, where))

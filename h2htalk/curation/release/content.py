@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.files import sha256_of, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona, personas_of, read_persona
@@ -32,8 +32,7 @@ from h2htalk.data.releases.release_folder import (
     read_rows,
     read_scenarios,
     scenario_row,
-    write_cases,
-    write_scenarios,
+    write_rows,
 )
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.split_export import write_personas
@@ -88,13 +87,13 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
                 if one.language == language
             ]
             if rows:
-                write_scenarios(folder, language, split, rows)
+                write_rows(folder, language, split, rows)
         votes = [_vote_record(vote) for item in items for vote in item.votes]
         if votes:
             write_parquet(folder / data_file(VOTES, split), votes, schema=_vote_schema())
     for config in sorted({f"{case.study}_{case.language}" for case in content.cases}):
         cases = [case for case in content.cases if f"{case.study}_{case.language}" == config]
-        write_cases(folder, config, TEST, [case_row(case, canary) for case in sorted(cases, key=lambda c: c.id)])
+        write_rows(folder, config, TEST, [case_row(case, canary) for case in sorted(cases, key=lambda c: c.id)])
     list(write_personas(content.personas.values(), folder))
 
 
@@ -109,9 +108,7 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
     _require_rows(folder, manifest)
     references: dict[str, tuple[str, ...]] = {}
     if private is not None and manifest.references_sha256 and private.is_file():
-        if sha256_of(private) != manifest.references_sha256:
-            raise DataError(f"{private}: is not the file whose SHA-256 release.json names; put that one back")
-        references = read_private_references(private)
+        references = read_private_references(private, manifest.references_sha256)
     splits = {}
     for split in SPLITS:
         scenarios = read_scenarios(folder, manifest, split)

@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any
+from uuid import UUID
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
@@ -36,9 +37,8 @@ METADATA, PRIVATE_REFERENCES = "croissant.json", "references-test.jsonl"
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
-# Columns that hold JSON text, since their fields differ from row to row.
-SCENARIO_JSON = ("inputs", "provenance", "metadata")
-CASE_JSON = ("sessions", "points", "provenance")
+# Columns that hold JSON text, since their fields differ from row to row; of the rows of cases, `_CASE_JSON`.
+_SCENARIO_JSON, _CASE_JSON = ("inputs", "provenance", "metadata"), ("sessions", "points", "provenance")
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 
 
@@ -117,18 +117,14 @@ def release_hash(folder: Path) -> str:
 
 def hash_files(folder: Path) -> dict[str, str]:
     """The SHA-256 of every file of a release but its manifest, by path."""
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    names = {path.relative_to(folder).as_posix(): path for path in paths}
-    return {name: sha256_of(path) for name, path in names.items() if name != MANIFEST}
+    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: sha256_of(path) for name, path in files.items() if name != MANIFEST}
 
 
 def changed_files(folder: Path, manifest: Manifest) -> list[str]:
     """List the files of the manifest that are missing in the folder or have another content."""
-    return [
-        name
-        for name, sha256 in manifest.files.items()
-        if not (path := folder / name).is_file() or sha256_of(path) != sha256
-    ]
+    files = {name: folder / name for name in manifest.files}
+    return [name for name, path in files.items() if not path.is_file() or sha256_of(path) != manifest.files[name]]
 
 
 def verify_files(folder: Path, manifest: Manifest) -> None:
@@ -175,36 +171,16 @@ def case_row(case: Case, canary: str) -> dict[str, Any]:
     return {**case.to_dict(), "messages": messages, "canary": canary}
 
 
-def write_scenarios(folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write rows of `scenario_row`; return their number."""
-    return _write_rows(folder, config, split, rows, SCENARIO_JSON)
-
-
-def write_cases(folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]]) -> int:
-    """Write rows of `case_row`; return their number."""
-    return _write_rows(folder, config, split, rows, CASE_JSON)
-
-
-def _write_rows(
-    folder: Path, config: str, split: str, rows: Iterable[Mapping[str, Any]], json_columns: Sequence[str]
-) -> int:
+def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str, Any]]) -> int:
+    """Write rows of `scenario_row` (of the config of a language) or `case_row`, at least one; return their number."""
     import pyarrow as pa
 
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
     texts = pa.list_(pa.string())
     kinds = {"messages": messages, "references": texts, "facts": texts, "tags": texts, "degree": pa.int64()}
-    listed = list(rows)
-    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in listed[0]]) if listed else None
-    return write_parquet(folder / data_file(config, split), listed, json_columns=json_columns, schema=schema)
-
-
-def _read_scenario(row: Mapping[str, Any], where: str) -> Scenario:
-    record = {key: value for key, value in row.items() if key not in ("messages", "canary", *TAGS)}
-    return Scenario.from_dict({**record, "tags": {name: row.get(name) for name in TAGS}}, where)
-
-
-def _read_case(row: Mapping[str, Any], where: str) -> Case:
-    return Case.from_dict({key: value for key, value in row.items() if key not in ("messages", "canary")}, where)
+    schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
+    json_columns = _SCENARIO_JSON if config in LANGUAGES else _CASE_JSON
+    return write_parquet(folder / data_file(config, split), rows, json_columns=json_columns, schema=schema)
 
 
 def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -215,20 +191,22 @@ def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iter
 
 def read_scenarios(folder: Path, manifest: Manifest, split: str) -> list[Scenario]:
     """The scenarios of a split, of every language."""
-    return [
-        _read_scenario(row, where)
-        for language in LANGUAGES
-        for where, row in read_rows(folder, manifest, language, split)
-    ]
+    found = []
+    for where, record in _records(folder, manifest, "", split):
+        tags = {name: record.pop(name, None) for name in TAGS}
+        found.append(Scenario.from_dict({**record, "tags": tags}, where))
+    return found
 
 
 def read_cases(folder: Path, manifest: Manifest, study: str, split: str) -> list[Case]:
     """The cases of a study's split, of every language."""
-    return [
-        _read_case(row, where)
-        for language in LANGUAGES
-        for where, row in read_rows(folder, manifest, f"{study}_{language}", split)
-    ]
+    return [Case.from_dict(record, where) for where, record in _records(folder, manifest, f"{study}_", split)]
+
+
+def _records(folder: Path, manifest: Manifest, prefix: str, split: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    for language in LANGUAGES:
+        for where, row in read_rows(folder, manifest, f"{prefix}{language}", split):
+            yield where, {key: value for key, value in row.items() if key not in ("messages", "canary")}
 
 
 def case_configs(manifest: Manifest) -> list[str]:
@@ -242,16 +220,13 @@ def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]
     Raises:
         ConfigError: the release has no such part; names those that it has.
     """
-    studies = case_configs(manifest)
-    splits = {"": {one for language in LANGUAGES for one in manifest.configs.get(language, {})}}
-    for study in studies:
-        splits[study] = {one for lang in LANGUAGES for one in manifest.configs.get(f"{study}_{lang}", {})}
-    parts = {
-        **{one: ("", one) for one in sorted(splits[""])},
-        **{study: (study, TEST) for study in studies},
-        **{f"{study}/{one}": (study, one) for study in studies for one in sorted(splits[study])},
-    }
-    wanted = fragment or (TEST if splits[""] else studies[0] if studies else "")
+    parts: dict[str, tuple[str, str]] = {}
+    for study in ("", *case_configs(manifest)):
+        configs = [f"{study}_{language}" if study else language for language in LANGUAGES]
+        splits = sorted({one for config in configs for one in manifest.configs.get(config, {})})
+        parts |= {study: (study, TEST)} if study else {}
+        parts |= {f"{study}/{one}".strip("/"): (study, one) for one in splits}
+    wanted = fragment or next((one for one in parts if one != DEV), TEST)
     if wanted not in parts:
         raise ConfigError(
             f"{name}: has no part {quoted(wanted)}; {suggest(wanted, parts)}choose from {', '.join(parts) or 'none'}"
@@ -268,6 +243,5 @@ def read_tombstones(path: Path) -> frozenset[str]:
 
 def canary_of(name: str) -> str:
     """The canary of all versions of a release."""
-    digest = hashlib.sha256(f"h2htalk release {name}".encode()).hexdigest()
-    guid = "-".join((digest[:8], digest[8:12], digest[12:16], digest[16:20], digest[20:32]))
+    guid = UUID(hashlib.sha256(f"h2htalk release {name}".encode()).hexdigest()[:32])
     return f"{name}: test data of a benchmark, to be left out of every training set. Canary {guid}"

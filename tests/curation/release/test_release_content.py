@@ -80,7 +80,7 @@ def test_private_references_are_those_of_the_release(release: Path) -> None:
     _, read = read_content(release, file)
     assert all(item.scenario.references for item in read.items())
     file.write_text(file.read_text().replace("care", "cared"))
-    with pytest.raises(DataError, match=r"references-test\.jsonl: is not the file whose SHA-256 release.json names"):
+    with pytest.raises(DataError, match=r"references-test\.jsonl: is not the file of references"):
         check_release(release)
 
 
@@ -90,7 +90,7 @@ def test_a_malformed_line_of_private_references_is_named(release: Path) -> None:
     raw = json.loads((release / MANIFEST).read_text())
     raw["references_sha256"] = sha256_of(file)
     (release / MANIFEST).write_text(json.dumps(raw))
-    with pytest.raises(DataError, match=r"jsonl:1: .*a line must hold id and references"):
+    with pytest.raises(DataError, match=r"jsonl:1: .*must hold id and references"):
         check_release(release)
 
 

@@ -13,7 +13,7 @@ import pytest
 from h2htalk.data.files import json_line
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 
 MINI = load_split("mini").select("en", ["dialogue_base"])
 IDS = [s.id for s in MINI.scenarios]
@@ -34,29 +34,26 @@ def lines_of(split: Split = MINI) -> list[Mapping[str, Any]]:
 def test_references_come_back_to_their_scenarios(tmp_path: Path) -> None:
     path = tmp_path / "references.jsonl"
     split = private_split(path, lines_of()[::-1])
-    assert with_references(split, path, selected=False).scenarios == MINI.scenarios
+    assert with_references(split, path).scenarios == MINI.scenarios
     part = replace(split, scenarios=split.scenarios[:2])
-    assert with_references(part, path, selected=True).scenarios == MINI.scenarios[:2]
-    with pytest.raises(DataError, match=f"split mini has no private references of '{min(IDS[2:])}' and 4 more"):
-        with_references(part, path, selected=False)
+    assert with_references(part, path).scenarios == MINI.scenarios[:2]
 
 
 def test_scenarios_that_have_references_keep_them(tmp_path: Path) -> None:
     path = tmp_path / "references.jsonl"
     split = private_split(path, lines_of()[1:])
     mixed = replace(split, scenarios=(MINI.scenarios[0], *split.scenarios[1:]))
-    assert with_references(mixed, path, selected=False).scenarios == MINI.scenarios
+    assert with_references(mixed, path).scenarios == MINI.scenarios
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda lines: lines[1:], f"holds no references of '{IDS[0]}'$"),
-        (lambda lines: [*lines, {"id": "other", "references": ["Hi."]}], "has no private references of 'other'$"),
-        (lambda lines: [*lines, lines[0]], rf"references.jsonl:8: {IDS[0]} has references already"),
+        (lambda lines: lines[1:], rf"holds no references of '{IDS[0]}' \(1 such\)"),
+        (lambda lines: [*lines, lines[0]], rf"references.jsonl:8: {IDS[0]}: .* once an id"),
         (lambda lines: [{"id": IDS[0], "references": []}, *lines[1:]], rf"jsonl:1: {IDS[0]}: references is empty"),
         (lambda lines: [{"id": IDS[0], "references": ["a"] * 2}, *lines[1:]], rf"jsonl:1: {IDS[0]}: .* a text twice"),
-        (lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]], "a line must hold id and references"),
+        (lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]], "must hold id and references"),
         (lambda lines: [{"references": ["a"]}, *lines[1:]], r"references.jsonl:1: "),
     ],
 )
@@ -64,18 +61,18 @@ def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path, change: Any, 
     path = tmp_path / "references.jsonl"
     split = private_split(path, change(lines_of()))
     with pytest.raises(DataError, match=message):
-        with_references(split, path, selected=False)
+        with_references(split, path)
 
 
 def test_another_file_is_refused_by_its_hash(tmp_path: Path) -> None:
     path = tmp_path / "references.jsonl"
     split = private_split(path, lines_of())
     path.write_text(path.read_text().replace("?", "!"))
-    with pytest.raises(DataError, match=f"is not the file of references of split mini 1: .*{split.references_sha256}"):
-        with_references(split, path, selected=False)
-    with pytest.raises(DataError, match=r"nowhere\.jsonl: cannot be read: No such file"):
-        with_references(split, tmp_path / "nowhere.jsonl", selected=False)
+    with pytest.raises(DataError, match=f"is not the file of references: .*{split.references_sha256}"):
+        with_references(split, path)
+    with pytest.raises(ConfigError, match=r"nowhere\.jsonl: cannot be read: No such file"):
+        with_references(split, tmp_path / "nowhere.jsonl")
     with pytest.raises(DataError, match="names no references_sha256"):
-        with_references(replace(split, references_sha256=""), path, selected=False)
+        with_references(replace(split, references_sha256=""), path)
     with pytest.raises(DataError, match="split mini holds its references itself"):
-        with_references(MINI, path, selected=False)
+        with_references(MINI, path)
