@@ -11,11 +11,14 @@ import sys
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from huggingface_hub import constants
+from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from h2htalk.data.files import write_problem
 from h2htalk.data.links import HUB
-from h2htalk.data.releases.hub_client import hub_api, hub_errors, is_offline, read_token, set_timeouts
+from h2htalk.data.releases.hub_client import hub_api, hub_errors, read_token, set_timeouts
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
     TOMBSTONES,
@@ -23,28 +26,19 @@ from h2htalk.data.releases.release_folder import (
     changed_files,
     read_manifest,
     read_tombstones,
-    verify_files,
 )
 from h2htalk.errors import ConfigError, DataError, HubError, counted, quoted, suggest
 
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-
 DATASET = "dataset"
-_NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
-_COMMIT = re.compile("[0-9a-f]{40}")
+NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
+COMMIT = re.compile("[0-9a-f]{40}")
 
 
 @dataclass(frozen=True, slots=True)
 class HubRelease:
-    """A release on the Hub.
+    """A release on the Hub: `OWNER/NAME`, the tag (or a commit) that was asked, its commit then, `#PART`.
 
-    Attributes:
-        repo: `OWNER/NAME`.
-        tag: as asked; a commit where that was asked.
-        commit: where the tag was when it was asked.
-        part: of the release, as in `RELEASE#PART`.
-        main: the newest commit; empty where the network was not asked.
+    `main`: the newest commit; empty where the network was not asked.
     """
 
     repo: str
@@ -66,20 +60,21 @@ def resolve(name: str) -> HubRelease:
         ConfigError: the name is of another form, or names no tag of the repository; lists them.
         HubError: the Hub cannot be asked.
     """
-    match = _NAME.fullmatch(name)
+    match = NAME.fullmatch(name)
     if match is None:
         raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
     repo, tag, part = match[1], match[2] or "", match[3] or ""
-    if is_offline():
-        return HubRelease(repo, tag, _cached_commit(repo, tag, name), part)
+    if constants.HF_HUB_OFFLINE:
+        if not tag:
+            raise ConfigError(f"{name}: name a tag: hub:{repo}@TAG")
+        return HubRelease(repo, tag, _download_file(repo, MANIFEST, tag).parent.name, part)
     with hub_errors(repo):
         refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
     tags = {ref.name: ref.target_commit for ref in refs.tags}
     branches = {ref.name: ref.target_commit for ref in refs.branches}
     commit = tags.get(tag, tag)
-    if not _COMMIT.fullmatch(commit):
-        wrong = f"there is no tag {tag}" if tag else "no tag"
-        wrong = f"{tag} is a branch, which changes" if tag in branches else wrong
+    if not COMMIT.fullmatch(commit):
+        wrong = f"{tag} is a branch, which changes" if tag in branches else f"there is no tag {tag}".rstrip()
         known = f"choose from {', '.join(tags)}" if tags else "the repository has no tag, so nothing was released"
         raise ConfigError(f"{name}: {wrong}; {suggest(tag, tags)}{known}")
     return HubRelease(repo, tag, commit, part, branches.get("main", ""))
@@ -87,20 +82,7 @@ def resolve(name: str) -> HubRelease:
 
 def cache_folder(repo: str) -> Path:
     """The folder of a data set in the client's cache."""
-    from huggingface_hub import constants
-
     return Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
-
-
-def _cached_commit(repo: str, tag: str, name: str) -> str:
-    if _COMMIT.fullmatch(tag):
-        return tag
-    if not tag:
-        raise ConfigError(f"{name}: name a tag: hub:{repo}@TAG")
-    path = cache_folder(repo) / "refs" / tag
-    if not path.is_file():
-        raise HubError(f"{name}: not in the cache, and HF_HUB_OFFLINE is set; unset it and run the command once")
-    return path.read_text(encoding="utf-8").strip()
 
 
 def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manifest]:
@@ -115,14 +97,11 @@ def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manif
     Raises:
         HubError: the files cannot be loaded, or are not those of the release.
     """
-    api = hub_api()
-    with hub_errors(release.repo):
-        path = Path(_download_file(api, release.repo, MANIFEST, release.commit, cache))
+    path = _download_file(release.repo, MANIFEST, release.commit, cache)
     _require_hash(path, release)
     manifest = read_manifest(path.parent)
-    with hub_errors(release.repo):
-        # By its tag: the client then remembers the commit, for use without a network.
-        folder = Path(download_files(api, release.repo, release.tag, [MANIFEST, *manifest.files], cache))
+    # By its tag: the client then remembers the commit, for use without a network.
+    folder = download_files(release.repo, release.tag, [MANIFEST, *manifest.files], cache)
     if folder.name != release.commit:
         raise HubError(f"{release}: the tag was moved while it was loaded; run the same command again")
     if wrong := changed_files(folder, manifest):
@@ -135,21 +114,25 @@ def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manif
     return folder, manifest
 
 
+def download_files(repo: str, revision: str, names: list[str], cache: str | None) -> Path:
+    """Load those files of a data set that it has; return their folder. Raises HubError."""
+    patterns = [glob.escape(name) for name in names]
+    with hub_errors(repo):
+        folder = hub_api().snapshot_download(
+            repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache
+        )
+    return Path(folder)
+
+
+def _download_file(repo: str, name: str, revision: str, cache: str | None = None) -> Path:
+    """Load a file; return its path in the folder of its commit. Raises HubError."""
+    with hub_errors(repo):
+        return Path(hub_api().hf_hub_download(repo, name, repo_type=DATASET, revision=revision, cache_dir=cache))
+
+
 def release_folder(name: str) -> Path:
     """The folder of a release: the one named, or the files of `hub:OWNER/NAME@TAG` in the client's cache."""
     return download(resolve(name))[0] if name.startswith(HUB) else Path(name)
-
-
-def download_files(api: HfApi, repo: str, revision: str, names: list[str], cache: str | None) -> str:
-    """Load those files of a data set that it has; return their folder."""
-    patterns = [glob.escape(name) for name in names]
-    return str(
-        api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache)
-    )
-
-
-def _download_file(api: HfApi, repo: str, name: str, revision: str, cache: str | None = None) -> str:
-    return api.hf_hub_download(repo, name, repo_type=DATASET, revision=revision, cache_dir=cache)
 
 
 def git_hash(content: bytes) -> str:
@@ -160,9 +143,8 @@ def git_hash(content: bytes) -> str:
 def _require_hash(path: Path, release: HubRelease) -> None:
     """Hold a file of the cache against the hash that its commit has for it, which is its name there."""
     content = path.read_bytes()
-    stored = path.resolve().name
     # Where the system has no symbolic links, files have their own names.
-    if stored not in (path.name, git_hash(content), hashlib.sha256(content).hexdigest()):
+    if path.resolve().name not in (path.name, git_hash(content), hashlib.sha256(content).hexdigest()):
         _remove_cached(path)
         raise HubError(
             f"{release}: {path.name}: not the content that its commit records, removed from the cache; run the same "
@@ -182,25 +164,17 @@ def erased_later(release: HubRelease) -> frozenset[str]:
     """
     if release.main == release.commit:
         return frozenset()  # its own tombstones are read with it
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
-
-    if is_offline():
-        found = try_to_load_from_cache(release.repo, TOMBSTONES, repo_type=DATASET, revision="main")
-        if found is None:
-            print(
-                f"{release}: without a network it is not known whether items of it were erased later", file=sys.stderr
-            )
-        return read_tombstones(Path(found)) if isinstance(found, str) else frozenset()
-    with hub_errors(release.repo):
-        try:
-            path = Path(_download_file(hub_api(), release.repo, TOMBSTONES, "main"))
-        except LocalEntryNotFoundError:
+    try:
+        path = _download_file(release.repo, TOMBSTONES, "main")
+    except HubError as error:
+        not_cached = isinstance(error.__cause__, LocalEntryNotFoundError)
+        if not_cached and constants.HF_HUB_OFFLINE:
+            print(f"{release}: without a network it is not known whether items were erased later", file=sys.stderr)
+        elif not_cached or not isinstance(error.__cause__, EntryNotFoundError):
             raise
-        except EntryNotFoundError:
-            return frozenset()
+        return frozenset()
     # The client falls back to its cache where the network fails in between.
-    if path.parent.name != release.main:
+    if release.main and path.parent.name != release.main:
         raise HubError(f"{release}: the list of erased items changed while it was loaded; run the same command again")
     _require_hash(path, release)
     return read_tombstones(path)
@@ -227,7 +201,6 @@ def pull(name: str, out: Path) -> HubRelease:
             for path in (MANIFEST, *manifest.files):
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / path, copy / path)
-            verify_files(copy, manifest)
             os.replace(copy, out)
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
@@ -241,13 +214,7 @@ def pull(name: str, out: Path) -> HubRelease:
 
 
 def delete_cached(repo: str) -> list[Path]:
-    """Remove all that the Hub's clients keep of a data set on this machine: downloads, and rows that `datasets` made.
-
-    Returns:
-        The folders that were removed.
-    """
-    from huggingface_hub import constants
-
+    """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
     home = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets")
     key = re.sub("[/_]", "", repo).lower()
     rows = [folder for folder in home.glob("*___*") if folder.name.replace("_", "").lower() == key]  # MyData: my_data

@@ -11,38 +11,37 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from json import JSONDecodeError
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import huggingface_hub
+from huggingface_hub import constants, errors
 
 from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, HubError, shorten
 from h2htalk.version import __version__
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
 
 TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
 _AGAIN = "run the same command again"
+# Of httpx or httpx2, by the client's version.
+_HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]
 
 
-def hub_api() -> HfApi:
+def hub_api() -> huggingface_hub.HfApi:
     """The client, with the token of the environment; a token stored by `hf auth login` is not used.
 
     Raises:
         ConfigError: HF_TOKEN is no token.
     """
-    from huggingface_hub import HfApi
-
     set_timeouts()
-    return HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
+    return huggingface_hub.HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
 
 
 @cache
 def set_timeouts() -> None:
     """Give every request of the client in this process a timeout: by default it has none, some even ask for none."""
-    from huggingface_hub import set_client_factory
     from huggingface_hub.utils import _http
 
     make_client = _http._GLOBAL_CLIENT_FACTORY  # the caller may have set one, for a proxy say
@@ -56,7 +55,7 @@ def set_timeouts() -> None:
         client.event_hooks = {"request": [*client.event_hooks["request"], set_timeout]}
         return client
 
-    set_client_factory(client_with_timeouts)
+    huggingface_hub.set_client_factory(client_with_timeouts)
 
 
 def read_token() -> str | None:
@@ -68,86 +67,66 @@ def read_token() -> str | None:
     return token or None
 
 
-def is_offline() -> bool:
-    """Whether HF_HUB_OFFLINE forbids requests."""
-    from huggingface_hub import constants
-
-    return bool(constants.HF_HUB_OFFLINE)
+def require_token(use: str) -> None:
+    """Raise ConfigError where HF_TOKEN is not set."""
+    if read_token() is None:
+        raise ConfigError(f"{TOKEN} is not set: make a token {use}at {TOKENS_PAGE}, then export {TOKEN}=...")
 
 
 def page_of(repo: str) -> str:
     """The address of a data set's page."""
-    from huggingface_hub import constants
-
     return f"{constants.ENDPOINT}/datasets/{repo}"
 
 
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
-    from huggingface_hub.errors import HfHubHTTPError
-
-    http_error: type[Exception] = HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
     try:
         yield
-    except (http_error, OSError, ValueError, KeyError, RuntimeError) as error:
-        cause = _first_cause(error)
+    except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
+        cause: BaseException = error
+        # The client wraps the error of an upload, and that of loading a file that is not in the cache.
+        while isinstance(cause, RuntimeError | errors.LocalEntryNotFoundError) and cause.__cause__ is not None:
+            cause = cause.__cause__
         if isinstance(cause, RuntimeError) and not isinstance(cause, OSError):
             raise  # no error of the client
         raise HubError(f"{repo}: {_describe(cause, repo)}") from error
 
 
-def _first_cause(error: BaseException) -> BaseException:
-    """The error behind those that the client wraps it in: an upload of one file, a file that is not in the cache."""
-    from huggingface_hub.errors import LocalEntryNotFoundError
-
-    while isinstance(error, RuntimeError | LocalEntryNotFoundError) and error.__cause__ is not None:
-        error = error.__cause__
-    return error
-
-
 def _describe(error: BaseException, repo: str) -> str:
-    from huggingface_hub import constants
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-
-    if isinstance(error, OfflineModeIsEnabled) or (isinstance(error, LocalEntryNotFoundError) and is_offline()):
+    if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError) and constants.HF_HUB_OFFLINE:
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
-    if isinstance(error, HfHubHTTPError):
+    if isinstance(error, errors.HfHubHTTPError):
         return _describe_status(error, repo)
-    text = " ".join(str(error).split())
+    text, kind = shorten(" ".join(str(error).split()), 300), type(error).__name__
     if isinstance(error, JSONDecodeError | KeyError):
         return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
     if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
         return write_problem(error)
     if isinstance(error, ValueError):  # refused metadata or uploads
-        return shorten(text, 300)
-    kind = type(error).__name__
+        return text
     if "Timeout" in kind:
         return f"{constants.ENDPOINT} did not answer in time ({kind}); {_AGAIN}"
-    return (
-        f"the connection to {constants.ENDPOINT} failed ({shorten(text or kind, 120)}); check the network and {_AGAIN}"
-    )
+    return f"the connection to {constants.ENDPOINT} failed ({text or kind}); check the network and {_AGAIN}"
 
 
-def _describe_status(error: Any, repo: str) -> str:
+def _describe_status(error: errors.HfHubHTTPError, repo: str) -> str:
     """Describe an error that the Hub answered."""
-    from huggingface_hub.errors import EntryNotFoundError, GatedRepoError, RepositoryNotFoundError
-
-    status, url = error.response.status_code, str(error.response.url)
+    status = error.response.status_code
     said = " ".join(str(error.response.headers.get("X-Error-Message") or error.server_message or "").split())
     answer = f"{status}: {shorten(said, 160)}" if said else str(status)
     account = f"the account of {TOKEN}" if read_token() else f"a reader without {TOKEN}"
-    if isinstance(error, GatedRepoError):
+    if isinstance(error, errors.GatedRepoError):
         return (
             f"its owner asks readers for their consent, and {account} has no access; accept the conditions at "
             f"{page_of(repo)} and set {TOKEN} to a token of that account"
         )
     # To an account that it knows, the Hub answers 404.
-    if isinstance(error, RepositoryNotFoundError) and not (status == 401 and read_token()):
+    if isinstance(error, errors.RepositoryNotFoundError) and not (status == 401 and read_token()):
         advice = "check the name and the token" if read_token() else f"check the name, or set {TOKEN}"
         return f"there is no such repository, or it is private and {account} cannot see it ({answer}); {advice}"
-    if isinstance(error, EntryNotFoundError):
-        name = url.rpartition("/resolve/")[2].partition("/")[2]
+    if isinstance(error, errors.EntryNotFoundError):
+        name = str(error.response.url).rpartition("/resolve/")[2].partition("/")[2]
         return f"{name or 'a file'} is missing there, so it is no release ({answer})"
     if status >= 500:
         return f"the Hub has a problem ({answer}); {_AGAIN} later"

@@ -10,16 +10,18 @@ from __future__ import annotations
 import logging
 import re
 import tempfile
-from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
 from h2htalk.data.files import sha256_of
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.hub import DATASET, HubRelease, download, download_files, git_hash
-from h2htalk.data.releases.hub_client import TOKEN, TOKENS_PAGE, hub_api, hub_errors, page_of, read_token
+from h2htalk.data.releases.hub import COMMIT, DATASET, NAME, HubRelease, download, download_files, git_hash
+from h2htalk.data.releases.hub_client import hub_api, hub_errors, page_of, require_token
 from h2htalk.data.releases.release_folder import CARD, MANIFEST, private_folder, read_manifest, verify_files
 from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, quoted
 
@@ -28,8 +30,6 @@ if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
-_REPO = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*", re.ASCII)
-_TAG = re.compile(r"\w[\w.-]*", re.ASCII)
 _HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)
 
 
@@ -97,27 +97,17 @@ def publish(
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
     tag = tag or f"v{manifest.version}"
-    _require_names(repo, tag)
+    name = NAME.fullmatch(f"hub:{repo}@{tag}")
+    if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
+        raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
     planned = Publication(repo, tag, {name: _read_file(folder, name) for name in (MANIFEST, *sorted(manifest.files))})
     if dry_run:
         return planned
-    if read_token() is None:
-        raise ConfigError(
-            f"{TOKEN} is not set: make a token with write access to {repo.partition('/')[0]} at {TOKENS_PAGE}, then "
-            f"export {TOKEN}=..."
-        )
-    own = private_folder(folder)
+    require_token(f"with write access to {repo.partition('/')[0]} ")
     done = _Publisher(hub_api(), planned, private).publish(message or f"{manifest.name} {manifest.version}")
-    if own.is_dir():
+    if (own := private_folder(folder)).is_dir():
         add_link(own, "hub", f"hub:{repo}@{tag}")
     return done
-
-
-def _require_names(repo: str, tag: str) -> None:
-    if not _REPO.fullmatch(repo):
-        raise ConfigError(f"{quoted(repo)} is not of the form OWNER/NAME")
-    if not _TAG.fullmatch(tag) or re.fullmatch("main|[0-9a-f]{40}", tag):
-        raise ConfigError(f"{quoted(tag)} cannot be a tag; name another one with --tag, such as v1.0")
 
 
 def _read_file(folder: Path, name: str) -> PublishedFile:
@@ -141,38 +131,45 @@ class _Publisher:
         return self.planned.repo
 
     def publish(self, message: str) -> Publication:
-        tag = self.planned.tag
-        about = self._open_repo()
+        tag, about = self.planned.tag, self._open_repo()
         notes = [] if about.private else [f"everybody can read {page_of(self.repo)}"]
         if about.private and not self.private:
             notes = [f"{self.repo} stays private; change that on {page_of(self.repo)}/settings"]
-        if tagged := self._tags().get(tag):
+        if tagged := self._tagged():
             if self.planned.differences(self._tree(tagged)):
                 raise PublishError(
                     f"{self.repo}: the tag {tag} exists on another release (commit {tagged[:12]}); raise the version "
                     "of this one, or name another tag with --tag"
                 )
-            return self._publication(tagged, f"already published as {tag}", *notes)
+            return replace(self.planned, commit=tagged, notes=(f"already published as {tag}", *notes))
         if not about.private and self.private:
             raise PublishError(f"{self.repo} is public: the release would be visible at once; add --public to agree")
-        tree = self._tree(about.sha)
+        tree, commit = self._tree(about.sha), about.sha
         if changed := self.planned.differences(tree):
-            self._require_release(about.sha, tree)
-            commit = self._commit(changed, about.sha, message)
-        else:
-            commit = about.sha
+            self._require_release(commit, tree)
+            commit = self._commit(changed, commit, message)
         with tempfile.TemporaryDirectory() as cache:
             download(HubRelease(self.repo, commit, commit), cache)  # read back, not taken from the user's cache
-        self._set_tag(commit)
-        return self._publication(commit, *notes)
+        with self._sending(lambda: self._tagged() is not None):
+            self.api.create_tag(self.repo, tag=tag, revision=commit, repo_type=DATASET)
+        if (tagged := self._tagged()) != commit:
+            raise PublishError(f"{self.repo}: somebody else set the tag {tag} meanwhile (commit {str(tagged)[:12]})")
+        return replace(self.planned, commit=commit, notes=tuple(notes))
 
-    def _publication(self, commit: str, *notes: str) -> Publication:
-        return Publication(self.repo, self.planned.tag, self.planned.files, commit, notes)
+    @contextmanager
+    def _sending(self, is_done: Callable[[], bool]) -> Iterator[None]:
+        """Send a change. Where that fails, the repository tells whether the change was made and its answer lost."""
+        try:
+            with hub_errors(self.repo):
+                yield
+        except HubError:
+            with suppress(HubError):  # the first error tells what happened
+                if is_done():
+                    return
+            raise
 
     def _open_repo(self) -> Any:
         """The repository's facts; it is created where there is none."""
-        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
-
         with hub_errors(self.repo):
             try:
                 return self.api.repo_info(self.repo, repo_type=DATASET)
@@ -182,9 +179,11 @@ class _Publisher:
                 self.api.create_repo(self.repo, repo_type=DATASET, private=self.private)
             return self.api.repo_info(self.repo, repo_type=DATASET)
 
-    def _tags(self) -> dict[str, str]:
+    def _tagged(self) -> str | None:
+        """The commit that has the tag."""
         with hub_errors(self.repo):
-            return {ref.name: ref.target_commit for ref in self.api.list_repo_refs(self.repo, repo_type=DATASET).tags}
+            refs = self.api.list_repo_refs(self.repo, repo_type=DATASET)
+        return next((ref.target_commit for ref in refs.tags if ref.name == self.planned.tag), None)
 
     def _tree(self, commit: str) -> dict[str, RepoFile]:
         """The files of a commit by name, without those of the Hub itself."""
@@ -199,8 +198,7 @@ class _Publisher:
         if not tree:
             return
         with tempfile.TemporaryDirectory() as cache:
-            with hub_errors(self.repo):
-                folder = Path(download_files(self.api, self.repo, commit, [MANIFEST, CARD], cache))
+            folder = download_files(self.repo, commit, [MANIFEST, CARD], cache)
             if set(tree) == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
                 return
             try:
@@ -212,32 +210,18 @@ class _Publisher:
                 ) from None
 
     def _commit(self, changed: set[str], head: str, message: str) -> str:
-        """Make the one commit. After a lost answer, the repository tells whether it was made."""
+        """Make the one commit, and compare its tree."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         # It warns that open files do not go through hf-xet.
         logging.getLogger("huggingface_hub._commit_api").setLevel(logging.ERROR)
         files = self.planned.files
-        lost: HubError | None = None
-        with ExitStack() as opened:
+        with self._sending(lambda: not self._newest()[1]), ExitStack() as opened:
             operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - files.keys())]
             for name in sorted(changed & files.keys()):
                 operations.append(CommitOperationAdd(name, opened.enter_context(files[name].path.open("rb"))))
-            try:
-                with hub_errors(self.repo):
-                    self.api.create_commit(
-                        self.repo, operations, commit_message=message, repo_type=DATASET, parent_commit=head
-                    )
-            except HubError as error:
-                lost = error
-        try:
-            with hub_errors(self.repo):
-                commit = str(self.api.repo_info(self.repo, repo_type=DATASET).sha)
-            wrong = self.planned.differences(self._tree(commit))
-        except HubError as error:
-            raise lost or error from error
-        if wrong and lost:
-            raise lost
+            self.api.create_commit(self.repo, operations, commit_message=message, repo_type=DATASET, parent_commit=head)
+        commit, wrong = self._newest()
         if wrong:
             raise PublishError(
                 f"{self.repo}: commit {commit[:12]} differs from what was sent ({', '.join(sorted(wrong)[:3])}) and is "
@@ -245,16 +229,8 @@ class _Publisher:
             )
         return commit
 
-    def _set_tag(self, commit: str) -> None:
-        tag = self.planned.tag
-        try:
-            with hub_errors(self.repo):
-                self.api.create_tag(self.repo, tag=tag, revision=commit, repo_type=DATASET)
-        except HubError as error:
-            # After a lost answer, the repository tells whether the tag was set.
-            if (there := self._tags().get(tag)) is None:
-                raise
-            if there != commit:
-                raise PublishError(
-                    f"{self.repo}: somebody else set the tag {tag} meanwhile (commit {there[:12]})"
-                ) from error
+    def _newest(self) -> tuple[str, set[str]]:
+        """The newest commit, and how it differs from what is to be published."""
+        with hub_errors(self.repo):
+            commit = str(self.api.repo_info(self.repo, repo_type=DATASET).sha)
+        return commit, self.planned.differences(self._tree(commit))
