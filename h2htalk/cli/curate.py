@@ -119,9 +119,9 @@ def curate_erase(
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
     for folder in erased.folders:
-        count = counted(folder.result.removed, "item") if folder.kind != "hub" else "cached copies"
+        count = counted(folder.removed, "item") if folder.kind != "hub" else "cached copies"
         say(f"{folder.kind} {folder.name}: {count} erased" if folder.kind else f"{folder.name}: missing")
-        for message in folder.result.messages:
+        for message in folder.messages:
             say(f"  {message}")
     say("not searched: exported splits, analyses, backups, runs made elsewhere; name moved folders with --also")
     for place in erased.raw:

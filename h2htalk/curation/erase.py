@@ -32,8 +32,9 @@ from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import CANDIDATE_STAGES
 from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
-from h2htalk.data.erasure.filter_files import filter_jsonl
-from h2htalk.data.erasure.sweep import SweptFolder, sweep
+from h2htalk.data.erasure.filter_files import filter_file
+from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError
 
@@ -59,12 +60,12 @@ class Erased:
     others: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
     removed_parts: Mapping[str, int] = field(default_factory=dict)
-    folders: tuple[SweptFolder, ...] = ()
+    folders: tuple[FolderErasure, ...] = ()
 
     @property
     def unfinished(self) -> bool:
         """Whether the same erasure must be started again, because a folder or a server could not be reached."""
-        return any(folder.result.unfinished for folder in self.folders)
+        return any(folder.unfinished for folder in self.folders)
 
 
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
@@ -117,12 +118,12 @@ def finish_erasure(workspace: Workspace) -> None:
     _finish_stages(workspace)
     if len(workspace.tombstones().lines) != workspace.facts().get("reached", 0):
         for folder in _sweep(workspace):
-            if folder.result.unfinished:
-                messages = "; ".join(folder.result.messages)
+            if folder.unfinished:
+                messages = "; ".join(folder.messages)
                 print(f"erase: {folder.name} is not finished: {messages}", file=sys.stderr, flush=True)
 
 
-def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> tuple[SweptFolder, ...]:
+def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> tuple[FolderErasure, ...]:
     """Erase from what was made from the workspace everybody with a tombstone.
 
     Item ids alone decide only for `ids` and for those whose erasure has not reached every folder yet: an item that lost
@@ -132,7 +133,7 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
     new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
     items = frozenset(item for line in new for item in line.get("items", ()))
     folders = tuple(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
-    if not any(folder.result.unfinished for folder in folders):
+    if not any(folder.unfinished for folder in folders):
         write_json(workspace.path / "workspace.json", {**facts, "reached": len(lines)})
     return folders
 
@@ -208,7 +209,7 @@ def _apply(workspace: Workspace) -> dict[str, int]:
             # Stored replies and reviews: tables whose lines begin with an item's id.
             if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
                 covering = of_candidates if STAGES[stage].reads == "candidates" else gone
-                filter_jsonl(path, lambda line, covering=covering: not covering.covers(line))  # type: ignore[misc]
+                filter_file(path, lambda line, covering=covering: not covering.covers(line))  # type: ignore[misc]
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
         if facts.get("purged"):
@@ -231,7 +232,7 @@ def _apply(workspace: Workspace) -> dict[str, int]:
         if held:
             removed[stage] = len(held)
     if workspace.index_path.exists():
-        filter_jsonl(workspace.index_path, lambda line: not gone.covers(line))
+        filter_file(workspace.index_path, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
     return {stage: removed[stage] for stage in STAGES if stage in removed}
 

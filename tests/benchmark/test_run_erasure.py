@@ -206,7 +206,7 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     export_split(left, tmp_path / "split")
     forged = tmp_path / "forged.jsonl"
     forged.write_text(new.read_text().replace("That", "This"))
-    with pytest.raises(DataError, match=f"is not the file of references .* {digest} or {sha256_of(new)}"):
+    with pytest.raises(DataError, match=f"is not the file of references: .* {digest} or {sha256_of(new)}"):
         score(path, references=forged)
     after = score(path, references=new)
     assert (before.counts.scored, after.counts.scored, after.counts.erased) == (3, 2, 1)

@@ -171,7 +171,7 @@ def test_versions_on_the_hub(lab: Path, tmp_path: Path, monkeypatch: pytest.Monk
     private_folder(other).mkdir()
     add_link(lab / "work", "release", other)
     add_link(private_folder(other), "hub", "hub:lab/other@v1.0")
-    folders = {one.name: one.result for one in erase(Workspace(lab / "work"), EMILY).folders}
+    folders = {one.name: one for one in erase(Workspace(lab / "work"), EMILY).folders}
     assert not cached.exists()
     first, second = folders["hub:lab/made@v1.0"].messages
     assert first == f"deleted from the cache: {cache_folder('lab/made')}"

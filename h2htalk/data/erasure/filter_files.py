@@ -1,8 +1,9 @@
-"""Remove records from files; a file that holds none of them is not changed."""
+"""Remove records from files, and files that a kill left half written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import compress
 from pathlib import Path
 from typing import Any
 
@@ -10,27 +11,25 @@ from h2htalk.data.files import read_jsonl, remove_file, replacing, write_jsonl
 from h2htalk.data.parquet import read_parquet
 
 
-def filter_jsonl(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
-    """Remove the records of a JSONL file for which `stays` is false; return their number. Raises DataError."""
-    records = [record for _, record in read_jsonl(path, torn_tail=True)]
-    left = [record for record in records if stays(record)]
-    if len(left) < len(records):
-        write_jsonl(path, left)
-    return len(records) - len(left)
+def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Remove the records of a JSONL or Parquet file for which `stays` is false; else it is not changed.
 
-
-def filter_parquet(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
-    """Remove the rows of a Parquet file for which `stays` is false; return their number. Raises DataError."""
-    import pyarrow as pa
+    Raises:
+        DataError: it cannot be read or written.
+    """
+    is_parquet = path.suffix == ".parquet"
+    records = [record for _, record in (read_parquet(path) if is_parquet else read_jsonl(path, torn_tail=True))]
+    kept = list(map(stays, records))
+    if all(kept):
+        return
+    if not is_parquet:
+        write_jsonl(path, compress(records, kept))
+        return
     import pyarrow.parquet as pq
 
-    kept = [stays(row) for _, row in read_parquet(path)]
-    if all(kept):
-        return 0
     # Opened here: pyarrow takes no path that is not UTF-8.
     with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
-        pq.write_table(pq.read_table(source).filter(pa.array(kept)), target)
-    return kept.count(False)
+        pq.write_table(pq.read_table(source).filter(kept), target)
 
 
 def remove_partial_files(folder: Path) -> None:

@@ -23,23 +23,23 @@ class FolderErasure:
         items: ids of all items that were ever erased from it: what was made from it may hold them.
         messages: what it could not reach, with the command or page that does it.
         unfinished: whether the same erasure must be started again, because something did not answer.
+        name, kind: of the folder, or of a version on the Hub; `kind` is empty where nothing is there.
     """
 
     removed: int = 0
     items: frozenset[str] = frozenset()
     messages: tuple[str, ...] = ()
     unfinished: bool = False
+    name: str = ""
+    kind: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder.
+    """A kind of folder: its name in links, and the file that identifies it.
 
-    Attributes:
-        name: of a link to it (`links`).
-        marker: the file that identifies it.
-        path: `module:function` that removes items; called with the folder and ErasedIds, it returns a FolderErasure.
-            It may be called again at any time, also after a kill at any write.
+    `path`: `module:function` that removes items. Called with the folder and ErasedIds, it returns a FolderErasure; it
+    may be called again at any time, also after a kill at any write.
     """
 
     name: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
@@ -16,16 +16,7 @@ from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.errors import H2HTalkError
 
 
-@dataclass(frozen=True, slots=True)
-class SweptFolder:
-    """One folder, or one version on the Hub, and what an erasure did there; `kind` is empty where nothing is there."""
-
-    name: str
-    kind: str
-    result: FolderErasure
-
-
-def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator[SweptFolder]:
+def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator[FolderErasure]:
     """Erase from all folders linked from one, from those linked from them, and from all folders inside others.
 
     What cannot be erased from one folder is in its result, and the next folders follow.
@@ -39,9 +30,9 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
         swept = _sweep_folder(link.kind, path, erased)
         yield swept
         # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
-        erased = erased.including(swept.result.items)
+        erased = erased.including(swept.items)
         # On the Hub is what a release had when it was built.
-        published = read_links(private_folder(path)) if swept.result.items else ()
+        published = read_links(private_folder(path)) if swept.items else ()
         yield from (_sweep_hub(one.target) for one in published if one.kind == "hub")
 
 
@@ -55,21 +46,23 @@ def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
                 folders.clear()
 
 
-def _sweep_folder(name: str, path: Path, erased: ErasedIds) -> SweptFolder:
-    """Erase from the folder of a link to a kind of that name."""
-    shown, kind = min(os.path.relpath(path), str(path), key=len), kind_of(path)
+def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
+    kind = kind_of(path)
     try:
-        left = remove_leftovers(path) if name == "release" else ()
+        left = remove_leftovers(path) if linked_as == "release" else ()
         if kind is not None:
-            return SweptFolder(shown, kind.name, kind.erase(path, erased))
-        messages = [f"deleted, left by a build that was killed: {one}" for one in left]
-        messages.append(f"this {name} is not there any more; if it was moved, name its folder with --also")
-        return SweptFolder(shown, "", FolderErasure(messages=tuple(messages)))
+            result = kind.erase(path, erased)
+        else:
+            gone = f"this {linked_as} is not there any more; if it was moved, name its folder with --also"
+            killed = (f"deleted, left by a build that was killed: {one}" for one in left)
+            result = FolderErasure(messages=(*killed, gone))
     except H2HTalkError as error:
-        return SweptFolder(shown, kind.name if kind else "", FolderErasure(messages=(str(error),), unfinished=True))
+        result = FolderErasure(messages=(str(error),), unfinished=True)
+    shown = min(os.path.relpath(path), str(path), key=len)
+    return replace(result, name=shown, kind=kind.name if kind else "")
 
 
-def _sweep_hub(name: str) -> SweptFolder:
+def _sweep_hub(name: str) -> FolderErasure:
     """Delete what this machine keeps of a version on the Hub; the version itself is its owner's to delete."""
     repo, _, tag = name.removeprefix(HUB).partition("@")
     removed = [f"deleted from the cache: {path}" for path in delete_cached(repo)]
@@ -79,4 +72,4 @@ def _sweep_hub(name: str) -> SweptFolder:
         f"one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} {options}`, and "
         f"HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private {options}`"
     )
-    return SweptFolder(name, "hub", FolderErasure(messages=(*removed, message)))
+    return FolderErasure(messages=(*removed, message), name=name, kind="hub")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import filter_jsonl, filter_parquet, remove_partial_files
+from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.files import remove_file, sha256_of, write_jsonl, write_problem, write_text
 from h2htalk.data.parquet import read_parquet
@@ -67,15 +65,14 @@ def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
 
 
 def partial_folders(release: Path) -> tuple[Path, Path]:
-    """Where this process builds a release and its private folder."""
-    name = release.resolve().name
-    return release.with_name(f".{name}.{os.getpid()}.part"), release.with_name(f".{name}.private.{os.getpid()}")
+    """Where a release and its private folder are built, by one process at a time."""
+    own, private = release.resolve(), private_folder(release)
+    return own.with_name(f".{own.name}.part"), own.with_name(f".{private.name}.part")
 
 
 def remove_leftovers(release: Path) -> list[Path]:
-    """Remove what builds of a release left when they were killed; return the paths. Nobody may build it meanwhile."""
-    pattern = re.compile(rf"\.{re.escape(release.resolve().name)}\.([0-9]+\.part|private\.[0-9]+)")
-    left = [path for path in release.parent.glob(".*") if pattern.fullmatch(path.name)]
+    """Remove what a build of a release left when it was killed; return the paths. Nobody may build it meanwhile."""
+    left = [path for path in partial_folders(release) if path.is_dir()]
     try:
         for path in left:
             shutil.rmtree(path)
@@ -92,21 +89,21 @@ def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
     configs: dict[str, dict[str, int]] = {}
     files = dict(manifest.files)
     for config, splits in manifest.configs.items():
-        column = "item" if config == VOTES else "id"
         for split in splits:
             name = data_file(config, split)
-            filter_parquet(path / name, lambda row, column=column: row[column] not in ids)  # type: ignore[misc]
+            # Votes are on an `item`.
+            filter_file(path / name, lambda row: ids.isdisjoint({row.get("id"), row.get("item")}))
             configs.setdefault(config, {})[split] = pq.read_metadata(path / name).num_rows
             files[name] = sha256_of(path / name)
-    references = private_folder(path) / PRIVATE_REFERENCES
-    if private := references.is_file():
-        filter_jsonl(references, lambda line: line.get("id") not in ids)
-    for name in {METADATA} & files.keys():
-        text = (path / name).read_text(encoding="utf-8")
+    references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
+    if references.is_file():
+        filter_file(references, lambda line: line.get("id") not in ids)
+        hashed = hashed and sha256_of(references)
+    files[TOMBSTONES] = sha256_of(path / TOMBSTONES)
+    if METADATA in files:
+        text = (path / METADATA).read_text(encoding="utf-8")
         for changed, sha256 in manifest.files.items():
             text = text.replace(sha256, files[changed])
-        write_text(path / name, text)
-    for name in {METADATA, TOMBSTONES} & {*files, TOMBSTONES}:
-        files[name] = sha256_of(path / name)
-    hashed = sha256_of(references) if private and manifest.references_sha256 else manifest.references_sha256
+        write_text(path / METADATA, text)
+        files[METADATA] = sha256_of(path / METADATA)
     replace(manifest, configs=configs, files=dict(sorted(files.items())), references_sha256=hashed).write(path)

@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import filter_jsonl, remove_partial_files
+from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.errors import MissingExtraError, RoundError
@@ -83,7 +83,7 @@ def _finish(folder: RoundFolder) -> int:
     for path in sorted([*folder.path.glob("*.jsonl"), *folder.private.glob("*.jsonl")]):
         if path.name != ASSIGNMENT_SETS:
             # Items and sources have ids, annotations and decisions name an item, adjudications a tie: `ITEM#question`.
-            filter_jsonl(path, lambda line: gone.isdisjoint({line.get("item"), line.get("id"), _tied_item(line)}))
+            filter_file(path, lambda line: gone.isdisjoint({line.get("item"), line.get("id"), _tied_item(line)}))
     _write_manifest(folder)
     closed = folder.state == "closed"
     if closed:

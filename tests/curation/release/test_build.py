@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 
@@ -260,7 +259,7 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     assert gone.id in {one.id for one in load_split(folder / "one").scenarios}
     workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
     erased = erase(workspace, "made-000001")
-    assert {one.kind: one.result.removed for one in erased.folders} == {"round": 1, "release": 1}
+    assert {one.kind: one.removed for one in erased.folders} == {"round": 1, "release": 1}
     made = folder / "one", folder / "one.private", folder / "crowd", folder / "experts"
     for phrase in (gone.turns[0].content, gone.references[0]):
         assert [files_with(path, phrase) for path in made] == [[], [], [], []]
@@ -411,17 +410,17 @@ def test_what_a_killed_build_left_is_removed(folder: Path, monkeypatch: pytest.M
         with pytest.raises(ZeroDivisionError):
             build_release(write_spec(folder, "private_references = true", quota=8), folder / "release")
     assert {path.name for path in folder.glob(".release.*/")} == {
-        f".release.{os.getpid()}.part",
-        f".release.private.{os.getpid()}",
+        ".release.part",
+        ".release.private.part",
     }
-    (folder / ".release.more.1.part").mkdir()  # of another release
+    (folder / ".release.more.part").mkdir()  # of another release
     if next_step == "build":
         build_release(write_spec(folder), folder / "release")
     else:
         Workspace(folder / "W").tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
         folders = erase(Workspace(folder / "W"), "made-000001").folders
-        assert [len(one.result.messages) for one in folders if not one.kind] == [3]
-    assert sorted(path.name for path in folder.glob(".release.*/")) == [".release.more.1.part"]
+        assert [len(one.messages) for one in folders if not one.kind] == [3]
+    assert sorted(path.name for path in folder.glob(".release.*/")) == [".release.more.part"]
 
 
 def test_open_rounds_are_left_out_unless_they_are_named(folder: Path) -> None:
