@@ -11,15 +11,17 @@ import hashlib
 import json
 import os
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from h2htalk.benchmark.load_run import Run
+from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.results_export.run_figures import language_figures, without_folders
 from h2htalk.data.files import json_line, parse_object, replacing, write_text
 from h2htalk.data.responses import Response
+from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError, shorten
 
 HEAD = "bundle.json"
@@ -46,26 +48,8 @@ class BundleHead:
     files: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
-    """A bundle that was read: its head, and the other files' texts."""
-
-    head: BundleHead
-    texts: Mapping[str, str]
-
-    def lines(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        """Yield file with line, and record. Raises DataError."""
-        for number, line in enumerate(self.texts[name].split("\n"), 1):
-            if line:
-                yield f"{name}:{number}", parse_object(line.encode(), f"{name}:{number}", unique_keys=True)
-
-
 def write_bundle(run: Run, out: Path) -> list[Path]:
-    """Write a run's bundle into a new folder, or a new file whose name ends with .zip; return what was written.
-
-    Raises:
-        DataError: `out` is there already, or cannot be written.
-    """
+    """Write a run's bundle into a new folder, or a new file whose name ends with .zip. Raises DataError."""
     if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
         raise DataError(f"{out}: is there already; name a new folder or file with --out")
     texts = _texts(run)
@@ -80,27 +64,28 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
 
 
 def _texts(run: Run) -> dict[str, str]:
-    split, summary = run.data.split, run.summary
-    keys = [(s.id, sample) for s in split.scenarios for sample in range(run.data.spec.samples)]
-    scores = [score.to_dict() for item in run.item_scores.values() for score in item.samples]
-    parts = {
-        RESPONSES: "".join(json_line(_answer(run, *key)) for key in keys),
-        SCORES: "".join(map(json_line, scores)),
-    }
-    figures = language_figures(split.scenarios, run.item_scores)
-    facts = {name: getattr(split, name) for name in ("name", "version", "fingerprint", "source", "commit")}
+    split, summary, samples = run.data.split, run.summary, run.data.spec.samples
+    answers = (_answer(run, s.id, sample) for s in split.scenarios for sample in range(samples))
+    scores = (score.to_dict() for item in run.item_scores.values() for score in item.samples)
+    parts = {RESPONSES: "".join(map(json_line, answers)), SCORES: "".join(map(json_line, scores))}
     head = BundleHead(
         "h2htalk results 1",
         summary.model,
         summary.package_version,
         without_folders(summary.signature.protocol),
         without_folders(summary.signature.subject),
-        run.data.spec.samples,
-        facts,
-        {language: {k: c.to_dict() for k, c in found.cells.items()} for language, found in figures.items()},
-        {name: hashlib.sha256(text.encode()).hexdigest() for name, text in parts.items()},
+        samples,
+        {name: getattr(split, name) for name in ("name", "version", "fingerprint", "source", "commit")},
+        figure_cells(split.scenarios, run.item_scores),
+        {name: sha256(text) for name, text in parts.items()},
     )
     return {HEAD: json.dumps(asdict(head), ensure_ascii=False, indent=2) + "\n", **parts}
+
+
+def figure_cells(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[str, dict[str, Any]]:
+    """Language -> name -> cell of `language_figures` as a JSON object."""
+    figures = language_figures(scenarios, scores)
+    return {language: {k: c.to_dict() for k, c in found.cells.items()} for language, found in figures.items()}
 
 
 def _answer(run: Run, item_id: str, sample: int) -> dict[str, Any]:
@@ -112,8 +97,12 @@ def _answer(run: Run, item_id: str, sample: int) -> dict[str, Any]:
     return {"id": item_id, "sample": sample, "failure": {"reason": reason, "message": ""}}
 
 
-def read_bundle(path: Path) -> Bundle:
-    """Read a bundle from a folder or a .zip. Raises DataError where it is none, or of another version."""
+def sha256(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def read_bundle(path: Path) -> tuple[BundleHead, dict[str, str]]:
+    """Return head and other files of a bundle. Raises DataError where it is none, or of another version."""
     from pydantic import TypeAdapter, ValidationError
 
     texts = {name: _read(path, name) for name in (HEAD, RESPONSES, SCORES)}
@@ -123,7 +112,14 @@ def read_bundle(path: Path) -> Bundle:
         first = error.errors(include_url=False)[0]
         place = shorten(".".join(map(str, first["loc"])), 80)
         raise DataError(f"{path}: {HEAD}: not a bundle of this version: {place}: {first['msg']}") from error
-    return Bundle(head, texts)
+    return head, texts
+
+
+def records(name: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield file with line, and record. Raises DataError."""
+    for number, line in enumerate(text.split("\n"), 1):
+        if line:
+            yield f"{name}:{number}", parse_object(line.encode(), f"{name}:{number}", unique_keys=True)
 
 
 def _read(path: Path, name: str) -> str:

@@ -18,20 +18,10 @@ from h2htalk.errors import ConfigError
 def write_eval_results(
     run: Run, out: Path, dataset: str | None = None, revision: str | None = None, source_url: str | None = None
 ) -> Path:
-    """Write the entries of a run's model.
-
-    Args:
-        run: complete, and on a whole release.
-        out: the folder that stands for the model's repository.
-        dataset, revision: the data set on the Hub and its commit; None for those that the run has recorded.
-        source_url: a page about the run.
-
-    Returns:
-        The file.
+    """Write the entries of a run on a whole release into `out`, which stands for the model's repository.
 
     Raises:
         ConfigError: the run is incomplete, or of a selection, or its data set is not known.
-        DataError: the file cannot be written.
     """
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
@@ -40,7 +30,7 @@ def write_eval_results(
     split = run.data.split
     if run.data.spec.limit is not None or "#" in split.source:
         raise ConfigError(f"{run.data.folder.path}: results of the benchmark are of all items of split test")
-    repo, commit = dataset or (hub_name(split) if split.commit else None), revision or split.commit
+    repo, commit = dataset or (split.commit and hub_name(split)), revision or split.commit
     if not repo or not commit:
         raise ConfigError(
             "the run's split was not loaded from the Hub: name the same data set there with --dataset OWNER/NAME and "

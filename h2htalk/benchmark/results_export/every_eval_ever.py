@@ -23,7 +23,6 @@ from h2htalk.benchmark.results_export.run_figures import (
 )
 from h2htalk.benchmark.statistics.table2_averages import CONFIDENCE, RESAMPLES, Cell
 from h2htalk.benchmark.summary import Measure
-from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import sha256_of, write_json, write_jsonl
 from h2htalk.data.languages import Language
@@ -39,27 +38,21 @@ _MODEL = re.compile(r"\w([\w.-]*\w)?/\w([\w.-]*\w)?", re.ASCII)
 
 
 def write_every_eval_ever(
-    run: Run, out: Path, organization: str | None, relationship: str = "third_party", model: str | None = None
+    run: Run, out: Path, model: str | None, organization: str | None, relationship: str = "third_party"
 ) -> list[Path]:
     """Write aggregate and samples of a run, at the paths that the data store of Every Eval Ever has for them.
 
-    Args:
-        run: complete.
-        out: the folder that holds `data/`.
-        organization: who ran the evaluation.
-        relationship: of that organization to the model's developer; one of RELATIONSHIPS.
-        model: `DEVELOPER/MODEL`; None where the run names it so itself.
-
     Raises:
         ConfigError: the run is incomplete, or one of the names is missing or wrong.
-        DataError: a file cannot be written.
     """
     require_scored(run)
     if not organization:
         raise ConfigError("every-eval-ever needs the name of who ran the evaluation: --organization NAME")
     if relationship not in RELATIONSHIPS:
         raise ConfigError(f"--relationship {quoted(relationship)}: choose from {', '.join(RELATIONSHIPS)}")
-    model = _model_id(run, model)
+    if not model or not _MODEL.fullmatch(model):
+        raise ConfigError("every-eval-ever needs the model's name: --model DEVELOPER/NAME")
+    subject = run.summary.signature.subject
     time = str(int(answered_at(run).timestamp()))
     head = {"schema_version": "0.3.0", "evaluation_id": f"{NAME}/{model.replace('/', '_')}/{time}"}
     # The store wants random UUIDs: this one has their form, and is the same whenever the run is exported.
@@ -77,42 +70,23 @@ def write_every_eval_ever(
             "source_organization_name": organization,
             "evaluator_relationship": relationship,
         },
-        **_software(run, model),
-        "evaluation_results": list(_results(run)),
-        "detailed_evaluation_results": found | {"checksum": sha256_of(samples), "total_rows": rows},
-    }
-    write_json(out / f"{name}.json", aggregate)
-    return [out / f"{name}.json", samples]
-
-
-def _model_id(run: Run, model: str | None) -> str:
-    """The model as `DEVELOPER/MODEL`: as it was given, a name on the Hub, or a provider's name."""
-    subject = run.summary.signature.subject
-    engine = ENGINES.get(subject["engine"])
-    if model is None and engine is not None and (engine.hosted or "revision" in subject):
-        model = f"{engine.name}/{subject['model']}" if engine.hosted else subject["model"]
-    if model is None or not _MODEL.fullmatch(model):
-        raise ConfigError("every-eval-ever needs the model's name: --model DEVELOPER/NAME")
-    return model
-
-
-def _software(run: Run, model: str) -> dict[str, Any]:
-    protocol, subject = run.summary.signature.protocol, run.summary.signature.subject
-    engine = ENGINES.get(subject["engine"])
-    deployment = "unknown"
-    if engine is not None and (engine.hosted or engine.local):
-        deployment = "externally_managed" if engine.hosted else "self_deployed"
-    library = {"name": NAME, "version": run.summary.package_version}
-    return {
-        "eval_library": library | {"additional_details": without_folders(protocol)},
+        "eval_library": {
+            "name": NAME,
+            "version": run.summary.package_version,
+            "additional_details": without_folders(run.summary.signature.protocol),
+        },
         "model_info": {
             "name": subject["model"],
             "id": model,
             "developer": model.partition("/")[0],
             "inference_engine": {"name": subject["engine"]},
-            "additional_details": {"deployment_type": deployment, "model_availability": "unknown"},
+            "additional_details": {"deployment_type": "unknown", "model_availability": "unknown"},
         },
+        "evaluation_results": list(_results(run)),
+        "detailed_evaluation_results": found | {"checksum": sha256_of(samples), "total_rows": rows},
     }
+    write_json(out / f"{name}.json", aggregate)
+    return [out / f"{name}.json", samples]
 
 
 def _results(run: Run) -> Iterator[dict[str, Any]]:

@@ -34,8 +34,11 @@ def export_results(
         to: `eval-results` (entries for the model's page on the Hub), `every-eval-ever` (its data store), or `bundle`
             (for `verify_results`).
         out: the folder to write into; of a bundle a new folder, or a new file ending with .zip.
-        dataset, revision, source_url: of eval-results, see `write_eval_results`.
-        model, organization, relationship: of every-eval-ever, see `write_every_eval_ever`.
+        dataset, revision: of eval-results: the data set on the Hub and its commit; default: those of the run.
+        source_url: of eval-results: a page about the run.
+        model: of every-eval-ever: `DEVELOPER/MODEL`.
+        organization, relationship: of every-eval-ever: who ran the evaluation, and what they are to the model's
+            developer; one of `every_eval_ever.RELATIONSHIPS`.
 
     Examples:
         >>> import h2htalk
@@ -57,4 +60,4 @@ def export_results(
         return write_bundle(loaded, folder)
     if to == "eval-results":
         return [write_eval_results(loaded, folder, dataset, revision, source_url)]
-    return write_every_eval_ever(loaded, folder, organization, relationship, model)
+    return write_every_eval_ever(loaded, folder, model, organization, relationship)

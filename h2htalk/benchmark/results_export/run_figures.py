@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -27,12 +27,11 @@ class LanguageFigures(NamedTuple):
     cells: dict[str, Cell]
 
 
-def language_figures(scenarios: Iterable[Scenario], scores: Mapping[str, ItemScore]) -> dict[Language, LanguageFigures]:
+def language_figures(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[Language, LanguageFigures]:
     """Aggregate the scored items of each language."""
-    listed = list(scenarios)
     figures: dict[Language, LanguageFigures] = {}
     for language in LANGUAGES:
-        own = [s for s in listed if s.language == language]
+        own = [s for s in scenarios if s.language == language]
         measure: Measure = "s" if any(scores[s.id].s is not None for s in own) else "lexical"
         row = aggregate(ItemValue(s.id, s.subtask, getattr(scores[s.id], measure)) for s in own)
         cells = {"overall": row.overall, **row.dimensions, **row.cells}
@@ -47,8 +46,9 @@ def require_scored(run: Run) -> None:
     if counts.unscored:
         raise ConfigError(f"{path}: incomplete: {counted(counts.unscored, 'item')} unscored; finish the run first")
     if counts.private:
-        advice = "whoever has them scores the run with h2htalk score RUN --references FILE"
-        raise ConfigError(f"{path}: not scored: its references are private; {advice}")
+        raise ConfigError(
+            f"{path}: not scored: its references are private; h2htalk score RUN --references FILE scores it"
+        )
 
 
 def answered_at(run: Run) -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import os
 import re
@@ -15,18 +14,24 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.results_export.bundle import RESPONSES, SCORES, BundleHead, read_bundle
-from h2htalk.benchmark.results_export.run_figures import LanguageFigures, language_figures
+from h2htalk.benchmark.results_export.bundle import (
+    RESPONSES,
+    SCORES,
+    BundleHead,
+    figure_cells,
+    read_bundle,
+    records,
+    sha256,
+)
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
 from h2htalk.data.arguments import as_path
-from h2htalk.data.languages import Language
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.responses import read_response
 from h2htalk.data.run_folder import Answers, fold_answer
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, counted
 
-_Rows = Mapping[tuple[Any, Any], Mapping[str, Any]]  # of scores, by item and sample
+_Rows = Mapping[tuple[Any, Any], Mapping[str, Any]]  # scores by item and sample, or cells by language and name
 TOLERANCE = 1e-9
 # Embeddings are numbers of single precision: their last digits depend on the machine.
 EMBEDDING_TOLERANCE = 1e-5
@@ -40,7 +45,7 @@ class Verification:
     differs: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
 
-    def compare(self, name: str, pairs: Iterable[tuple[Any, Any]], tolerance: float) -> None:
+    def compare(self, name: str, pairs: Iterable[tuple[Any, Any]], tolerance: float = TOLERANCE) -> None:
         """Compare our values with the bundle's."""
         apart = [_distance(ours, theirs) for ours, theirs in pairs]
         if (worst := max(apart, default=0.0)) <= tolerance:
@@ -54,6 +59,11 @@ def _distance(ours: Any, theirs: Any) -> float:
     """How far two values are apart; infinitely where they are not equal and one is no number."""
     numbers = all(isinstance(value, int | float) and math.isfinite(value) for value in (ours, theirs))
     return 0.0 if ours == theirs else abs(ours - theirs) if numbers else math.inf
+
+
+def _pairs(ours: _Rows, theirs: _Rows, column: str) -> list[tuple[Any, Any]]:
+    keys = ours.keys() | theirs.keys()
+    return [(ours.get(key, {}).get(column), theirs.get(key, {}).get(column)) for key in keys]
 
 
 def verify_results(
@@ -75,71 +85,57 @@ def verify_results(
         ConfigError: the split is not known.
         DataError: `bundle` is no bundle, or one of its lines is broken.
     """
-    read = read_bundle(as_path(bundle, "bundle"))
-    head, found = read.head, Verification()
-    hashes = [(hashlib.sha256(text.encode()).hexdigest(), head.files.get(name)) for name, text in read.texts.items()]
-    found.compare("the hashes of the files", hashes, TOLERANCE)
-    rows = {(row.get("id"), row.get("sample")): row for _, row in read.lines(SCORES)}
-    whole = _load_split(head, split)
-    asked = replace(whole, scenarios=tuple(s for s in whole.scenarios if s.id in {item_id for item_id, _ in rows}))
+    head, texts = read_bundle(as_path(bundle, "bundle"))
+    found = Verification()
+    found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
+    theirs: _Rows = {(row.get("id"), row.get("sample")): row for _, row in records(SCORES, texts[SCORES])}
+    whole, ids = load_split(split or _split_on_hub(head)), {item_id for item_id, _ in theirs}
+    asked = replace(whole, scenarios=tuple(s for s in whole.scenarios if s.id in ids))
     if rest := len(whole.scenarios) - len(asked.scenarios):
         part = f"{len(asked.scenarios):,} of {len(whole.scenarios):,} items of split {whole.name}"
         found.unchecked.append(f"{counted(rest, 'item')}: the bundle holds {part}")
     items = asked.fingerprint, head.split.get("fingerprint")
-    found.compare(f"the items of {asked.name} {asked.version}", [items], 0)
+    found.compare(f"the items of {asked.name} {asked.version}", [items])
     private = "references_sha256" in head.protocol
     if private and references is None:
         found.unchecked.append("the scores: name the file of private references with --references")
+    if items[0] != items[1] or (private and references is None):
         return found
-    if items[0] != items[1]:
-        return found
-    if references is not None and not private:
-        raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
     if references is not None:
+        if not private:
+            raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
         asked = with_references(asked, as_path(references, "references"))
     answers: Answers = {}
-    for where, record in read.lines(RESPONSES):
+    for where, record in records(RESPONSES, texts[RESPONSES]):
         fold_answer(answers, read_response(record, where))
     metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
     keys |= {"references_sha256": asked.references_sha256[:REFERENCES_LENGTH]} if private else {}
-    found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()], 0)
+    found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
     scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
-    embedded = metrics.embedder is not None or head.protocol.get("embedder") == "none"
-    skipped = (set() if prompt_of else {"violations"}) | (set() if embedded else {"ss", "s", "unscored"})
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
-    _compare_scores(ours, rows, skipped, found)
+    embedded = metrics.embedder is not None or keys["embedder"] == "none"
+    skipped = (set() if prompt_of else {"violations"}) | (set() if embedded else {"ss", "s", "unscored"})
+    for column in [name for name in next(iter(ours.values())) if name not in skipped]:
+        tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
+        found.compare(column, _pairs(ours, theirs, column), tolerance)
     if embedded:
+        cells, theirs = _by_name(figure_cells(asked.scenarios, scores)), _by_name(head.figures)
+        pairs = [pair for part in ("value", "low", "high", "n", "total") for pair in _pairs(cells, theirs, part)]
         tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
-        _compare_figures(language_figures(asked.scenarios, scores), head, tolerance, found)
+        found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
     return found
 
 
-def _compare_scores(ours: _Rows, theirs: _Rows, skipped: set[str], found: Verification) -> None:
-    for column in [name for name in next(iter(ours.values())) if name not in skipped]:
-        keys = ours.keys() | theirs.keys()
-        pairs = [(ours.get(key, {}).get(column), theirs.get(key, {}).get(column)) for key in keys]
-        found.compare(column, pairs, EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE)
+def _by_name(figures: Mapping[str, Mapping[str, Any]]) -> _Rows:
+    return {(language, name): cell for language, cells in figures.items() for name, cell in cells.items()}
 
 
-def _compare_figures(
-    ours: Mapping[Language, LanguageFigures], head: BundleHead, tolerance: float, found: Verification
-) -> None:
-    cells = {(language, name): cell for language, figures in ours.items() for name, cell in figures.cells.items()}
-    theirs = {(language, name): cell for language, named in head.figures.items() for name, cell in named.items()}
-    pairs = [(value, theirs.get(key, {}).get(part)) for key in cells for part, value in cells[key].to_dict().items()]
-    pairs += [(None, 0) for _ in theirs.keys() - cells.keys()]
-    found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
-
-
-def _load_split(head: BundleHead, name: str | None) -> Split:
-    """Load the split that was asked."""
-    if not name:
-        source, commit = head.split.get("source", ""), head.split.get("commit")
-        if not commit or not source.startswith("hub:"):
-            raise ConfigError(f"the bundle's split {head.split.get('name')} is not on the Hub: name it with --split")
-        name = re.sub("@[^#]*", f"@{commit}", source)  # the tag may be at another commit now
-    return load_split(name)
+def _split_on_hub(head: BundleHead) -> str:
+    source, commit = head.split.get("source", ""), head.split.get("commit")
+    if not commit or not source.startswith("hub:"):
+        raise ConfigError(f"the bundle's split {head.split.get('name')} is not on the Hub: name it with --split")
+    return re.sub("@[^#]*", f"@{commit}", source)  # the tag may be at another commit now
 
 
 def _open_metrics(head: BundleHead, found: Verification) -> Metrics:

@@ -8,7 +8,6 @@ import math
 import re
 from collections import defaultdict
 from dataclasses import replace
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from h2htalk.data.files import write_jsonl
 from h2htalk.data.releases.benchmark_tasks import FIGURES
 from h2htalk.errors import ConfigError
 
-SCHEMAS = files("h2htalk.benchmark.results_export") / "schemas"
+SCHEMAS = Path(__file__).parent / "schemas"
 UUID4 = r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}"
 WHO = {"organization": "Lab", "model": "lab/m"}
 
@@ -110,7 +109,7 @@ def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_pa
     run = load_run(lexical_run)
     split = replace(run.data.split, source="hub:lab/h2htalk@v1.0", commit="c" * 40)
     hub = replace(run, data=replace(run.data, split=split))
-    aggregate, _ = write_every_eval_ever(hub, tmp_path, "Lab", model="lab/m")
+    aggregate, _ = write_every_eval_ever(hub, tmp_path, "lab/m", "Lab")
     record = json.loads(aggregate.read_text())
     assert problems("eval", record) == []
     (source,) = {json.dumps(r["source_data"] | {"additional_details": 0}) for r in record["evaluation_results"]}
@@ -125,8 +124,7 @@ def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
     from h2htalk.benchmark.import_run import import_responses
 
     import_responses(tmp_path / "answers.jsonl", "theirs", "mini", tmp_path / "run", "none")
-    record, rows = export(tmp_path / "run", tmp_path / "out")
-    assert record["model_info"]["additional_details"]["deployment_type"] == "unknown"
+    _, rows = export(tmp_path / "run", tmp_path / "out")
     by_id = {row["sample_id"]: row for row in rows}
     for scenario in split.scenarios:
         row = by_id[scenario.id]
@@ -155,21 +153,3 @@ def test_names_that_are_needed_are_asked_for(
     with pytest.raises(ConfigError, match=message):
         export(lexical_run, tmp_path / "out", **change)
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(
-    ("subject", "model", "deployment"),
-    [
-        ({"engine": "openai", "model": "gpt-x"}, "openai/gpt-x", "externally_managed"),
-        ({"engine": "hf", "model": "lab/small", "revision": "a" * 40}, "lab/small", "self_deployed"),
-    ],
-)
-def test_a_model_that_a_run_names_itself(
-    subject: dict[str, str], model: str, deployment: str, lexical_run: Path, tmp_path: Path
-) -> None:
-    run = load_run(lexical_run)
-    signature = replace(run.summary.signature, subject=subject)
-    named = replace(run, summary=replace(run.summary, signature=signature))
-    aggregate, _ = write_every_eval_ever(named, tmp_path, "Lab")
-    info = json.loads(aggregate.read_text())["model_info"]
-    assert (info["id"], info["additional_details"]["deployment_type"]) == (model, deployment)
