@@ -31,7 +31,7 @@ def tie_items(path: Path) -> Iterator[Item]:
         RoundError, DataError: the round is not closed or has no ties, or its decisions do not verify.
     """
     outcome = read_outcome(path)
-    items = {item.id: item for item in RoundFolder(path).items()}
+    items = {item.id: item for item in outcome.items}
     ties = [one for one in outcome.decisions.values() if one.rule == TIE]
     if not ties:
         raise RoundError(f"{path}: this round has no ties to adjudicate")
@@ -98,7 +98,7 @@ def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
 
 
 def _signed(folder: RoundFolder, one: Adjudication) -> Adjudication:
-    return replace(one, mac=keyed_hash(folder, "adjudication", one.tie, one.label, one.tied, one.by))
+    return replace(one, mac=keyed_hash(folder, "adjudication")(one.tie, one.label, one.tied, one.by))
 
 
 def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Sequence[Decision]) -> str:
@@ -115,7 +115,7 @@ def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Seq
     Returns:
         A message that says how many decisions were applied.
     """
-    choices = {item.id: item.labels for item in RoundFolder(other.path).items()}
+    choices = {item.id: item.labels for item in other.items}
     ties = {tie_id(one.item, one.question): set(one.tied) for one in decisions if one.rule == TIE}
     labels = [one for one in other.decisions.values() if one.question == "label"]
     made = {

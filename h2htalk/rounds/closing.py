@@ -28,7 +28,7 @@ from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.annotator_changes import describe_removed
 from h2htalk.rounds.annotators import COLUMNS
 from h2htalk.rounds.assignment.remaining_annotations import below_overlap, describe_below_overlap
-from h2htalk.rounds.decision_macs import DecisionMacs, keyed_hash
+from h2htalk.rounds.decision_macs import decision_signer, keyed_hash
 from h2htalk.rounds.integrity import require_annotator_list, require_unchanged, validate_round
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
@@ -142,8 +142,8 @@ def _describe_ties(path: Path, status: Status) -> list[str]:
 
 def _write_outcome(folder: RoundFolder, decisions: Sequence[Decision]) -> list[str]:
     """Write decisions, agreement, statistics and payment; return messages for the manager."""
-    macs = DecisionMacs.of(folder, folder.items(), folder.annotations().values())
-    write_jsonl(folder.path / "decisions.jsonl", (macs.signed(one).to_dict() for one in decisions))
+    signed = decision_signer(folder, folder.items(), folder.annotations().values())
+    write_jsonl(folder.path / "decisions.jsonl", (signed(one).to_dict() for one in decisions))
     return write_statistics(folder)
 
 
@@ -155,7 +155,7 @@ def write_statistics(folder: RoundFolder) -> list[str]:
         for question in questions
         if question.decided
     }
-    write_json(folder.path / "agreement.json", agreement | {"mac": keyed_hash(folder, "agreement", agreement)})
+    write_json(folder.path / "agreement.json", agreement | {"mac": keyed_hash(folder, "agreement")(agreement)})
     removed = folder.removed_annotators()
     counted_ids = [annotator.id for annotator in folder.annotators() if annotator.id not in removed]
     rows = annotator_statistics(items, questions, annotations.values(), counted_ids)

@@ -109,7 +109,7 @@ def _read_kept(path: Path, kind: Kind) -> ItemSource:
     if not found["keep"]:
         raise RoundError(f"{path}: this round keeps no item ({note})")
     kept = {item for item, one in decided.items() if one.label == "keep"}
-    items = [item for item in RoundFolder(path).items() if item.id in kept]
+    items = [item for item in outcome.items if item.id in kept]
     records = {item.id: outcome.sources[item.id] for item in items if item.id in outcome.sources}
     return ItemSource(tuple(_passed_on(item, records.get(item.id), kind) for item in items), records, (note,))
 

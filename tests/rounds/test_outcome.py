@@ -52,7 +52,6 @@ def test_the_outcome_of_a_closed_round(closed: Path) -> None:
     assert [outcome.decisions[f"en-item-{n}", "keep"].label for n in range(3)] == ["keep", None, "drop"]
     assert outcome.annotations == RoundFolder(closed).annotations()
     assert outcome.agreement.keys() == {"accuracy", "consistency", "domain_compliance", "keep"}
-    assert [annotator.name for annotator in outcome.annotators] == ["annalena", "bogumil"]
     assert outcome.sources == {}
 
 
@@ -90,7 +89,6 @@ def swapped(lines: list[Line]) -> list[Line]:
         pytest.param(edited(2, more=1), 3, id="another field"),
         pytest.param(edited(2, votes="2"), 3, id="text for a number"),
         pytest.param(swapped, 1, id="items exchanged"),
-        pytest.param(lambda lines: [*lines, lines[0]], 13, id="a line twice"),
         pytest.param(lambda lines: [{"item": "x"}, *lines], 1, id="an inserted line"),
     ],
 )
@@ -124,10 +122,10 @@ def test_the_order_of_lines_does_not_matter(copy: Path, closed: Path) -> None:
     assert read_outcome(copy).decisions == read_outcome(closed).decisions
 
 
-@pytest.mark.parametrize(("kept", "more"), [(slice(0, -1), ""), (slice(0, 3), r" \(9 in all\)"), (slice(0, 0), "")])
-def test_a_removed_decision_is_missing(copy: Path, kept: slice, more: str) -> None:
+@pytest.mark.parametrize("kept", [slice(0, -1), slice(0, 3), slice(0, 0)])
+def test_a_removed_decision_is_missing(copy: Path, kept: slice) -> None:
     write_jsonl(copy / "decisions.jsonl", lines_of(copy)[kept])
-    with pytest.raises(DataError, match=rf"decisions.jsonl: the decision on .* is missing.*{more}; close the round"):
+    with pytest.raises(DataError, match=r"decisions.jsonl: the decision on .* is missing; close the round"):
         read_outcome(copy)
 
 
@@ -142,7 +140,7 @@ def test_forged_agreement(copy: Path) -> None:
     agreement = read_json_object(copy / "agreement.json")
     agreement["keep"]["alpha"] = 0.99
     write_json(copy / "agreement.json", agreement)
-    with pytest.raises(DataError, match=r"agreement.json: was not written by closing"):
+    with pytest.raises(DataError, match=r"agreement.json: is missing, or was not written by closing"):
         read_outcome(copy)
     close_round(copy)
     read_outcome(copy)
