@@ -33,7 +33,6 @@ from h2htalk.rounds.round_folder import RoundFolder
 _KEPT_STATUSES = ("accept", "revise")
 _RUBRIC = ("accuracy", "consistency", "domain_compliance")
 
-
 Record = Mapping[str, Any]
 SourcedItem = tuple[Item, Record | None]
 
@@ -69,19 +68,21 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
     """
     statuses: Counter[str] = Counter()
     if RoundFolder(Path(name)).exists and kind != "adjudication":
-        if status:
-            _require_statuses(name, status, statuses)
-        return _read_kept(Path(name), kind)
-    sourced = sorted(_read(name, status, statuses), key=lambda pair: pair[0].id)
-    if status:
-        _require_statuses(name, status, statuses)
-    if not sourced:
+        source = _read_kept(Path(name), kind)
+    else:
+        sourced = sorted(_read(name, status, statuses), key=lambda pair: pair[0].id)
+        records = {item.id: record for item, record in sourced if record is not None}
+        source = ItemSource(tuple(item for item, _ in sourced), records)
+    if unknown := sorted(set(status) - set(statuses)):
+        known = ", ".join(f"{one} ({count:,})" for one, count in sorted(statuses.items()))
+        advice = f"choose from {known}" if known else "no record has a review status; remove status"
+        raise RoundError(f"{name}: no record has the status {', '.join(map(quoted, unknown))}; {advice}")
+    if not source.items:
         raise RoundError(f"{name}: contains no items")
-    items = tuple(item for item, _ in sourced)
-    for one, other in itertools.pairwise(items):
+    for one, other in itertools.pairwise(source.items):
         if one.id == other.id:
             raise DataError(f"{name}: the id {quoted(one.id)} occurs twice; ids must be unique in a round")
-    return ItemSource(items, {item.id: record for item, record in sourced if record is not None})
+    return source
 
 
 def _read_kept(path: Path, kind: Kind) -> ItemSource:
@@ -106,37 +107,23 @@ def _read_kept(path: Path, kind: Kind) -> ItemSource:
             f"; ties are left out: to decide them first, `h2htalk round open adjudication {path} --out FOLDER`, and "
             f"once it is closed `h2htalk round close {path} --adjudication FOLDER`"
         )
-    if not found["keep"]:
+    kept = [item for item in outcome.items if item.id in decided and decided[item.id].label == "keep"]
+    if not kept:
         raise RoundError(f"{path}: this round keeps no item ({note})")
-    kept = {item for item, one in decided.items() if one.label == "keep"}
-    items = [item for item in outcome.items if item.id in kept]
-    records = {item.id: outcome.sources[item.id] for item in items if item.id in outcome.sources}
-    return ItemSource(tuple(_passed_on(item, records.get(item.id), kind) for item in items), records, (note,))
+    records = {item.id: outcome.sources[item.id] for item in kept if item.id in outcome.sources}
+    return ItemSource(tuple(_passed_on(item, records.get(item.id, {}), kind) for item in kept), records, (note,))
 
 
-def _passed_on(item: Item, record: Record | None, kind: Kind) -> Item:
+def _passed_on(item: Item, record: Record, kind: Kind) -> Item:
     """Return a kept item for the next round.
 
     The round before had removed the suggestions for questions that it did not ask. A safety round judges the proposed
     reply of an item without a response.
     """
-    item = replace(item, suggested=_suggested(record.get("review") if record else None) | dict(item.suggested))
+    item = replace(item, suggested=_suggested(record) | dict(item.suggested))
     if kind == "safety" and not item.response.strip():
         return replace(item, response=item.reference, reference="")
     return item
-
-
-def _require_statuses(name: str, status: Collection[str], statuses: Counter[str]) -> None:
-    """Raise RoundError unless every requested status occurs: a misspelt one would silently leave items out."""
-    if not statuses:
-        raise RoundError(
-            f"{name}: status = {', '.join(map(quoted, sorted(status)))} selects reviewed records, but no record has a "
-            "review status; remove status, or name a reviewed stage"
-        )
-    unknown = sorted(set(status) - set(statuses))
-    if unknown:
-        known = ", ".join(f"{one} ({count:,})" for one, count in sorted(statuses.items()))
-        raise RoundError(f"{name}: no record has the status {', '.join(map(quoted, unknown))}; choose from {known}")
 
 
 def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[SourcedItem]:
@@ -160,8 +147,7 @@ def _read_records(
     records: Iterable[tuple[str, dict[str, Any]]], status: Collection[str], statuses: Counter[str]
 ) -> Iterator[SourcedItem]:
     for where, record in records:
-        review = record.get("review")
-        reviewed = review.get("status") if isinstance(review, Mapping) else None
+        reviewed = _part(record.get("review"), "status")
         if isinstance(reviewed, str):
             statuses[reviewed] += 1
         if not status or reviewed in status:
@@ -172,7 +158,7 @@ def _read_record(record: Record, where: str) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
     if "scenario" in record:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
-        return replace(item, suggested=_suggested(record.get("review"))), record
+        return replace(item, suggested=_suggested(record)), record
     if "messages" in record:
         return dialogue_item(Dialogue.from_dict(record, where)), record
     if "inputs" in record:
@@ -214,23 +200,21 @@ def dialogue_item(dialogue: Dialogue) -> Item:
     return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=notes_crisis(dialogue.metadata))
 
 
-def _suggested(review: object) -> dict[str, str | int]:
+def _suggested(record: Record) -> dict[str, str | int]:
     """Return the reviewing model's judgement of a candidate as answers to the round's questions."""
-    if not isinstance(review, Mapping):
-        return {}
-    suggested: dict[str, str | int] = {}
-    if review.get("status") in _KEPT_STATUSES:
-        suggested["keep"] = "keep"
-    rubric = review.get("rubric")
-    scores = rubric.get("scores") if isinstance(rubric, Mapping) else None
-    for name in _RUBRIC:
-        score = scores.get(name) if isinstance(scores, Mapping) else None
-        if isinstance(score, int) and not isinstance(score, bool):
-            suggested[name] = score
-    subtask = rubric.get("fitting_subtask") if isinstance(rubric, Mapping) else None
-    if isinstance(subtask, str) and subtask:
-        suggested["subtask"] = subtask
-    return suggested
+    review = record.get("review")
+    rubric = _part(review, "rubric")
+    scores = {name: _part(_part(rubric, "scores"), name) for name in _RUBRIC}
+    subtask = _part(rubric, "fitting_subtask")
+    return {
+        **({"keep": "keep"} if _part(review, "status") in _KEPT_STATUSES else {}),
+        **{name: score for name, score in scores.items() if type(score) is int},
+        **({"subtask": subtask} if isinstance(subtask, str) and subtask else {}),
+    }
+
+
+def _part(record: object, name: str) -> Any:
+    return record.get(name) if isinstance(record, Mapping) else None
 
 
 def input_text(value: InputValue) -> str:

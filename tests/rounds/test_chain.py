@@ -130,7 +130,12 @@ def test_a_safety_round_judges_the_proposed_reply(tmp_path: Path) -> None:
 def test_a_round_that_experts_cannot_continue(tmp_path: Path, state: str, message: str) -> None:
     path = begin(tmp_path, "safety" if state == "safety" else "crowd", 2, people=2, overlap=2)
     if state != "open":
-        closed(path, {"perception": "5", "violation": "no"} if state == "safety" else crowd("drop"))
+        closed(
+            path,
+            {"perception": "5", "violation": "no"}
+            if state == "safety"
+            else crowd("keep" if state == "status" else "drop"),
+        )
     if state == "copy":
         shutil.rmtree(path / "private")
     if state == "forged":
