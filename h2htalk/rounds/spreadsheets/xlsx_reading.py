@@ -7,6 +7,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from h2htalk.rounds.spreadsheets.assigned_files import require_size
 from h2htalk.rounds.spreadsheets.returned_rows import MAX_ROWS, CellValue, Formula, Line, ReturnedRow, table_rows
 
 if TYPE_CHECKING:
+    from openpyxl.workbook import Workbook
     from openpyxl.worksheet._read_only import ReadOnlyWorksheet
 
 # Unpacked size of all parts of a file (bytes), and number of their XML tags: each becomes some hundred bytes.
@@ -45,26 +47,30 @@ def read_xlsx(path: Path, shown: str, required: Sequence[str], mistakes: list[Me
         RoundError: the file is empty, too large, broken, protected, or not a workbook; the message does not name it.
         OSError: the file cannot be read.
     """
+    rows: list[ReturnedRow] = []
+    with open_workbook(path) as book:
+        for sheet in book.worksheets:
+            rows += _sheet_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
+    return rows
+
+
+@contextmanager
+def open_workbook(path: Path, *, read_only: bool = True) -> Iterator[Workbook]:
+    """Open a workbook after `check_archive`; raise RoundError, OSError as `read_xlsx`, also while it is read."""
     from openpyxl import load_workbook
 
     check_archive(path)
-    rows: list[ReturnedRow] = []
     try:
         # Opened here, because a sheet that is not read to its end keeps openpyxl's own file open.
         with warnings.catch_warnings(), path.open("rb") as file:
             # Warnings are about parts that openpyxl does not support; none of them is needed.
             warnings.simplefilter("ignore")
             # Without `data_only`, formulas are read as formulas.
-            book = load_workbook(file, read_only=True, keep_links=False)
-            try:
-                for sheet in book.worksheets:
-                    rows += _sheet_rows(sheet, f"{shown}: {sheet.title}", required, mistakes)
-            finally:
-                book.close()
+            with closing(load_workbook(file, read_only=read_only, keep_links=False)) as book:
+                yield book
     except Exception as error:
         # openpyxl raises whatever its parsers raise; the manager sees it as this file's mistake.
         raise RoundError(f"the file cannot be read as a workbook ({type(error).__name__}); {_SAVE_AGAIN}") from error
-    return rows
 
 
 def _sheet_rows(
