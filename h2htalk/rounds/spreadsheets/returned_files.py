@@ -116,9 +116,8 @@ class ReturnedFiles:
         spreadsheet = self._owner(rows, mistakes)
         answers = self._read_answers(spreadsheet, rows, shown, mistakes, notes)
         parts = (tuple((one.place, one.problem, one.kind) for one in messages) for messages in (mistakes, notes))
-        reading = FileReading(key, spreadsheet.stem, answers, *parts)
-        self.readings.add(reading)
-        return reading
+        self.readings.used[key] = FileReading(key, spreadsheet.stem, answers, *parts)
+        return self.readings.used[key]
 
     def _read_rows(self, path: Path, shown: str, mistakes: list[Message]) -> list[ReturnedRow]:
         is_workbook = self.round.format == "xlsx"

@@ -39,40 +39,30 @@ class FileReading:
 
 
 class StoredReadings:
-    """The readings of a round, by key: those of the last collection, and those of this one."""
+    """The readings of a round by key: those of the last collection, and in `used` those of this one."""
 
     def __init__(self, folder: RoundFolder) -> None:
         self._path = folder.private / FILE
         self._context = "\n".join([__version__, *(sha256_of(folder.path / name) for name in _CONTEXT)])
-        self._used: dict[str, FileReading] = {}
+        self.used: dict[str, FileReading] = {}
         try:
             self._stored = {one.key: one for one in read_records(self._path, FileReading)}
         except DataError:
-            # Missing or damaged: nothing is lost, the files are read again.
-            self._stored = {}
+            self._stored = {}  # missing or damaged: nothing is lost, the files are read again
 
     def key(self, path: Path) -> str:
-        """Return a fingerprint of a file's name and content, the round, and the package's version.
-
-        Raises:
-            RoundError: the file is empty or too large.
-            OSError: the file cannot be read.
-        """
+        """Return a fingerprint of a file's name and content, the round, and the version. Raise RoundError, OSError."""
         require_size(path)
-        with path.open("rb") as file:
-            content = hashlib.file_digest(file, "sha256").hexdigest()
-        return hashlib.sha256(f"{self._context}\n{content}\n{path.name}".encode(errors="surrogateescape")).hexdigest()
+        text = f"{self._context}\n{hashlib.sha256(path.read_bytes()).hexdigest()}\n{path.name}"
+        return hashlib.sha256(text.encode(errors="surrogateescape")).hexdigest()
 
     def find(self, key: str) -> FileReading | None:
         """Return the reading with a key, and keep it."""
         if key in self._stored:
-            self._used[key] = self._stored[key]
-        return self._stored.get(key)
-
-    def add(self, reading: FileReading) -> None:
-        self._used[reading.key] = reading
+            self.used[key] = self._stored[key]
+        return self.used.get(key)
 
     def save(self) -> None:
-        """Store the readings that were found or added. Raise DataError."""
-        if self._used != self._stored:
-            write_jsonl(self._path, map(asdict, self._used.values()))
+        """Store the readings of this collection. Raise DataError."""
+        if self.used != self._stored:
+            write_jsonl(self._path, map(asdict, self.used.values()))
