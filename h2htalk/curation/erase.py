@@ -26,13 +26,13 @@ from h2htalk.curation.erasure_scope import (
 )
 from h2htalk.curation.outcomes import Record, dialogue_of
 from h2htalk.curation.pipeline import finish
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import CANDIDATE_STAGES
 from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
-from h2htalk.data.erasure.filter_files import filter_file
+from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_json
@@ -89,8 +89,8 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
     with workspace.locked():
         workspace.require_no_links()
         # Without the key nobody could be recognized in a file that is read again.
-        purged = workspace.facts().get("purged")
-        key = workspace.open_erasure_key(make=False) if purged else workspace.open_key(make=False)
+        open_key = workspace.open_erasure_key if workspace.facts().get("purged") else workspace.open_key
+        key = open_key(make=False)
         _finish_stages(workspace)
         index = read_index(workspace)
         asked = find_states(index, resolve_ids(workspace, source_id, index, key))
@@ -103,8 +103,8 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
             write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
-        listed = [tuple(sorted(names)) for names in (ids, copies, others, raw)]
-        return Erased(listed[0], listed[1], listed[2], listed[3], removed, folders)
+        of, copied, similar, places = (tuple(sorted(names)) for names in (ids, copies, others, raw))
+        return Erased(of, copied, similar, places, removed, folders)
 
 
 def finish_erasure(workspace: Workspace) -> None:
@@ -117,10 +117,9 @@ def finish_erasure(workspace: Workspace) -> None:
     """
     _finish_stages(workspace)
     if len(workspace.tombstones().lines) != workspace.facts().get("reached", 0):
-        for folder in _sweep(workspace):
-            if folder.unfinished:
-                messages = "; ".join(folder.messages)
-                print(f"erase: {folder.name} is not finished: {messages}", file=sys.stderr, flush=True)
+        for one in _sweep(workspace):
+            if one.unfinished:
+                print(f"erase: {one.name} is not finished: {'; '.join(one.messages)}", file=sys.stderr, flush=True)
 
 
 def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path] = ()) -> tuple[FolderErasure, ...]:
@@ -208,33 +207,25 @@ def _apply(workspace: Workspace) -> dict[str, int]:
         for path in sorted(folder.path.rglob("*.jsonl")):
             # Stored replies and reviews: tables whose lines begin with an item's id.
             if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
-                covering = of_candidates if STAGES[stage].reads == "candidates" else gone
-                filter_file(path, lambda line, covering=covering: not covering.covers(line))  # type: ignore[misc]
+                covers = (of_candidates if STAGES[stage].reads == "candidates" else gone).covers
+                filter_file(path, lambda line, covers=covers: not covers(line))  # type: ignore[misc]
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
-        if facts.get("purged"):
-            if stage != FIRST_STAGE:  # purge has left nothing of it but its counts
-                _filter_parts(folder, stage, gone)
-            continue
-        if stage == FIRST_STAGE:
+        if bool(facts.get("purged")) != (stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
             _filter_parts(folder, stage, gone)
-            continue
-        if stage in compared:
-            held = folder.parts() if affected else []
-            if affected:
-                folder.clear()
-        else:
-            held = [part for part in folder.parts() if _holds(folder, part, gone)]
-            if held:
+        elif stage in compared and affected:
+            removed[stage] = len(folder.parts())
+            folder.clear()
+        elif stage not in compared and stage != FIRST_STAGE:
+            if held := [part for part in folder.parts() if _holds(folder, part, gone)]:
+                removed[stage] = len(held)
                 remove_for_good(folder.path / "summary.json")
             for part in held:
                 folder.remove_part(part)
-        if held:
-            removed[stage] = len(held)
     if workspace.index_path.exists():
         filter_file(workspace.index_path, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
-    return {stage: removed[stage] for stage in STAGES if stage in removed}
+    return {stage: removed[stage] for stage in STAGES if removed.get(stage)}
 
 
 def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
@@ -245,16 +236,11 @@ def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
         # A kill may have come before the counts were written.
         lines = [sum(1 for _ in folder.part_records(part, kind)) for kind in (KEPT, REJECTED)]
         if _holds(folder, part, gone) or lines != [counts.written, sum(counts.reasons.values()) + counts.earlier]:
-            folder.rewrite(
-                part,
-                stage,
-                lambda record: not gone.covers(record),
-                (lambda record: str(record["id"])) if reads_candidates else dialogue_of,
-            )
+            input_id = (lambda record: str(record["id"])) if reads_candidates else dialogue_of
+            folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
     if (folder.path / "summary.json").exists():
         finish(folder)
 
 
 def _holds(folder: StageFolder, part: str, gone: ErasedIds) -> bool:
-    kinds = (KEPT, REJECTED, AUDIT)
-    return any(gone.covers(record) for kind in kinds for record in folder.part_records(part, kind))
+    return any(gone.covers(record) for kind in (KEPT, REJECTED, AUDIT) for record in folder.part_records(part, kind))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from itertools import chain
 from typing import Any
 
@@ -14,9 +14,8 @@ from h2htalk.curation.stage_table import FIRST_STAGE, STAGES
 from h2htalk.curation.tombstones import mark, nfc, source_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import ConfigError, DataError, quoted, shorten
 
-_LISTED = 20  # ids in an error
 # Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
 # dialogue of whose conversation it is an earlier state. After `purge` it has `hashes` in place of raw ids, and `items`.
 Index = Mapping[str, Mapping[str, Any]]
@@ -73,9 +72,9 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
             ours |= {dialogue, asked}
         elif dialogue in (asked, of_candidate):
             ours.add(dialogue)
-        elif _is_raw_id(asked, source, entry.get("person")) or _is_hashed("person", asked, source, entry, key):
+        elif _is_raw("person", asked, source, entry, key):
             people.setdefault(source, set()).update({dialogue}, {person} if person else ())
-        elif _is_raw_id(asked, source, entry.get("id")) or _is_hashed("id", asked, source, entry, key):
+        elif _is_raw("id", asked, source, entry, key):
             dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
     if not ours:
         _require_unambiguous(asked, people, dialogues)
@@ -107,27 +106,16 @@ def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: 
         if len(names) > 1 and source not in people:
             raise ConfigError(
                 f"{quoted(asked)} is the id of {len(names):,} dialogues of source {source!r}, perhaps of several "
-                f"people; name them one by one: {_listed(names)}"
+                f"people; name them one by one: {shorten(', '.join(sorted(names)), 400)}"
             )
 
 
-def _listed(ids: Collection[str]) -> str:
-    more = f" and {len(ids) - _LISTED:,} more" if len(ids) > _LISTED else ""
-    return ", ".join(sorted(ids)[:_LISTED]) + more
-
-
-def _is_raw_id(asked: str, source: str, raw: object) -> bool:
-    """Whether it is the id in the raw data, both in form NFC."""
-    name = nfc(str(raw))
-    return raw not in (None, "") and nfc(asked) in (name, f"{source}:{name}")
-
-
-def _is_hashed(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:
-    """The same after `purge`, which keeps hashes of raw ids."""
-    if key is None or "hashes" not in entry:
-        return False
-    names = {nfc(asked), nfc(asked).removeprefix(f"{source}:")}
-    return any(mark(key, what, source, name) in entry["hashes"] for name in names)
+def _is_raw(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:
+    """Whether it is the `id` or `person` in the raw data, in form NFC; after `purge`, by its hashes."""
+    raw, names = entry.get(what), {nfc(asked), nfc(asked).removeprefix(f"{source}:")}
+    if raw not in (None, ""):
+        return nfc(str(raw)) in names
+    return key is not None and any(mark(key, what, source, name) in entry.get("hashes", ()) for name in names)
 
 
 def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:

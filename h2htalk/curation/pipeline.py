@@ -19,9 +19,10 @@ from typing import Any, TypeVar
 
 from h2htalk.curation.outcomes import PartRule
 from h2htalk.curation.settings import CallSettings
-from h2htalk.curation.stage_folder import RecordCounts, StageFolder, remove_for_good
+from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stage_table import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.parallel import ProcessPool, usable_cores
@@ -199,11 +200,11 @@ def claim(folder: StageFolder, stage: StageRun, source: str) -> None:
         ConfigError: it was made with other settings; names them.
     """
     if is_made(folder, stage, source):
-        folder.remove_partial_files()
+        remove_partial_files(folder.path)
         return
     if folder.path.exists():
         folder.remove()  # left by a removal that was killed, or made with other arithmetic
-        folder.remove_partial_files()
+        remove_partial_files(folder.path)
     write_json(folder.path / "stage.json", _made(stage, source))
 
 

@@ -6,10 +6,11 @@ from pathlib import Path
 
 from h2htalk.curation.erase import finish_erasure, items_by_id
 from h2htalk.curation.erasure_scope import read_index
-from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder, remove_for_good
+from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stages_from
 from h2htalk.curation.tombstones import mark, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError
 

@@ -13,7 +13,6 @@ calls/ costs/ batches/       what was paid for (`stored_calls`): kept when the s
 from __future__ import annotations
 
 import os
-import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,6 +22,7 @@ from typing import Annotated, Any
 from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
+from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
@@ -213,15 +213,9 @@ class StageFolder:
             )
         return records
 
-    def remove_partial_files(self) -> None:
-        """Remove files that a kill left half written: they may hold text that `erase` does not search."""
-        for path in self.path.rglob(".*"):
-            if path.is_file():
-                remove_file(path)
-
     def remove_unfinished(self) -> None:
         """Remove the files of parts without a mark, which a kill left; the next run makes them again."""
-        self.remove_partial_files()
+        remove_partial_files(self.path)
         for kind in (KEPT, REJECTED, AUDIT):
             for path in (self.path / kind).glob("part-*.jsonl"):
                 if not self.done(path.stem):
@@ -269,17 +263,3 @@ def require_no_links(place: Path) -> None:
                     f"{path}: is a symbolic link, and its target would not be removed; replace it by its target (the "
                     "whole workspace may be elsewhere) and start the same command again"
                 )
-
-
-def remove_for_good(path: Path) -> None:
-    """Remove a file or folder if it exists; raises DataError where it stays, as it may hold texts."""
-    try:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path)
-        else:
-            path.unlink(missing_ok=True)
-    except OSError as error:
-        raise DataError(
-            f"{error.filename or path}: cannot be removed: {error.strerror or error}; remove it and start the same "
-            "command again"
-        ) from error

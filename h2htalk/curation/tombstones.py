@@ -75,23 +75,13 @@ def source_of(item_id: str) -> str:
 
 
 def marks_of(key: bytes, source: str, raw_id: str | None, person: str | None, words: object) -> frozenset[str]:
-    """The marks that identify an item of a raw file.
+    """The marks that identify an item of a raw file, by its id, the user that it names, and its words, if it has them.
 
-    Args:
-        key: the workspace's secret key.
-        source: the name of its source.
-        raw_id: its id in the file, or None.
-        person: the user that the file names, or None.
-        words: JSON of its cleaned messages, [[role, text], ...], or None where it has none.
+    `words`: JSON of its cleaned messages, [[role, text], ...]; whatever the names of source and item are, the same
+    words of the same person have the same mark.
     """
-    marks = set()
-    if raw_id is not None:
-        marks.add(mark(key, "id", source, raw_id))
-    if person is not None:
-        marks.add(mark(key, "person", source, person))
-    if words:  # whatever the names of source and item are then: the same words of the same person
-        marks.add(mark(key, "words", person, words))
-    return frozenset(marks)
+    known = [("id", source, raw_id), ("person", source, person), ("words", person, words or None)]
+    return frozenset(mark(key, *what) for what in known if what[2] is not None)
 
 
 def nfc(text: str) -> str:

@@ -16,7 +16,7 @@ from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.releases.release_folder import is_release, private_folder
-from h2htalk.errors import DataError, quoted
+from h2htalk.errors import DataError
 
 KINDS = (*FOLDER_KINDS, "hub")
 HUB = "hub:"
@@ -27,12 +27,9 @@ _WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What was made from a folder.
+    """What was made from a folder: a `round`, `run` or `release` by relative path, or `hub` as `hub:OWNER/NAME@TAG`.
 
-    Attributes:
-        kind: `round`, `run`, `release` or `hub`.
-        target: as the file holds it: a path relative to the folder, or `hub:OWNER/NAME@TAG`.
-        path: the target as an absolute path, which may not exist any more; None on the Hub.
+    `path`: the target as an absolute path, which may not exist any more; None on the Hub.
     """
 
     kind: str
@@ -53,12 +50,12 @@ def read_links(folder: Path) -> tuple[Link, ...]:
     links = []
     for where, record in read_jsonl(path, unique_keys=True):
         kind, target = record.get("kind"), record.get("target")
-        if set(record) != {"kind", "target"} or kind not in KINDS or not isinstance(target, str) or not target:
+        is_hub = isinstance(target, str) and target.startswith(HUB)
+        if len(record) != 2 or kind not in KINDS or not isinstance(target, str) or (kind == "hub") != is_hub:
             raise DataError(
-                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target alone; correct or remove the line"
+                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target alone, a path or hub:OWNER/NAME@TAG; "
+                "correct or remove the line"
             )
-        if (kind == "hub") != target.startswith(HUB) or "\0" in target:
-            raise DataError(f"{where}: {quoted(target)} is no target of kind {kind}; correct or remove the line")
         links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 
@@ -97,12 +94,10 @@ def _lines(folder: Path) -> list[dict[str, str]]:
 
 
 def link_folder(source: str | Path) -> Path | None:
-    """Return the folder that links what is made from a source: a workspace for itself and its stages.
+    """Return the folder that links what is made from a source; None for others, such as a plain split.
 
-    A release (`RELEASE#dev` too) links in the private folder beside it, which a downloaded one lacks.
-
-    Returns:
-        None for other sources, such as a plain split or an empty text, which link nothing.
+    A workspace links for itself and its stages, a release (`RELEASE#dev` too) in the private folder beside it, which a
+    downloaded one lacks.
     """
     text = str(source)
     if not text:

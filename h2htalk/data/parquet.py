@@ -41,22 +41,6 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise DataError(f"{path}: not a readable Parquet file: {error}") from error
 
 
-def read_column(path: Path, name: str) -> set[Any]:
-    """Read the distinct values of one column; none where the file has no such column. Raises DataError."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    values: set[Any] = set()
-    try:
-        with path.open("rb") as source, pq.ParquetFile(source) as file:
-            if name in file.schema_arrow.names:
-                for batch in file.iter_batches(columns=[name]):
-                    values.update(batch.column(0).to_pylist())
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from error
-    return values
-
-
 def _require_json_types(schema: Any, path: Path) -> None:
     """Raise DataError unless JSON can hold every value of every column."""
     from pyarrow import types

@@ -12,8 +12,9 @@ from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stag
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
 from h2htalk.curation.pipeline import Incomplete, RuleFactory, StageRun, run_stage
 from h2htalk.curation.settings import CallSettings
-from h2htalk.curation.stage_folder import RecordCounts, remove_for_good
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_json
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 

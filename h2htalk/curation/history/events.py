@@ -6,8 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.curation.outcomes import Record
-
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -44,24 +42,10 @@ def _format(details: Mapping[str, Any], indent: str = "") -> Iterator[str]:
             yield f"{indent}{key}"
             yield from _format(value, indent + "  ")
         elif isinstance(value, list) and any(isinstance(item, Mapping) for item in value):
-            items = _strongest(value)
-            yield f"{indent}{key} ({len(items)})"
-            for item in items:
+            yield f"{indent}{key} ({len(value)})"
+            for item in value:
                 fields = item.items() if isinstance(item, Mapping) else [("", item)]
                 yield f"{indent}  " + ", ".join(f"{k} {v}".strip() for k, v in fields)
         else:
             text = ", ".join(map(str, value)) if isinstance(value, list) else str(value)
             yield f"{indent}{key}: {text}"
-
-
-def _strongest(items: Sequence[Any]) -> Sequence[Any]:
-    """Of evidence, one entry a code, the strongest, with the number of times that it was found; other lists whole."""
-    if not all(isinstance(item, Mapping) and {"category", "score"} <= item.keys() for item in items):
-        return items
-    by_code: dict[str, list[Record]] = {}
-    for item in items:
-        by_code.setdefault(item["category"], []).append(item)
-    return [
-        {**max(found, key=lambda one: one["score"]), **({"times": len(found)} if len(found) > 1 else {})}
-        for found in by_code.values()
-    ]

@@ -9,8 +9,7 @@ from typing import Any
 
 from h2htalk.curation.history.events import Event
 from h2htalk.data.links import follow_links, read_links
-from h2htalk.data.parquet import read_column
-from h2htalk.data.releases.release_folder import is_release, read_manifest
+from h2htalk.data.releases.release_folder import VOTES, is_release, read_manifest, read_rows
 from h2htalk.errors import H2HTalkError
 from h2htalk.rounds.adjudication import read_adjudications
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, tie_id
@@ -46,14 +45,10 @@ def _round_events(folder: RoundFolder, ids: Collection[str]) -> Iterator[Event]:
     if not items:
         return
     state = folder.state
-    decisions: Mapping[tuple[str, str], Decision] = {}
-    by: dict[str, str] = {}
-    if state == "closed":
-        outcome = read_outcome(folder.path)
-        annotations, decisions = outcome.annotations, outcome.decisions
-        by = {tie: one.by for tie, one in read_adjudications(folder).items()}
-    else:
-        annotations = folder.annotations()
+    outcome = read_outcome(folder.path) if state == "closed" else None
+    annotations = outcome.annotations if outcome else folder.annotations()
+    decisions = outcome.decisions if outcome else {}
+    by = {tie: one.by for tie, one in read_adjudications(folder).items()}
     values: dict[tuple[str, str], list[Value]] = {}
     for one in annotations.values():
         if one.value is not None:
@@ -99,11 +94,9 @@ def _question_details(
 
 def _release_events(path: Path, ids: Collection[str]) -> Iterator[Event]:
     manifest = read_manifest(path)
-    found = {
-        (item, file.parent.name, file.name.partition("-")[0])
-        for file in path.glob("data/*/*.parquet")
-        for item in read_column(file, "id").intersection(ids)
-    }
-    for item, config, split in sorted(found):
-        details = {"release": manifest.name, "version": manifest.version, "config": config, "split": split}
-        yield Event("release", item, "released", details)
+    facts = {"release": manifest.name, "version": manifest.version}
+    for config, splits in manifest.configs.items():
+        for split in splits if config != VOTES else ():
+            for _, row in read_rows(path, manifest, config, split):
+                if row["id"] in ids:
+                    yield Event("release", row["id"], "released", {**facts, "config": config, "split": split})

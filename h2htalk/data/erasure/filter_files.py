@@ -1,7 +1,8 @@
-"""Remove records from files, and files that a kill left half written."""
+"""Remove records from files, files for good, and files that a kill left half written."""
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Mapping
 from itertools import compress
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any
 
 from h2htalk.data.files import read_jsonl, remove_file, replacing, write_jsonl
 from h2htalk.data.parquet import read_parquet
+from h2htalk.errors import DataError
 
 
 def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
@@ -30,6 +32,20 @@ def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
     # Opened here: pyarrow takes no path that is not UTF-8.
     with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
         pq.write_table(pq.read_table(source).filter(kept), target)
+
+
+def remove_for_good(path: Path) -> None:
+    """Remove a file or folder if it exists; raises DataError where it stays, as it may hold texts."""
+    try:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+    except OSError as error:
+        raise DataError(
+            f"{error.filename or path}: cannot be removed: {error.strerror or error}; remove it and start the same "
+            "command again"
+        ) from error
 
 
 def remove_partial_files(folder: Path) -> None:

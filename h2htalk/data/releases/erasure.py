@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
+from h2htalk.data.erasure.filter_files import filter_file, remove_for_good, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure
-from h2htalk.data.files import remove_file, sha256_of, write_jsonl, write_problem, write_text
+from h2htalk.data.files import remove_file, sha256_of, write_jsonl, write_text
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.releases.release_folder import (
     METADATA,
@@ -23,7 +22,6 @@ from h2htalk.data.releases.release_folder import (
     read_tombstones,
     verify_files,
 )
-from h2htalk.errors import DataError
 
 # Beside the release while its files change: they do not have the hashes that release.json records.
 _PENDING = ".erasing"
@@ -73,11 +71,8 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
 def remove_leftovers(release: Path) -> list[Path]:
     """Remove what a build of a release left when it was killed; return the paths. Nobody may build it meanwhile."""
     left = [path for path in partial_folders(release) if path.is_dir()]
-    try:
-        for path in left:
-            shutil.rmtree(path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+    for path in left:
+        remove_for_good(path)
     return left
 
 

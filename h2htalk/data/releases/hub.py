@@ -16,6 +16,7 @@ from typing import Any
 from huggingface_hub import constants
 from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
+from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_problem
 from h2htalk.data.links import HUB
 from h2htalk.data.releases.hub_client import hub_api, hub_errors, read_token, set_timeouts
@@ -220,10 +221,7 @@ def delete_cached(repo: str) -> list[Path]:
     rows = [folder for folder in home.glob("*___*") if folder.name.replace("_", "").lower() == key]  # MyData: my_data
     there = [folder for folder in (cache_folder(repo), *rows) if folder.is_dir()]
     for folder in there:
-        try:
-            shutil.rmtree(folder)
-        except OSError as error:
-            raise DataError(f"{folder}: cannot be removed: {error.strerror or error}") from error
+        remove_for_good(folder)
     return there
 
 

@@ -56,7 +56,7 @@ def erase_from_round(path: Path, erased: ErasedIds) -> FolderErasure:
 
 def _begin(folder: RoundFolder, gone: Collection[str]) -> None:
     """Record what is to be erased; from now on it is completed whatever happens."""
-    before, annotations = folder.erased_items(), folder.stored_annotations()
+    before, annotations, sets = folder.erased_items(), folder.stored_annotations(), folder.assignment_sets()
     completed = completed_items(folder.items(), folder.questions(), annotations)
     done = Counter(annotator for item in gone for annotator in completed[item])
     skipped = Counter(annotator for item, annotator in skips(annotations) if item in gone)
@@ -64,10 +64,11 @@ def _begin(folder: RoundFolder, gone: Collection[str]) -> None:
     for annotator in {*done, *skipped}:
         earlier = paid.get(annotator, (0, 0))
         paid[annotator] = earlier[0] + done[annotator], earlier[1] + skipped[annotator]
-    sets = folder.assignment_sets()
     given = {one.annotator for one_set in sets for one in one_set.assignments if one.item in gone}
-    items, given_to = tuple(sorted({*before.items, *gone})), tuple(sorted({*before.given_to, *given}))
-    folder.write_erased_items(ErasedItems(items, tuple(sorted(gone)), len(folder.events()), given_to, paid))
+    items, given_to, pending = (
+        tuple(sorted(ids)) for ids in ({*before.items, *gone}, {*before.given_to, *given}, gone)
+    )
+    folder.write_erased_items(ErasedItems(items, pending, len(folder.events()), given_to, paid))
 
 
 def _finish(folder: RoundFolder) -> int:
@@ -82,9 +83,14 @@ def _finish(folder: RoundFolder) -> int:
     folder.write_assignment_sets([_without(one, gone, languages) for one in folder.assignment_sets()])
     for path in sorted([*folder.path.glob("*.jsonl"), *folder.private.glob("*.jsonl")]):
         if path.name != ASSIGNMENT_SETS:
-            # Items and sources have ids, annotations and decisions name an item, adjudications a tie: `ITEM#question`.
-            filter_file(path, lambda line: gone.isdisjoint({line.get("item"), line.get("id"), _tied_item(line)}))
-    _write_manifest(folder)
+            filter_file(path, lambda line: gone.isdisjoint(_items_in(line)))
+    # The hashes of the files without the items, and what other rounds know this one by.
+    manifest = folder.manifest()
+    manifest.setdefault("opened_items_sha256", manifest.get("items_sha256"))
+    manifest["items_sha256"] = items_fingerprint(line for _, line in read_jsonl(folder.path / "items.jsonl"))
+    if "sources_sha256" in manifest:
+        manifest["sources_sha256"] = sha256_of(folder.path / SOURCES)
+    write_json(folder.path / "round.json", manifest)
     closed = folder.state == "closed"
     if closed:
         write_statistics(folder)
@@ -95,8 +101,9 @@ def _finish(folder: RoundFolder) -> int:
     return len(gone)
 
 
-def _tied_item(line: Mapping[str, Any]) -> str:
-    return str(line.get("tie")).rpartition("#")[0]
+def _items_in(line: Mapping[str, Any]) -> set[object]:
+    """The item of a line: of items and sources their `id`; of adjudications, whose tie is `ITEM#question`."""
+    return {line.get("id"), line.get("item"), str(line.get("tie")).rpartition("#")[0]}
 
 
 def _without(one: AssignmentSet, gone: Collection[str], languages: Mapping[str, str]) -> AssignmentSet:
@@ -111,28 +118,16 @@ def _without(one: AssignmentSet, gone: Collection[str], languages: Mapping[str, 
     )
 
 
-def _write_manifest(folder: RoundFolder) -> None:
-    """Record the hashes of the files without the items, and what other rounds know this one by."""
-    manifest = folder.manifest()
-    manifest.setdefault("opened_items_sha256", manifest.get("items_sha256"))
-    manifest["items_sha256"] = items_fingerprint(record for _, record in read_jsonl(folder.path / "items.jsonl"))
-    if "sources_sha256" in manifest:
-        manifest["sources_sha256"] = sha256_of(folder.path / SOURCES)
-    write_json(folder.path / "round.json", manifest)
-
-
 def _erase_outside(folder: RoundFolder, removed: int) -> FolderErasure:
     """Erase from spreadsheets or server, also what an earlier erasure did not reach; list what nobody here can."""
-    record, unfinished = folder.erased_items(), False
-    if not record.items:
+    items, unfinished = folder.erased_items().items, False
+    if not items:
         return FolderErasure()
-    messages = []
     try:
-        messages += open_platform(folder.spec().where).erase(folder, record.items)
+        messages = list(open_platform(folder.spec().where).erase(folder, items))
     except (RoundError, MissingExtraError) as error:
-        unfinished = True
-        messages.append(f"not erased there: {error}; then start the same erasure again")
+        unfinished, messages = True, [f"not erased there: {error}; then start the same erasure again"]
     source = Path(str(folder.source_paths().get("items")))
     if os.path.exists(source) and not (is_workspace(source) or is_workspace(source.parent) or kind_of(source)):
         messages.append(f"{source}: the round was opened from it, and it may still hold the items: remove them there")
-    return FolderErasure(removed, frozenset(record.items), tuple(messages), unfinished)
+    return FolderErasure(removed, frozenset(items), tuple(messages), unfinished)

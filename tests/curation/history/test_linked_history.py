@@ -10,6 +10,7 @@ import pytest
 from chain_made import candidate, closed, crowd_round, spec_of
 from command_line import h2htalk
 from curation_made import finished
+from releases_made import make_release, scenario
 from rounds_made import answer, crowd, expert, people
 
 from h2htalk.curation.history.events import Event, format_history
@@ -17,8 +18,7 @@ from h2htalk.curation.history.explain import explain
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import add_link
-from h2htalk.data.parquet import write_parquet
-from h2htalk.data.releases.release_folder import Manifest
+from h2htalk.data.releases.release_folder import data_file
 from h2htalk.errors import DataError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
@@ -135,25 +135,16 @@ def test_links_in_a_circle(tmp_path: Path) -> None:
     assert [event.what for event in history(tmp_path, "c-2")] == ["closed", "missing"]
 
 
-def release(folder: Path, name: str, *items: str) -> Path:
-    path = folder / name
-    write_parquet(path / "data" / "en" / "test-00000-of-00001.parquet", [{"id": item} for item in items])
-    write_parquet(path / "data" / "votes" / "test-00000-of-00001.parquet", [{"id": items[0], "n": n} for n in range(3)])
-    write_parquet(path / "data" / "other" / "dev-00000-of-00001.parquet", [{"name": items[0]}])
-    Manifest(name, "1.0", "CC0-1.0", "", "2026-01-01", "canary", {}, {}).write(path)
-    return path
-
-
 def test_releases_that_hold_the_item(tmp_path: Path) -> None:
     crowd_round(tmp_path)
     for name, items in (("first", ["c-1", "c-2"]), ("second", ["c-3"])):
-        add_link(tmp_path / "work", "release", release(tmp_path, name, *items))
+        scenarios = [scenario(n, id=item) for n, item in enumerate(items)]
+        add_link(tmp_path / "work", "release", make_release(tmp_path / name, {"test": scenarios}, name=name))
     found = [(event.id, dict(event.details)) for event in history(tmp_path, "c-1") if event.stage == "release"]
-    facts = {"release": "first", "version": "1.0", "split": "test"}
-    assert found == [("c-1", facts | {"config": "en"}), ("c-1", facts | {"config": "votes"})]
-    broken = tmp_path / "first" / "data" / "en" / "test-00000-of-00001.parquet"
+    assert found == [("c-1", {"release": "first", "version": "1.0.0", "config": "en", "split": "test"})]
+    broken = tmp_path / "first" / data_file("en", "test")
     broken.write_bytes(b"PAR1")
-    assert [event.what for event in history(tmp_path, "c-3")] == ["closed", "unreadable", "released", "released"]
+    assert [event.what for event in history(tmp_path, "c-3")] == ["closed", "unreadable", "released"]
 
 
 def test_a_dialogue_has_the_rounds_of_its_candidates(tmp_path: Path) -> None:
@@ -164,20 +155,3 @@ def test_a_dialogue_has_the_rounds_of_its_candidates(tmp_path: Path) -> None:
     open_round(spec_of("crowd", work), tmp_path / "crowd")
     closed(tmp_path / "crowd", crowd())
     assert [event.id for event in history(tmp_path, "made-000001")] == ["made-000001:dialogue_schedule"]
-
-
-def test_evidence_of_one_code_is_listed_once() -> None:
-    """A phrase that was found three times made three lines, which differed in places that nobody looks up."""
-    evidence = [
-        {"turn": 0, "layer": "crisis", "category": "crisis.ideation", "score": 0.89, "start": 0, "end": 0},
-        {"turn": 0, "layer": "crisis", "category": "crisis.plan", "score": 0.9, "start": 17, "end": 23},
-        {"turn": 2, "layer": "crisis", "category": "crisis.ideation", "score": 0.9, "start": 3, "end": 7},
-    ]
-    assert format_history([Event("safety", "a-1", "kept", {"evidence": evidence})]).splitlines()[1:] == [
-        f"{'':10} evidence (2)",
-        f"{'':10}   turn 2, layer crisis, category crisis.ideation, score 0.9, start 3, end 7, times 2",
-        f"{'':10}   turn 0, layer crisis, category crisis.plan, score 0.9, start 17, end 23",
-    ]
-    # A list of other things is whole.
-    replies = [{"origin": "original"}, {"origin": "original"}]
-    assert "references (2)" in format_history([Event("compose", "a-1", "kept", {"references": replies})])
