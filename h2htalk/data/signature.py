@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import DataError, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,3 @@ def differing_keys(a: Mapping[str, str], b: Mapping[str, str]) -> list[str]:
     """List the keys whose values differ, as `key (a's, b's)`."""
     keys = [*a, *(key for key in b if key not in a)]
     return [f"{key} ({a.get(key, '-')}, {b.get(key, '-')})" for key in keys if a.get(key) != b.get(key)]
-
-
-def require_comparable(a: Signature, b: Signature, names: tuple[str, str]) -> None:
-    """Raise ConfigError, naming the keys, unless the two protocols agree."""
-    different = differing_keys(a.protocol, b.protocol)
-    if different:
-        raise ConfigError(f"{names[0]} and {names[1]} cannot be compared; they differ in {', '.join(different)}")

@@ -22,7 +22,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -186,14 +186,7 @@ class RoundFolder:
 
     def protect(self) -> None:
         """Let only the owner read the private folder and its files."""
-        try:
-            self.private.mkdir(parents=True, exist_ok=True)
-            self.private.chmod(0o700)
-            for path in self.private.iterdir():
-                if path.is_file():
-                    path.chmod(0o600)
-        except OSError as error:
-            raise DataError(f"{self.private}: {write_problem(error)}") from error
+        protect_folder(self.private)
 
     def assignment_sets(self) -> tuple[AssignmentSet, ...]:
         """Return the assignment sets in the order in which they were made."""
@@ -332,6 +325,20 @@ class RoundFolder:
         """Lock the round for changes; raise DataError if another process has locked it."""
         with writer_lock(self.path / "round", "wait for it, or name another round"):
             yield
+
+
+def protect_folder(folder: Path) -> None:
+    """Create a folder, and let only the owner read it and its files. Raise DataError."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)
+        for path in folder.iterdir():
+            if path.is_file() and not path.is_symlink():
+                # A file of another user is protected by the folder.
+                with suppress(PermissionError):
+                    path.chmod(0o600)
+    except OSError as error:
+        raise DataError(f"{folder}: {write_problem(error)}") from error
 
 
 def guideline_files(path: Path) -> list[Path]:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.signature import Signature, differing_keys, require_comparable
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.data.signature import Signature, differing_keys
+from h2htalk.errors import DataError
 
 PROTOCOL = {"items": "0123", "prompts": "abcd", "tokens": "13a", "embedder": "none"}
 SUBJECT = {"engine": "hf", "model": "tiny", "seed": "0"}
@@ -38,16 +38,6 @@ def test_differing_keys_name_both_values_and_what_is_missing() -> None:
         "c (3, 4)",
         "d (-, 5)",
     ]
-
-
-def test_models_may_differ_and_protocols_may_not() -> None:
-    require_comparable(SIGNATURE, Signature(PROTOCOL, {"model": "other"}), ("a", "b"))
-    other = Signature({**PROTOCOL, "items": "9999", "embedder": "minilm"}, SUBJECT)
-    with pytest.raises(ConfigError) as raised:
-        require_comparable(SIGNATURE, other, ("runs/a", "runs/b"))
-    assert str(raised.value) == (
-        "runs/a and runs/b cannot be compared; they differ in items (0123, 9999), embedder (none, minilm)"
-    )
 
 
 @pytest.mark.parametrize(

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Collection, Mapping
-from contextlib import suppress
+from collections.abc import Collection
 from pathlib import Path
 
-from h2htalk.data.files import remove_file, replacing, write_problem
-from h2htalk.errors import DataError, MissingExtraError, RoundError, counted
+from h2htalk.data.files import remove_file, replacing
+from h2htalk.errors import MissingExtraError, RoundError, counted
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.platforms import Collected, Message
-from h2htalk.rounds.questions import Value
-from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.questions import SKIPPED
+from h2htalk.rounds.round_folder import RoundFolder, protect_folder
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound, read_spreadsheet_round
 from h2htalk.rounds.spreadsheets.csv_format import write_csv, write_csv_guidelines, write_texts
 from h2htalk.rounds.spreadsheets.returned_files import ReturnedFiles
@@ -49,7 +48,7 @@ class SpreadsheetPlatform:
     def publish(self, folder: RoundFolder) -> list[str]:
         """Write missing spreadsheets; existing ones may contain answers and do not change."""
         round = read_spreadsheet_round(folder)
-        _protect(round.folder)
+        protect_folder(round.folder)
         existing = {_comparable(path.name) for path in round.folder.glob("*")}
         active = [spreadsheet for spreadsheet in round.spreadsheets if spreadsheet.annotator.active]
         if round.format == "csv":
@@ -65,7 +64,7 @@ class SpreadsheetPlatform:
                 else:
                     _write_workbook_atomically(round, spreadsheet, folder.guidelines(spreadsheet.language), path)
                 progress.advance()
-        _protect(round.folder)
+        protect_folder(round.folder)
         annotators = len({spreadsheet.annotator.id for spreadsheet in round.spreadsheets})
         messages = [
             f"{counted(len(round.spreadsheets), 'spreadsheet')} for {counted(annotators, 'annotator')} in "
@@ -91,7 +90,7 @@ class SpreadsheetPlatform:
         if not round.folder.is_dir():
             missing = f"{round.folder}: folder not found; restore the returned spreadsheets"
             return Collected(notes=(missing,) if published else ())
-        _protect(round.folder)
+        protect_folder(round.folder)
         try:
             paths = sorted(round.folder.iterdir())
         except OSError as error:
@@ -104,9 +103,8 @@ class SpreadsheetPlatform:
         if absent and published:
             returned.notes.append(f"{round.folder}: no file of {', '.join(absent)}; restore it to have it read")
         stored = folder.stored_annotations()
-        annotated: dict[tuple[str, str], list[str]] = {}
-        for item, annotator, question in stored:
-            annotated.setdefault((item, annotator), []).append(question)
+        annotated = {(item, annotator) for item, annotator, _ in stored}
+        questions = [*(question.name for question in round.questions), SKIPPED]
         annotations: list[Annotation] = []
         started: set[tuple[str, str]] = set()
         for spreadsheet in round.spreadsheets:
@@ -120,10 +118,12 @@ class SpreadsheetPlatform:
                 if row and row.state == "partial":
                     started.add(pair)
                 if file and row and row.state in ("answered", "empty"):
-                    before = {question: stored[*pair, question] for question in annotated.get(pair, ())}
-                    new = _row_annotations(round.name, *pair, row.answers, file.when, before)
-                    withdrawn += not row.answers and bool(new)
-                    annotations += new
+                    withdrawn += not row.answers and pair in annotated
+                    annotations += [
+                        Annotation(round.name, *pair, question, row.answers.get(question), file.when)
+                        for question in questions
+                        if question in row.answers or (*pair, question) in stored
+                    ]
                 elif pair in annotated:
                     unreadable.append(assignment.place)
             if withdrawn:
@@ -158,7 +158,7 @@ class SpreadsheetPlatform:
                     remove_file(path)
                 elif problem := _remove_rows(path, round):
                     messages.append(f"{path}: {problem}")
-            _protect(round.folder)
+            protect_folder(round.folder)
         names = sorted(round.annotators[one].name for one in folder.erased_items().given_to)
         if names:
             messages.append(
@@ -181,27 +181,6 @@ def _remove_rows(path: Path, round: SpreadsheetRound) -> str:
     return ""
 
 
-def _row_annotations(
-    round: str,
-    item: str,
-    annotator: str,
-    answers: Mapping[str, Value],
-    when: str,
-    stored: Mapping[str, Annotation],
-) -> list[Annotation]:
-    """Return a row's annotations: unchanged ones keep their time, missing ones are withdrawn.
-
-    `stored`: the row's stored annotations by question.
-    """
-    annotations = []
-    for question, value in answers.items():
-        old = stored.get(question)
-        time = old.when if old and old.value == value else when
-        annotations.append(Annotation(round, item, annotator, question, value, time))
-    missing = stored.keys() - answers.keys()
-    return annotations + [Annotation(round, item, annotator, question, None, when) for question in sorted(missing)]
-
-
 def _describe_unreadable(numbers: list[int]) -> str:
     listed = ", ".join(map(str, numbers[:_MAX_NAMED]))
     more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
@@ -209,20 +188,6 @@ def _describe_unreadable(numbers: list[int]) -> str:
         f"{counted(len(numbers), 'item')} annotated earlier cannot be read now (item {listed}{more}); the earlier "
         "annotations count until the rows are complete, skipped, or emptied in a file that is filled in"
     )
-
-
-def _protect(folder: Path) -> None:
-    """Create the folder, and let only the owner read it and its files. Raise DataError."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)
-        for path in folder.iterdir():
-            if path.is_file() and not path.is_symlink():
-                # A file of another user is protected by the folder.
-                with suppress(PermissionError):
-                    path.chmod(0o600)
-    except OSError as error:
-        raise DataError(f"{folder}: {write_problem(error)}") from error
 
 
 def _comparable(name: str) -> str:

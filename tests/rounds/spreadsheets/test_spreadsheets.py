@@ -215,7 +215,8 @@ def test_times_of_unchanged_answers_stay(tmp_path: Path) -> None:
     fill(path, {1: {"quality": 1}, 2: CROWD})
     # With a wrong clock, no time is in the future.
     os.utime(path, (4_000_000_000, 4_000_000_000))
-    times = {(a.item, a.question): a.when for a in collect(round).annotations}
+    round_status(round.path)
+    times = {(a.item, a.question): a.when for a in round.annotations().values()}
     one = next(name for name, number in places(round).items() if number == 1)
     assert times.pop((one, "keep")) == times.pop((one, "subtask")) == "2023-11-14T22:13:20+00:00"
     assert {before <= when <= now() for when in times.values()} == {True}
