@@ -20,6 +20,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Literal
 
+from vote_measures import cohen_kappa
+
 from h2htalk.curation.review.faireval import (
     Calibration,
     EvidenceSample,
@@ -29,7 +31,6 @@ from h2htalk.curation.review.faireval import (
     check_judge,
     escalate,
 )
-from h2htalk.rounds.aggregation.agreement import cohen_kappa
 from h2htalk.rounds.aggregation.vote_table import Vote
 
 SHARES = (0.1, 0.2)

@@ -16,9 +16,10 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from vote_measures import expected_accuracy
 
 from h2htalk.rounds.aggregation.agreement import agreement_of, krippendorff_alpha
-from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.majority import majority
 from h2htalk.rounds.aggregation.vote_table import Vote, tabulate
 

@@ -15,9 +15,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 import numpy as np
+from vote_measures import expected_accuracy, fleiss_kappa
 
-from h2htalk.rounds.aggregation.agreement import agreement_of, fleiss_kappa
-from h2htalk.rounds.aggregation.dawid_skene import dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.agreement import agreement_of
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.majority import VoteResult, majority
 from h2htalk.rounds.aggregation.vote_table import Vote, VoteTable, tabulate
 

@@ -1,13 +1,11 @@
-"""Crisis lines and emergency numbers, for prompts, the anonymiser and the guidelines of annotators.
+"""Crisis lines and emergency numbers, for prompts and the guidelines of annotators.
 
-The bundled file names a source and a date for each line; its tests check it. Nothing here is personal data: see
-`public_numbers`.
+The bundled file names a source and a date for each line; its tests check it.
 """
 
 from __future__ import annotations
 
 import datetime
-import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -106,25 +104,9 @@ def read_help_lines() -> HelpLines:
     return HelpLines(Directory(**raw["directory"]), countries, lines, raw["wording"])
 
 
-def lines_for(language: Language) -> tuple[HelpLine, ...]:
-    """The bundled lines that answer in a language."""
-    return tuple(line for line in read_help_lines().lines if line.language == language)
-
-
 def lines_of(country: str) -> tuple[HelpLine, ...]:
     """The bundled lines of a country (ISO code), in every language; empty when none is known."""
     return tuple(line for line in read_help_lines().lines if line.country == country)
-
-
-def public_numbers() -> frozenset[str]:
-    """All numbers of the bundled file, crisis lines and emergency numbers alike, as digits only.
-
-    The anonymiser keeps them: they identify nobody, and a reply without them does not help.
-    """
-    help_lines = read_help_lines()
-    numbers = [line.number for line in help_lines.lines]
-    numbers += [entry.number for country in help_lines.countries for entry in country.emergency]
-    return frozenset(re.sub(r"\D", "", number) for number in numbers)
 
 
 # So many lines a country are enough to choose from; each costs tokens in every prompt.

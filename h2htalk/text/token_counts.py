@@ -6,7 +6,6 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +65,6 @@ def open_token_counter(name: str) -> NamedCounter:
     if not name.strip():  # Path("") is the current folder
         raise ConfigError(f"the tokenizer's name is empty; {_CHOICES}")
     return _embedded_counter() if name == EMBEDDED else _file_counter(Path(os.path.expanduser(name)))
-
-
-def embedded_counter_installed() -> bool:
-    """Whether `open_token_counter("embedded")` finds what it needs; loads nothing and checks no weights."""
-    try:
-        from importlib.metadata import PackageNotFoundError, distribution
-
-        weights = distribution(SMOLLM2_GGUF.distribution).locate_file(SMOLLM2_GGUF.path)
-    except PackageNotFoundError:
-        return False
-    return find_spec("tokenizers") is not None and Path(str(weights)).is_file()
 
 
 def _file_counter(path: Path) -> NamedCounter:

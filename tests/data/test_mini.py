@@ -12,7 +12,7 @@ from rapidfuzz import fuzz
 from h2htalk.benchmark.metrics.scoring import instructions
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.data.help_lines import lines_for
+from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.languages import LANGUAGES, RECORDS, find_language
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS, Scenario
 from h2htalk.data.splits import load_split
@@ -82,7 +82,7 @@ def test_no_reference_stands_twice_in_the_whole_split() -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_high_risk_replies_name_a_line_that_helps(language: str) -> None:
-    numbers = [line.number for line in lines_for(language)]  # type: ignore[arg-type]
+    numbers = [line.number for line in read_help_lines().lines if line.language == language]
     at_risk = [s for s in MINI.scenarios if (s.language, s.tags.risk) == (language, "high")]
     assert len(at_risk) >= 2
     for scenario in at_risk:

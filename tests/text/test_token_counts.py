@@ -25,7 +25,6 @@ from h2htalk.text.openvino_runtime import import_openvino
 from h2htalk.text.token_counts import (
     BATCH,
     NamedCounter,
-    embedded_counter_installed,
     open_token_counter,
 )
 
@@ -155,13 +154,9 @@ def test_without_the_library_the_error_names_the_command(
             open_token_counter(name)
 
 
-def test_it_tells_whether_the_embedded_model_can_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(token_counts, "find_spec", lambda name: None)
-    assert not embedded_counter_installed()
-    monkeypatch.undo()
+def test_a_missing_package_of_the_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     missing = SMOLLM2_GGUF.__class__("no-such-package", "x", "y")
     monkeypatch.setattr(token_counts, "SMOLLM2_GGUF", missing)
-    assert not embedded_counter_installed()
     with pytest.raises(MissingExtraError):
         open_token_counter("embedded")
 
@@ -218,7 +213,6 @@ def test_the_embedded_counter_counts_what_its_engine_counts(embedded: NamedCount
 @pytest.mark.embedded
 def test_the_mark_of_a_turn_is_plain_text(embedded: NamedCounter) -> None:
     assert embedded.name == "embedded (SmolLM2-135M-Instruct)"
-    assert embedded_counter_installed()
     assert embedded(["<|im_end|>", "hello"]) == [7, 1]
 
 

@@ -15,7 +15,6 @@ from h2htalk.analysis.measures.scenario_texts import Side
 from h2htalk.data.languages import Language
 
 ComparisonKind = Literal["words", "pairs", "emotions"]
-COMPARISON_KINDS: tuple[ComparisonKind, ...] = ("words", "pairs", "emotions")
 Z_95 = 1.96
 CHANCE = 0.05  # how often a 95 % interval misses the truth, and the rate of false discoveries allowed to `clear`
 PRIOR_STRENGTH = 0.3  # see prior_weight

@@ -14,7 +14,7 @@ their sums are exact (`round_to_grid`): names and order do not matter, and symme
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -186,19 +186,3 @@ def dawid_skene(
         by_label = dict(zip(table.labels, theirs, strict=True))
         results[item] = vote_result(labels, min(counts[at] for at in leading), best, sum(counts), by_label)
     return results
-
-
-def expected_accuracy(results: Mapping[str, VoteResult], gold: Mapping[str, str]) -> float:
-    """Return the expected share of right results, 0 to 1, if ties are broken at random.
-
-    Args:
-        results: by item.
-        gold: item -> right label, at least one. An item without a result counts as wrong.
-    """
-    right = 0.0
-    for item, label in gold.items():
-        result = results.get(item)
-        if result is not None:
-            right += float(label == result.label)
-            right += 1 / len(result.tied) if label in result.tied else 0.0
-    return right / len(gold)

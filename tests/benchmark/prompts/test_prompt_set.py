@@ -12,7 +12,7 @@ from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
-from h2htalk.data.help_lines import help_rows, help_text, lines_for, lines_of, read_help_lines
+from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.splits import load_split
@@ -187,7 +187,7 @@ def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_c
 def test_naming_real_help_in_the_prompts_words_is_no_leak(prompts: PromptSet) -> None:
     item = scenario("dialogue_emotion")
     prompt = system(prompts.messages(item, REN, FULL))
-    for line in lines_for("en"):
+    for line in (one for one in read_help_lines().lines if one.language == "en"):
         reply = f"I hear you, and I am staying. {line.name}, {line.contact}, {line.hours}."
         allowed = repeatable(REN, "en")
         assert check_scenario(reply, item, ["Ren"], prompt, allowed) == ()

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from votes_made import counted, public_votes, vote_lists, votes_of
+from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import MissingExtraError, RoundError
-from h2htalk.rounds.aggregation.agreement import agreement_of, cohen_kappa, fleiss_kappa, krippendorff_alpha
+from h2htalk.rounds.aggregation.agreement import agreement_of, krippendorff_alpha
 from h2htalk.rounds.aggregation.vote_table import Vote
 from h2htalk.rounds.questions import Level
 
@@ -50,7 +50,6 @@ def test_textbook_example(level: Level, alpha: float) -> None:
 def test_alpha_of_public_votes(shared_data: Path, name: str, alpha: float) -> None:
     votes, _ = public_votes(shared_data, name)
     assert round(krippendorff_alpha(votes, "nominal"), 4) == alpha
-    assert fleiss_kappa(votes) == pytest.approx(alpha, abs=2e-4)
 
 
 @settings(deadline=None)
@@ -157,30 +156,6 @@ def test_interval_depends_on_the_seed_and_needs_two_items() -> None:
     assert one == agreement_of(votes_of(TEXTBOOK), "ordinal").interval
 
 
-# --- Kappa ------------------------------------------------------------------------------------------------------------
-
-FLEISS = counted(
-    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
-    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
-)  # fmt: skip
-
-
-def test_fleiss_kappa_of_the_table_of_1971() -> None:
-    assert round(fleiss_kappa(FLEISS), 4) == 0.2099
-
-
-def test_fleiss_kappa_needs_equal_numbers_of_votes() -> None:
-    with pytest.raises(RoundError, match=r"these have 1 to 3 votes; use krippendorff_alpha"):
-        fleiss_kappa(votes_of("a b c\na . ."))
-    with pytest.raises(RoundError, match="one vote each"):
-        fleiss_kappa(votes_of("a\nb"))
-
-
-def test_undefined_kappa_is_nan() -> None:
-    assert math.isnan(fleiss_kappa([]))
-    assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
-
-
 # --- What is refused, and what names cannot move ----------------------------------------------------------------------
 
 
@@ -205,16 +180,3 @@ def test_names_of_items_do_not_matter(level: Level) -> None:
         random.Random(turn).shuffle(names)
         renamed = [Vote(names[int(vote.item[1:])], vote.annotator, vote.label) for vote in votes]
         assert agreement_of(renamed, level) == first
-
-
-def test_cohen_kappa_of_a_textbook_table() -> None:
-    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
-    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
-    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
-    # Items of one annotator do not count.
-    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
-
-
-def test_cohen_kappa_needs_two_annotators() -> None:
-    with pytest.raises(RoundError, match="compares two annotators, not 3"):
-        cohen_kappa(votes_of("a b a"))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from votes_made import public_votes, vote_lists, votes_of
 
 from h2htalk.errors import RoundError
-from h2htalk.rounds.aggregation.dawid_skene import Recipe, dawid_skene, expected_accuracy
+from h2htalk.rounds.aggregation.dawid_skene import Recipe, dawid_skene
 from h2htalk.rounds.aggregation.majority import VoteResult, majority
 from h2htalk.rounds.aggregation.vote_table import Vote
 
@@ -250,39 +250,3 @@ def _same(
             decision.votes,
         )
         assert twin.chances == {labels[label]: chance for label, chance in decision.chances.items()}
-
-
-# --- Published figures ------------------------------------------------------------------------------------------------
-
-
-def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
-    found = {item for item, decision in decisions.items() if decision.label == label}
-    right = {item for item, one in gold.items() if one == label}
-    return 2 * len(found & right) / (len(found) + len(right))
-
-
-@pytest.mark.parametrize(
-    ("name", "counted", "ties", "modelled", "smoothed"),
-    # Zheng et al., PVLDB 10(5) 2017, Table 6: d_possent Dawid-Skene 96.00, majority 93.31 with random ties.
-    [("d_possent", 93.35, 43, 96.0, 95.90), ("snow_rte", 89.69, 65, 92.75, 93.00)],
-)
-def test_published_accuracies(
-    shared_data: Path, name: str, counted: float, ties: int, modelled: float, smoothed: float
-) -> None:
-    votes, gold = public_votes(shared_data, name)
-    results = majority(votes)
-    assert sum(result.label is None for result in results.values()) == ties
-    assert round(100 * expected_accuracy(results, gold), 2) == counted
-    for recipe in ("vldb", "converged"):
-        results = dawid_skene(votes, recipe=recipe)  # type: ignore[arg-type]
-        assert expected_accuracy(results, gold) == pytest.approx(modelled / 100, abs=1e-12)
-        assert name != "d_possent" or round(100 * f1(results, gold, "1"), 2) == 95.66
-    assert round(100 * expected_accuracy(dawid_skene(votes, smoothing=1), gold), 2) == smoothed
-
-
-def test_expected_accuracy_of_ties_and_missing_results() -> None:
-    decisions = majority(votes_of("a a b\na b .\na b c"))
-    assert expected_accuracy(decisions, {"item-00": "a", "item-01": "b", "item-02": "b", "item-09": "a"}) == (
-        pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
-    )
-    assert expected_accuracy(decisions, {"item-00": "b", "item-01": "c"}) == 0

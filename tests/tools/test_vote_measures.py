@@ -1,0 +1,91 @@
+"""Measures of votes: published tables of kappas, and published accuracies of the package's decisions."""
+
+from __future__ import annotations
+
+import math
+import sys
+from pathlib import Path
+
+import pytest
+from votes_made import counted, public_votes, votes_of
+
+from h2htalk.errors import RoundError
+from h2htalk.rounds.aggregation.agreement import krippendorff_alpha
+from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
+from h2htalk.rounds.aggregation.majority import VoteResult, majority
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from vote_measures import cohen_kappa, expected_accuracy, fleiss_kappa
+
+FLEISS = counted(
+    (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
+    (7, 7, 0, 0, 0), (3, 2, 6, 3, 0), (2, 5, 3, 2, 2), (6, 5, 2, 1, 0), (0, 2, 2, 3, 7),
+)  # fmt: skip
+
+
+def test_fleiss_kappa_of_the_table_of_1971() -> None:
+    assert round(fleiss_kappa(FLEISS), 4) == 0.2099
+
+
+@pytest.mark.parametrize("name", ["d_possent", "snow_rte"])
+def test_fleiss_kappa_of_public_votes_is_near_alpha(shared_data: Path, name: str) -> None:
+    votes, _ = public_votes(shared_data, name)
+    assert fleiss_kappa(votes) == pytest.approx(krippendorff_alpha(votes, "nominal"), abs=2e-4)
+
+
+def test_fleiss_kappa_needs_equal_numbers_of_votes() -> None:
+    with pytest.raises(RoundError, match=r"these have 1 to 3 votes; use krippendorff_alpha"):
+        fleiss_kappa(votes_of("a b c\na . ."))
+    with pytest.raises(RoundError, match="one vote each"):
+        fleiss_kappa(votes_of("a\nb"))
+
+
+def test_undefined_kappa_is_nan() -> None:
+    assert math.isnan(fleiss_kappa([]))
+    assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
+
+
+def test_cohen_kappa_of_a_textbook_table() -> None:
+    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
+    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
+    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
+    # Items of one annotator do not count.
+    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
+
+
+def test_cohen_kappa_needs_two_annotators() -> None:
+    with pytest.raises(RoundError, match="compares two annotators, not 3"):
+        cohen_kappa(votes_of("a b a"))
+
+
+def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
+    found = {item for item, decision in decisions.items() if decision.label == label}
+    right = {item for item, one in gold.items() if one == label}
+    return 2 * len(found & right) / (len(found) + len(right))
+
+
+@pytest.mark.parametrize(
+    ("name", "counted", "ties", "modelled", "smoothed"),
+    # Zheng et al., PVLDB 10(5) 2017, Table 6: d_possent Dawid-Skene 96.00, majority 93.31 with random ties.
+    [("d_possent", 93.35, 43, 96.0, 95.90), ("snow_rte", 89.69, 65, 92.75, 93.00)],
+)
+def test_published_accuracies(
+    shared_data: Path, name: str, counted: float, ties: int, modelled: float, smoothed: float
+) -> None:
+    votes, gold = public_votes(shared_data, name)
+    results = majority(votes)
+    assert sum(result.label is None for result in results.values()) == ties
+    assert round(100 * expected_accuracy(results, gold), 2) == counted
+    for recipe in ("vldb", "converged"):
+        results = dawid_skene(votes, recipe=recipe)  # type: ignore[arg-type]
+        assert expected_accuracy(results, gold) == pytest.approx(modelled / 100, abs=1e-12)
+        assert name != "d_possent" or round(100 * f1(results, gold, "1"), 2) == 95.66
+    assert round(100 * expected_accuracy(dawid_skene(votes, smoothing=1), gold), 2) == smoothed
+
+
+def test_expected_accuracy_of_ties_and_missing_results() -> None:
+    decisions = majority(votes_of("a a b\na b .\na b c"))
+    assert expected_accuracy(decisions, {"item-00": "a", "item-01": "b", "item-02": "b", "item-09": "a"}) == (
+        pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
+    )
+    assert expected_accuracy(decisions, {"item-00": "b", "item-01": "c"}) == 0
