@@ -7,6 +7,7 @@ Each command parses, calls one library function and prints; what it needs is imp
 
 from __future__ import annotations
 
+import gc
 from typing import Annotated
 
 import typer
@@ -76,6 +77,8 @@ import_app.command("authors")(splits.import_authors)
 
 def main() -> None:
     """Entry point."""
+    # Records hold no cycles. Python looks for some after 700 new objects: a fifth of the time of reading 467,000 votes.
+    gc.set_threshold(50_000)
     with one_line_errors():
         app()
 

@@ -15,12 +15,15 @@ from h2htalk.rounds.questions import SKIPPED, Question, questions_for
 from h2htalk.rounds.round_folder import RESTORE, SOURCES, RoundFolder
 
 
-def validate_round(folder: RoundFolder) -> None:
+def validate_round(folder: RoundFolder) -> list[Annotation]:
     """Raise DataError, with file and line, unless the round's files can be read and fit together.
 
     Assignment sets may name only the round's items and annotators, the items must be those that were published, with
     the records that they were made from, and every line of annotations.jsonl must be a valid annotation by one of the
     annotators. Annotators are not compared in a copy without `private`.
+
+    Returns:
+        Every annotation that was ever stored.
 
     Raises:
         DataError: a file is invalid or does not fit the others.
@@ -72,6 +75,7 @@ def validate_round(folder: RoundFolder) -> None:
             raise DataError(f"{where}: {quoted(annotation.annotator)} is not an annotator of this round; {RESTORE}")
         if problem := _annotation_problem(annotation, by_id, questions):
             raise DataError(f"{where}: {problem}; {RESTORE}")
+    return [annotation for _, annotation in annotations]
 
 
 def require_annotator_list(folder: RoundFolder) -> None:

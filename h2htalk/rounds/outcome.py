@@ -10,7 +10,7 @@ from typing import Any
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.aggregation.decisions import Decision
-from h2htalk.rounds.annotations import Annotation
+from h2htalk.rounds.annotations import Annotation, latest
 from h2htalk.rounds.decision_macs import decision_signer, keyed_hash
 from h2htalk.rounds.integrity import require_unchanged, validate_round
 from h2htalk.rounds.items import Item
@@ -55,7 +55,8 @@ def read_outcome(path: Path) -> RoundOutcome:
     """
     folder = RoundFolder(path)
     folder.require()
-    validate_round(folder)
+    # In the order in which hashes cover them.
+    stored = dict(sorted(latest(validate_round(folder)).items()))
     if folder.state != "closed":
         raise RoundError(
             f"{path}: this round is not closed, so its decisions are not final; run `h2htalk round close {path}` first"
@@ -65,7 +66,7 @@ def read_outcome(path: Path) -> RoundOutcome:
             f"{path}: this copy of the round has no folder `private`, so its decisions cannot be verified; name the "
             "folder in which the round was opened"
         )
-    items, spec, stored = folder.items(), folder.spec(), folder.stored_annotations()
+    items, spec = folder.items(), folder.spec()
     require_unchanged(folder, stored)
     annotations = folder.without_removed(stored)
     return RoundOutcome(

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
-from h2htalk.curation.release.items import ReleaseItem, VoteRow, scenario_of_record, with_references
-from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.curation.release.items import REFERENCES, ReleaseItem, VoteRow, scenario_of_record
+from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
@@ -20,7 +19,6 @@ from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
-NO_SUBTASK = "none"
 # (item, question) -> annotator and value of each vote.
 Votes = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 
@@ -74,15 +72,47 @@ def accept(
     items: list[ReleaseItem] = []
     refused: dict[str, str] = {}
     for name in sorted({*crowd, *expert}):
-        source = expert.get(name) or crowd[name]
-        scenario = scenario_of_record(source.sources[name], f"{source.path / 'sources.jsonl'}: {name}")
+        own = [one for one in (crowd.get(name), expert.get(name)) if one]
+        scenario = scenario_of_record(own[-1].sources[name], f"{own[-1].path / 'sources.jsonl'}: {name}")
         require_persona(scenario.persona, personas, name)
-        item = _judge(spec, scenario, crowd.get(name), expert.get(name), personas, gone, votes)
-        if isinstance(item, str):
-            refused[name] = item
+        rows = tuple(row for one in own for row in _vote_rows(name, one, votes[one.path]))
+        item = _move(ReleaseItem(scenario, rows), personas)
+        reason = (
+            "erased or excluded" if gone.covers(scenario.to_dict()) else next(objections(item, spec.acceptance), "")
+        )
+        if not (reason or item.scenario.references):
+            reason = "the crowd chose a subtask whose contract does not hold"
+        if reason:
+            refused[name] = reason
         else:
             items.append(item)
     return Accepted(tuple(items), refused)
+
+
+def objections(item: ReleaseItem, acceptance: Acceptance) -> Iterator[str]:
+    """Why people have not accepted an item as it is; the crowd's reasons first."""
+    votes = {(vote.round, vote.question): vote for vote in item.votes}
+    for kind, question, wanted in (
+        (CROWD, "keep", "keep"),
+        (CROWD, "subtask", item.scenario.subtask),
+        (EXPERT, "keep", "keep"),
+    ):
+        vote = votes.get((kind, question))
+        if vote is not None and vote.rule == TIE:
+            yield f"{kind}: open tie on {question}"
+        elif vote is None or not vote.decision:
+            yield f"{kind}: no decision on {question}"
+        elif vote.decision != wanted:
+            yield f"{kind}: {question} is {vote.decision}"
+    experts = votes.get((EXPERT, "keep"))
+    if experts is not None and len(experts.values) < acceptance.experts:
+        yield f"fewer than {acceptance.experts} experts"
+    for question, least in acceptance.ratings().items():
+        rating = votes.get((EXPERT, question))
+        if rating is None or not rating.decision:
+            yield f"no rating of {question}"
+        elif float(rating.decision) < least:
+            yield f"{question} below {least:g}"
 
 
 def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -> None:
@@ -106,73 +136,18 @@ def _by_item(rounds: Sequence[RoundOutcome]) -> dict[str, RoundOutcome]:
     return found
 
 
-def _judge(
-    spec: ReleaseSpec,
-    scenario: Scenario,
-    crowd: RoundOutcome | None,
-    expert: RoundOutcome | None,
-    personas: Mapping[str, Persona],
-    gone: ErasedIds,
-    votes: Mapping[Path, Votes],
-) -> ReleaseItem | str:
-    """The item, or the reason why it is refused."""
-    name = scenario.id
-    if gone.covers(scenario.to_dict()):
-        return "erased or excluded"
-    if reason := _crowd_refuses(name, crowd):
-        return reason
-    if reason := _experts_refuse(spec, name, expert):
-        return reason
-    assert crowd is not None  # _crowd_refuses has a reason without a round
-    assert expert is not None
-    voted = str(crowd.decisions[name, "subtask"].label)
-    if voted != scenario.subtask:
-        moved = _moved(scenario, voted, personas)
-        if moved is None:
-            return "the crowd chose a subtask whose contract does not hold"
-        scenario = moved
-    rows = [row for one in (crowd, expert) for row in _vote_rows(name, one, votes[one.path])]
-    return ReleaseItem(scenario, tuple(rows))
-
-
-def _crowd_refuses(name: str, crowd: RoundOutcome | None) -> str:
-    for question in ("keep", "subtask"):
-        decision = crowd.decisions.get((name, question)) if crowd else None
-        if decision is None or (decision.label is None and decision.rule != TIE):
-            return f"no decision of the crowd on {question}"
-        if decision.rule == TIE:
-            return f"open tie of the crowd on {question}"
-        if decision.label in ("drop", NO_SUBTASK):
-            return "dropped by the crowd" if question == "keep" else "no subtask, said the crowd"
-    return ""
-
-
-def _experts_refuse(spec: ReleaseSpec, name: str, expert: RoundOutcome | None) -> str:
-    keep = expert.decisions.get((name, "keep")) if expert else None
-    if expert is None or keep is None:
-        return "not put to experts"
-    if keep.votes < spec.acceptance.experts:
-        return f"fewer than {spec.acceptance.experts} experts"
-    if keep.rule == TIE:
-        return "open tie of the experts on keep"
-    if keep.label != "keep":
-        return "dropped by the experts"
-    for question, least in spec.acceptance.ratings().items():
-        rating = expert.decisions.get((name, question))
-        if rating is None or not isinstance(rating.label, (int, float)):
-            return f"no rating of {question}"
-        if rating.label < least:
-            return f"{question} below {least:g}"
-    return ""
-
-
-def _moved(scenario: Scenario, subtask: str, personas: Mapping[str, Persona]) -> Scenario | None:
-    """The scenario as one of another subtask, with the references that keep its contract; None where none does."""
-    if SUBTASKS[subtask].inputs != SUBTASKS[scenario.subtask].inputs:
-        return None
-    moved = replace(scenario, subtask=subtask)
-    kept = [at for at, text in enumerate(scenario.references) if not contract_violations(moved, text, personas)]
-    return with_references(moved, kept) if kept else None
+def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:
+    """The item in the subtask that the crowd chose, if that has the same inputs; without what breaks its contract."""
+    old = item.scenario
+    voted = next((one.decision for one in item.votes if (one.round, one.question) == (CROWD, "subtask")), "")
+    if voted == old.subtask or voted not in SUBTASKS or SUBTASKS[voted].inputs != SUBTASKS[old.subtask].inputs:
+        return item
+    new = replace(old, subtask=voted)
+    kept = [at for at, text in enumerate(old.references) if not contract_violations(new, text, personas)]
+    notes = old.metadata.get(REFERENCES)
+    metadata = {**old.metadata, REFERENCES: [notes[at] for at in kept]} if notes else old.metadata
+    references = tuple(old.references[at] for at in kept)
+    return replace(item, scenario=replace(new, references=references, metadata=metadata))
 
 
 def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Persona]) -> list[str]:

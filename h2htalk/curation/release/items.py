@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.curation.candidates import Candidate
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import MOST_REFERENCES, Scenario
 from h2htalk.errors import DataError
 
-MOST_REFERENCES = 5
 # Keys of a scenario's metadata in a release.
 REFERENCES, REVIEW = "references", "review"
 
@@ -87,13 +86,6 @@ def scenario_of_record(record: Mapping[str, Any], where: str) -> Scenario:
     if review := candidate.review:
         metadata[REVIEW] = {"status": review.get("status"), "scores": review.get("rubric", {}).get("scores", {})}
     return replace(candidate.scenario, references=tuple(one.text for one in references), metadata=metadata)
-
-
-def with_references(scenario: Scenario, places: Sequence[int]) -> Scenario:
-    """The scenario with some of its references, by position."""
-    notes = scenario.metadata.get(REFERENCES)
-    metadata = {**scenario.metadata, REFERENCES: [notes[at] for at in places]} if notes else scenario.metadata
-    return replace(scenario, references=tuple(scenario.references[at] for at in places), metadata=metadata)
 
 
 def families(items: Iterable[ReleaseItem]) -> dict[str, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from functools import cache
 from itertools import chain, product
 from pathlib import Path
@@ -13,11 +13,10 @@ from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
 from h2htalk.curation.dedup.hashing import map_part, open_index
 from h2htalk.curation.dedup.similarity import match
 from h2htalk.curation.licences import refusal
-from h2htalk.curation.release.acceptance import CROWD, EXPERT, contract_violations
+from h2htalk.curation.release.acceptance import contract_violations, objections
 from h2htalk.curation.release.content import ReleaseContent, case_texts, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
-from h2htalk.curation.release.items import ReleaseItem, VoteRow, families
-from h2htalk.curation.release.settings import Acceptance
+from h2htalk.curation.release.items import VoteRow, families
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.releases.release_folder import DEV, TEST
 from h2htalk.errors import quoted
@@ -59,10 +58,9 @@ def ties(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
 
 
 def decisions(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Items on which people have not decided, or decided otherwise, and decisions that votes do not give."""
+    """Items that people have not accepted, and decisions that votes do not give."""
     for item in content.items():
-        votes = {(vote.round, vote.question): vote for vote in item.votes}
-        yield from ((item.id, detail) for detail in _missing(item, votes, context.spec.acceptance))
+        yield from ((item.id, objection) for objection in objections(item, context.spec.acceptance))
         for vote in item.votes:
             if vote.form == "label" and vote.rule not in (ADJUDICATION, DAWID_SKENE) and vote.decision != _most(vote):
                 yield item.id, f"{vote.round}: the votes on {vote.question} do not give {quoted(vote.decision)}"
@@ -72,32 +70,6 @@ def _most(vote: VoteRow) -> str:
     """The label with most votes; empty for a tie and without votes."""
     (label, most), (_, second) = [*Counter(vote.values).most_common(2), ("", 0), ("", 0)][:2]
     return label if most > second else ""
-
-
-def _missing(item: ReleaseItem, votes: Mapping[tuple[str, str], VoteRow], acceptance: Acceptance) -> Iterator[str]:
-    def decided(kind: str, question: str) -> str | None:
-        vote = votes.get((kind, question))
-        return None if vote is None or vote.rule == TIE else vote.decision
-
-    for kind, question, wanted in (
-        (CROWD, "keep", "keep"),
-        (CROWD, "subtask", item.scenario.subtask),
-        (EXPERT, "keep", "keep"),
-    ):
-        label = decided(kind, question)
-        if label == "" or (kind, question) not in votes:
-            yield f"no decision of {kind} on {question}"
-        elif label is not None and label != wanted:
-            yield f"{kind}: {question} is {label}, not {wanted}"
-    experts = votes.get((EXPERT, "keep"))
-    if experts is not None and len(experts.values) < acceptance.experts:
-        yield f"{len(experts.values)} experts, {acceptance.experts} are needed"
-    for question, least in acceptance.ratings().items():
-        mean = decided(EXPERT, question)
-        if not mean:
-            yield f"no decision of {EXPERT} on {question}"
-        elif float(mean) < least:
-            yield f"{question} is {mean}, below {least:g}"
 
 
 def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

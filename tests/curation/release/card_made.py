@@ -75,7 +75,7 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
             {"stage": "anonymize", "read": 1150, "kept": 1150},
             {"stage": "release", "read": 1150, "kept": number},
         ],
-        "refused": {"dropped by the crowd": 1000, "accuracy below 3.5": 50},
+        "refused": {"crowd: keep is drop": 1000, "accuracy below 3.5": 50},
         "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
         "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
         "counts": counts,

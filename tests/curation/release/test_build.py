@@ -104,9 +104,9 @@ def test_items_are_refused_with_a_reason(tmp_path: Path) -> None:
     )
     assert made.accepted is not None
     assert {int(name[5:11]): reason for name, reason in made.accepted.refused.items()} == {
-        1: "dropped by the crowd",
-        2: "no subtask, said the crowd",
-        4: "dropped by the experts",
+        1: "crowd: keep is drop",
+        2: "crowd: subtask is none",
+        4: "expert: keep is drop",
         5: "accuracy below 3.5",
         6: "erased or excluded",
         7: "erased or excluded",
@@ -126,7 +126,7 @@ def test_a_tie_keeps_an_item_out(folder: Path) -> None:
     close_round(folder / "crowd", force=True)
     made = build_release(write_spec(folder, quota=4), folder / "release")
     assert made.accepted is not None
-    assert made.accepted.refused == {item: "open tie of the crowd on keep"}
+    assert made.accepted.refused == {item: "crowd: open tie on keep"}
 
 
 def test_forged_decisions_and_open_rounds_are_refused(folder: Path) -> None:

@@ -165,7 +165,7 @@ def test_the_tables_show_the_facts(release: Path) -> None:
     assert agreement[1] == ["crowd", "subtask", "all votes are one label", "", "6", "120"]
     assert [row[0] for row in page.table("Gate that the release passed")] == list(GATES)
     assert page.table("Set")[0][1] == "6 scenarios, 2 cases"
-    assert page.table("Why an item that people saw was refused")[0] == ["dropped by the crowd", "1,000"]
+    assert page.table("Why an item that people saw was refused")[0] == ["crowd: keep is drop", "1,000"]
     assert ["votes", "dev", "4", "votes on a question of an item"] in page.table("Configuration")
     assert {"id", "sessions", "annotators"} <= {row[0] for row in page.table("Column")}
     assert ("a", {"href": "guidelines/crowd-en.md"}) in page.elements
