@@ -17,9 +17,10 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import write_parquet
-from h2htalk.data.persona import Persona, personas_of, read_persona
+from h2htalk.data.persona import Persona, personas_of, read_personas
 from h2htalk.data.releases.private_references import read_private_references
 from h2htalk.data.releases.release_folder import (
+    MANIFEST,
     SPLITS,
     TEST,
     VOTES,
@@ -36,7 +37,7 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.split_export import write_personas
-from h2htalk.errors import DataError, counted, quoted
+from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.texts.interface import passage_title
 
@@ -88,7 +89,7 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
             ]
             if rows:
                 write_rows(folder, language, split, rows)
-        votes = [_vote_record(vote) for item in items for vote in item.votes]
+        votes = [asdict(vote) for item in items for vote in item.votes]
         if votes:
             write_parquet(folder / data_file(VOTES, split), votes, schema=_vote_schema())
     for config in sorted({f"{case.study}_{case.language}" for case in content.cases}):
@@ -101,11 +102,10 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
     """Read a release folder back; `private`: the file of private references, if it is at hand.
 
     Raises:
-        DataError: a row is broken, its id is there twice or its persona missing, rows are not as many as the manifest
+        DataError: a row is broken, an id is there twice, a persona is missing, rows are not as many as the manifest
             says, a vote is on no item, or the private references are not those of the manifest.
     """
     manifest = read_manifest(folder)
-    _require_rows(folder, manifest)
     references: dict[str, tuple[str, ...]] = {}
     if private is not None and manifest.references_sha256 and private.is_file():
         references = read_private_references(private, manifest.references_sha256)
@@ -123,25 +123,24 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
             full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id].values())) for one in full)
     cases = tuple(case for study in case_configs(manifest) for case in read_cases(folder, manifest, study, TEST))
-    return manifest, ReleaseContent(splits, cases, personas_of(folder))
+    content = ReleaseContent(splits, cases, personas_of(folder))
+    _require_whole(content, manifest, folder)
+    return manifest, content
 
 
-def _require_rows(folder: Path, manifest: Manifest) -> None:
+def _require_whole(content: ReleaseContent, manifest: Manifest, folder: Path) -> None:
     """Raise DataError unless ids differ, personas are there, and rows are as many as the manifest says."""
-    personas = {persona.id: persona for persona in map(read_persona, sorted(folder.glob("personas/*.toml")))}
-    seen: dict[str, str] = {}
-    for config, splits in manifest.configs.items():
-        for split, count in splits.items():
-            rows = list(read_rows(folder, manifest, config, split))
-            for where, row in rows if config != VOTES else ():
-                name, persona = str(row.get("id")), personas.get(str(row.get("persona")))
-                if seen.setdefault(name, where) != where:
-                    raise DataError(f"{where}: duplicate id {quoted(name)} (first in {seen[name]})")
-                if persona is None or row.get("language") not in persona.names:
-                    raise DataError(f"{where}: {name}: personas/ lacks {quoted(row.get('persona'))} in its language")
-            if len(rows) != count:
-                path = folder / data_file(config, split)
-                raise DataError(f"{path}: holds {counted(len(rows), 'row')}, release.json says {count:,}")
+    own = read_personas(folder / "personas")
+    seen: set[str] = set()
+    records: list[Scenario | Case] = [*(item.scenario for item in content.items()), *content.cases]
+    for one in records:
+        if one.id in seen:
+            raise DataError(f"{folder}: the id {quoted(one.id)} is there twice")
+        if one.persona not in own or one.language not in own[one.persona].names:
+            raise DataError(f"{folder}: {one.id}: personas/ lacks {quoted(one.persona)} in its language")
+        seen.add(one.id)
+    if (found := content.configs()) != manifest.configs:
+        raise DataError(f"{folder}: holds the rows {found}, {MANIFEST} says {dict(manifest.configs)}")
 
 
 def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, str]]:
@@ -201,11 +200,6 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping | Sequence):
         for one in value.values() if isinstance(value, Mapping) else value:
             yield from _strings(one)
-
-
-def _vote_record(vote: VoteRow) -> dict[str, Any]:
-    record = asdict(vote)
-    return record | {"annotators": list(vote.annotators), "values": list(vote.values)}
 
 
 def _vote_schema() -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,22 +27,18 @@ class ReleaseDiff:
     """The difference of two releases; a split is `test`, `dev`, or `STUDY` for cases.
 
     Attributes:
-        manifest: field of the manifest -> old and new value, where they differ.
-        counts: (configuration, split) -> old and new number of rows, where they differ.
+        facts: field of the manifest, or configuration and split -> old and new value, where they differ.
         added: id -> split.
-        removed: id -> split and why: `erased` (a tombstone of the new release), or no longer accepted or not chosen.
+        removed: id -> why: `erased` (a tombstone of the new release), or no longer accepted or not chosen.
         moved: id -> old and new split.
-        changed: id -> fields that differ; `votes` are those on an item.
-        personas: that were added, removed or changed.
+        changed: id of an item, or a persona -> the fields that differ; `votes` are those on an item.
     """
 
-    manifest: Mapping[str, tuple[str, str]]
-    counts: Mapping[tuple[str, str], tuple[int, int]]
+    facts: Mapping[str, str]
     added: Mapping[str, str]
-    removed: Mapping[str, tuple[str, str]]
-    moved: Mapping[str, tuple[str, str]]
-    changed: Mapping[str, tuple[str, ...]]
-    personas: tuple[str, ...]
+    removed: Mapping[str, str]
+    moved: Mapping[str, str]
+    changed: Mapping[str, str]
 
 
 def diff_releases(old: Path, new: Path) -> ReleaseDiff:
@@ -54,75 +50,56 @@ def diff_releases(old: Path, new: Path) -> ReleaseDiff:
     (manifest, content), (manifest2, content2) = (
         read_content(folder, private_folder(folder) / PRIVATE_REFERENCES) for folder in (old, new)
     )
-    one, other = _items(content), _items(content2)
+    facts, facts2, one, other = _facts(manifest), _facts(manifest2), _records(content), _records(content2)
     erased = read_tombstones(new / TOMBSTONES)
     both = sorted(one.keys() & other.keys())
-    rows, rows2 = _rows(manifest), _rows(manifest2)
-    names = content.personas.keys() | content2.personas.keys()
+    splits = {name: (one[name]["split"], other[name]["split"]) for name in both}
     return ReleaseDiff(
-        manifest={
-            name: (str(before), str(after))
-            for name in _COMPARED
-            if (before := getattr(manifest, name)) != (after := getattr(manifest2, name))
+        facts={
+            name: f"{facts.get(name, '-')} -> {facts2.get(name, '-')}"
+            for name in dict.fromkeys([*facts, *facts2])
+            if facts.get(name) != facts2.get(name)
         },
-        counts={
-            part: (rows.get(part, 0), rows2.get(part, 0))
-            for part in dict.fromkeys([*rows, *rows2])
-            if rows.get(part, 0) != rows2.get(part, 0)
-        },
-        added={name: other[name][0] for name in sorted(other.keys() - one.keys())},
-        removed={
-            name: (one[name][0], ERASED if name in erased else LEFT_OUT) for name in sorted(one.keys() - other.keys())
-        },
-        moved={name: (one[name][0], other[name][0]) for name in both if one[name][0] != other[name][0]},
-        changed={name: fields for name in both if (fields := _differing(one[name][1], other[name][1]))},
-        personas=tuple(sorted(n for n in names if content.personas.get(n) != content2.personas.get(n))),
+        added={name: other[name]["split"] for name in sorted(other.keys() - one.keys())},
+        removed={name: ERASED if name in erased else LEFT_OUT for name in sorted(one.keys() - other.keys())},
+        moved={name: f"{before} -> {after}" for name, (before, after) in splits.items() if before != after},
+        changed={name: fields for name in both if (fields := _differing(one[name], other[name]))},
     )
 
 
-def _items(content: ReleaseContent) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Id -> split and record of every item and case."""
-    items = {
-        item.id: (split, item.scenario.to_dict() | {"references": item.scenario.references, "votes": item.votes})
-        for split, members in content.splits.items()
-        for item in members
+def _facts(manifest: Manifest) -> dict[str, str]:
+    rows = {f"{config}, {split}": n for config, splits in manifest.configs.items() for split, n in splits.items()}
+    return {name: getattr(manifest, name) or "-" for name in _COMPARED} | {
+        key: f"{n:,} rows" for key, n in rows.items()
     }
-    return items | {case.id: (case.study, case.to_dict()) for case in content.cases}
 
 
-def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[str, ...]:
+def _records(content: ReleaseContent) -> dict[str, dict[str, Any]]:
+    """The records of items, cases and personas with their split, by id."""
+    records: dict[str, dict[str, Any]] = {
+        f"persona {name}": {"split": "personas", "persona": one} for name, one in content.personas.items()
+    }
+    for split, items in content.splits.items():
+        for item in items:
+            own = {"references": item.scenario.references, "votes": item.votes, "split": split}
+            records[item.id] = item.scenario.to_dict() | own
+    return records | {case.id: case.to_dict() | {"split": case.study} for case in content.cases}
+
+
+def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
     # Private references that are not at hand tell nothing; whether they changed, their hash says.
-    unknown = {"references", "reference"} if () in (one.get("references"), other.get("references")) else {"reference"}
-    return tuple(sorted(key for key in (one.keys() | other.keys()) - unknown if one.get(key) != other.get(key)))
-
-
-def _rows(manifest: Manifest) -> dict[tuple[str, str], int]:
-    return {(config, split): n for config, splits in manifest.configs.items() for split, n in splits.items()}
+    unknown = {"references"} if () in (one.get("references"), other.get("references")) else set()
+    names = (one.keys() | other.keys()) - unknown - {"reference", "split"}
+    return ", ".join(sorted(name for name in names if one.get(name) != other.get(name)))
 
 
 def format_diff(diff: ReleaseDiff, most: int = 20) -> str:
     """The difference as text, with at most so many items of a kind."""
-    lines = [
-        f"{name}: {printable(old) or '-'} -> {printable(new) or '-'}" for name, (old, new) in diff.manifest.items()
-    ]
-    lines += [f"{config}, {split}: {old:,} -> {new:,} rows" for (config, split), (old, new) in diff.counts.items()]
-    parts: dict[str, tuple[list[str], Iterable[str]]] = {
-        "added": ([f"{name} ({split})" for name, split in diff.added.items()], diff.added.values()),
-        "removed": (
-            [f"{name} ({split}): {why}" for name, (split, why) in diff.removed.items()],
-            (why for _, why in diff.removed.values()),
-        ),
-        "moved to another split": ([f"{name}: {old} -> {new}" for name, (old, new) in diff.moved.items()], ()),
-        "changed": (
-            [f"{name}: {', '.join(fields)}" for name, fields in diff.changed.items()],
-            (field for fields in diff.changed.values() for field in fields),
-        ),
-        "personas that differ": (list(diff.personas), ()),
-    }
-    for what, (items, kinds) in parts.items():
-        if items:
-            by_kind = ", ".join(f"{kind} {number:,}" for kind, number in sorted(Counter(kinds).items()))
-            lines.append(f"{what}: {len(items):,}{f' ({by_kind})' if by_kind else ''}")
-            lines += [f"  {printable(item)}" for item in items[:most]]
+    lines = [f"{name}: {printable(values)}" for name, values in diff.facts.items()]
+    for what in ("added", "removed", "moved", "changed"):
+        if items := getattr(diff, what):
+            kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(Counter(items.values()).items()))
+            lines += [f"{what}: {len(items):,} ({printable(kinds)})"]
+            lines += [f"  {printable(f'{name}: {detail}')}" for name, detail in list(items.items())[:most]]
             lines += [f"  and {len(items) - most:,} more"] if len(items) > most else []
     return "\n".join(lines) or "no difference"
