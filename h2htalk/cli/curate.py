@@ -71,8 +71,7 @@ def curate_explain(
     item: Annotated[str, typer.Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")],
 ) -> None:
     """Show what each stage did with one item, what people decided on it, and where it was released."""
-    from h2htalk.curation.history.events import format_history
-    from h2htalk.curation.history.explain import explain
+    from h2htalk.curation.history import explain, format_history
     from h2htalk.curation.workspace import Workspace
 
     say(format_history(explain(Workspace(workspace), item)))

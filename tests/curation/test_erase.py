@@ -18,7 +18,7 @@ from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
 from h2htalk.curation.erasure_scope import source_place
 from h2htalk.curation.gather.settings import GatherSettings, Source
-from h2htalk.curation.history.explain import explain
+from h2htalk.curation.history import explain
 from h2htalk.curation.purge import purge
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -14,9 +14,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+from huggingface_hub.hf_api import RepoFile
 
 from h2htalk.data.files import sha256_of
 from h2htalk.data.links import add_link
@@ -24,10 +26,6 @@ from h2htalk.data.releases.hub import COMMIT, DATASET, NAME, HubRelease, downloa
 from h2htalk.data.releases.hub_client import hub_api, hub_errors, page_of, require_token
 from h2htalk.data.releases.release_folder import CARD, MANIFEST, private_folder, read_manifest, verify_files
 from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, quoted
-
-if TYPE_CHECKING:
-    from huggingface_hub import HfApi
-    from huggingface_hub.hf_api import RepoFile
 
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
 _HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)
@@ -211,8 +209,6 @@ class _Publisher:
 
     def _commit(self, changed: set[str], head: str, message: str) -> str:
         """Make the one commit, and compare its tree."""
-        from huggingface_hub import CommitOperationAdd, CommitOperationDelete
-
         # It warns that open files do not go through hf-xet.
         logging.getLogger("huggingface_hub._commit_api").setLevel(logging.ERROR)
         files = self.planned.files

@@ -50,9 +50,6 @@ class Manifest:
     """`release.json`.
 
     Attributes:
-        name, version, licence: of the release; the licence is an SPDX identifier.
-        description: one sentence.
-        date: ISO 8601.
         canary: a string that no other text holds; a model that knows it was trained on the release.
         configs: config -> split -> number of rows.
         files: path -> SHA-256 of every published file but this one.

@@ -11,7 +11,7 @@ from curation_made import all_files, run_one
 
 from h2htalk.curation.erase import erase
 from h2htalk.curation.gather.settings import GatherSettings, Source
-from h2htalk.curation.history.explain import explain
+from h2htalk.curation.history import explain
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from curation_made import dialogue, dropping, gathered, keeping, stage
 
-from h2htalk.curation.history.events import format_history
-from h2htalk.curation.history.explain import explain
+from h2htalk.curation.history import explain, format_history
 from h2htalk.curation.pipeline import RuleFactory, run_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.errors import DataError

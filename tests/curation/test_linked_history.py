@@ -13,8 +13,7 @@ from curation_made import finished
 from releases_made import make_release, scenario
 from rounds_made import answer, crowd, expert, people
 
-from h2htalk.curation.history.events import Event, format_history
-from h2htalk.curation.history.explain import explain
+from h2htalk.curation.history import Event, explain, format_history
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import add_link
