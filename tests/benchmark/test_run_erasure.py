@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from byte_search import files_with
 from command_line import h2htalk_here
+from kills import interrupted_at
 from releases_made import make_release, scenario
 
 from h2htalk.benchmark.erasure import erase_from_run
@@ -140,24 +141,10 @@ def test_the_release_leaves_out_other_items_than_the_run(spec: EvaluateSpec) -> 
 
 
 def test_an_erasure_killed_at_any_write_is_completed_by_the_next(finished: EvaluateSpec, tmp_path: Path) -> None:
-    replaced = os.replace
     for write in range(60):
         path = shutil.copytree(finished.out, tmp_path / str(write))
-        left = [write]
-
-        def stopping(*paths: Any, left: list[int] = left) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-            replaced(*paths)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "replace", stopping)
-            try:
-                erase_from_run(path, EMILY)
-                break
-            except KeyboardInterrupt:
-                pass
+        if not interrupted_at(write, partial(erase_from_run, path, EMILY)):
+            break
         assert erase_from_run(path, EMILY).items == {GONE}
         assert files_with(path, WORDS) == []
         assert load_run(path).summary.counts.erased == 1, write

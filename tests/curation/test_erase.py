@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import sys
-from collections.abc import Callable
 from itertools import count
 from pathlib import Path
 
 import pytest
 from command_line import h2htalk
 from curation_made import CRITERIA, all_files, dialogue, gathered, run_one
+from kills import killed_at
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
@@ -24,9 +22,6 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError, DataError
 
-KILLED = 137
-# Python's audit events for changes of a folder: a kill may come before each of them.
-CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
 WORDS = "cinnamon porridge"  # of Emily alone
 SPEC = """
 workspace = "work"
@@ -179,24 +174,6 @@ def test_a_tombstone_keeps_them_out_of_every_later_run(parted: Path, tmp_path: P
 
 
 # --- Kills --------------------------------------------------------------------------------------------------------
-
-
-def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Run in a process that is killed before its `step`-th change of a file; False where it finished first."""
-    child = os.fork()
-    if not child:
-        left = [step]
-
-        def watch(event: str, args: tuple[object, ...]) -> None:
-            if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT):
-                left[0] -= 1
-                if left[0] < 0:
-                    os._exit(KILLED)
-
-        sys.addaudithook(watch)
-        work()
-        os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
 
 
 @pytest.mark.slow

@@ -13,10 +13,11 @@ from chain_made import spec_of
 from command_line import h2htalk_here
 from curation_made import all_files
 from huggingface_hub import constants
+from kills import killed_at
 from releases_made import make_release
 from rounds_made import NAMES, answer, crowd, expert
 from spreadsheet_rounds import fill, places, workbook_path
-from test_erase import WORDS, killed_at, project
+from test_erase import WORDS, project
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.load_run import load_run

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 from spreadsheet_rounds import csv_rows, item, write_csv_rows
 
-from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round
@@ -101,24 +99,6 @@ def adjudicated(path: Path, out: Path, typed: Typist, judges: int = 1) -> Path:
 
 def events(path: Path, name: str) -> list[dict[str, Any]]:
     return [event for event in RoundFolder(path).events() if event["event"] == name]
-
-
-def kill_at(monkeypatch: pytest.MonkeyPatch, write: int) -> None:
-    """Interrupt before write number `write` of files and of appended lines."""
-    left = write
-
-    def counted(real: Any) -> Any:
-        def doing(*given: Any, **options: Any) -> Any:
-            nonlocal left
-            left -= 1
-            if left < 0:
-                raise KeyboardInterrupt
-            return real(*given, **options)
-
-        return doing
-
-    monkeypatch.setattr(os, "replace", counted(os.replace))
-    monkeypatch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
 
 
 def progress_of(status: Status) -> dict[str, tuple[int, int]]:

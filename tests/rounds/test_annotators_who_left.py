@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, expert, kill_at, people, progress_of
+from kills import interrupted_at
+from rounds_made import NAMES, answer, begin, decisions, expert, people, progress_of
 from spreadsheet_rounds import csv_rows, write_csv_rows
 
 from h2htalk.rounds.closing import close_round
@@ -89,18 +91,13 @@ def test_progress_includes_annotators_who_left(tmp_path: Path) -> None:
 
 # Writes: four renamed files, the event, late annotations, the event of annotators, annotators.
 @pytest.mark.parametrize("write", range(8))
-def test_an_interrupted_leaving_keeps_late_annotations(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
-) -> None:
+def test_an_interrupted_leaving_keeps_late_annotations(tmp_path: Path, write: int) -> None:
     """Recorded as inactive before their late annotations were stored, these would never have counted."""
     path = begin(tmp_path, overlap=2, people=2, count=2)
     answer(path, lambda *_: expert(), only=("annalena",))
     close_round(path, force=True)
     answer(path, lambda *_: expert(), only=("bogumil",))
-    with monkeypatch.context() as patch:
-        kill_at(patch, write)
-        with pytest.raises(KeyboardInterrupt):
-            reopen_round(path, without=["bogumil"])
+    assert interrupted_at(write, partial(reopen_round, path, without=["bogumil"]))
     reopen_round(path, without=["bogumil"])
     close_round(path)
     assert {votes for votes, _ in kept(path)} == {2}
@@ -111,18 +108,13 @@ def test_an_interrupted_leaving_keeps_late_annotations(
 @pytest.mark.slow
 @pytest.mark.parametrize("write", [3, 4, 5])
 @pytest.mark.parametrize("more", [False, True])
-def test_an_interrupted_reopening_does_not_count_annotators_who_left(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, more: bool
-) -> None:
+def test_an_interrupted_reopening_does_not_count_annotators_who_left(tmp_path: Path, write: int, more: bool) -> None:
     """The repeated call took the late annotations it had stored for an edited file, and collected everything."""
     path = left(tmp_path)
     close_round(path)
     typed_over(path, "bogumil", expert("drop"))
     typed_over(path, "annalena", {"accuracy": "2"})
-    with monkeypatch.context() as patch:
-        kill_at(patch, write)
-        with pytest.raises(KeyboardInterrupt):
-            reopen_round(path)
+    assert interrupted_at(write, partial(reopen_round, path))
     if more:
         typed_over(path, "annalena", {"accuracy": "3"})
     status, messages = reopen_round(path)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of
 from curation_made import finished
-from rounds_made import answer, begin, crowd, decisions, expert, files_of, kill_at, people
+from kills import interrupted_at
+from rounds_made import answer, begin, crowd, decisions, expert, files_of, people
 
 from h2htalk.data.files import read_json_object, write_jsonl
 from h2htalk.data.links import Link, read_links
@@ -171,19 +173,13 @@ def test_opening_again_does_not_need_the_round_before(tmp_path: Path) -> None:
         open_round(spec, tmp_path / "another")
 
 
-def test_an_opening_that_is_killed_at_any_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opening_that_is_killed_at_any_write(tmp_path: Path) -> None:
     """It is completed by the same command, and before it holds an item, the round before knows of it."""
     path, number, killed = crowd_round(tmp_path), 0, True
     spec = spec_of("expert", path)
     while killed:
         out = tmp_path / f"expert-{number}"
-        with monkeypatch.context() as patch:
-            kill_at(patch, number)
-            try:
-                open_round(spec, out)
-                killed = False
-            except KeyboardInterrupt:
-                pass
+        killed = interrupted_at(number, partial(open_round, spec, out))
         known = {link.path for link in read_links(path)}
         assert out in known or not (out / "items.jsonl").exists()
         assert open_round(spec, out)[0].state == "open"

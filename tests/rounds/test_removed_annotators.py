@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from argilla_double import ArgillaDouble
 from argilla_made import DATASET, SAYS, named
 from argilla_made import opened as opened_on_server
 from command_line import h2htalk_here
+from kills import interrupted_at
 from rounds_made import (
     NAMES,
     adjudicated,
@@ -22,7 +23,6 @@ from rounds_made import (
     events,
     expert,
     files_of,
-    kill_at,
     people,
     progress_of,
 )
@@ -171,18 +171,13 @@ def test_a_removed_annotator_does_not_return_by_a_list(tmp_path: Path) -> None:
 # Writes: four renamed files, the event, and the results.
 @pytest.mark.parametrize("write", range(10))
 @pytest.mark.parametrize("undo", [False, True])
-def test_an_interrupted_removal_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, undo: bool
-) -> None:
+def test_an_interrupted_removal_can_be_repeated(tmp_path: Path, write: int, undo: bool) -> None:
     path = spammed(tmp_path)
     close_round(path)
     kept = (path / "decisions.jsonl").read_bytes()
     if undo:
         remove_annotator(path, "bogumil", why=WHY)
-    with monkeypatch.context() as patch:
-        kill_at(patch, write)
-        with contextlib.suppress(KeyboardInterrupt):
-            remove_annotator(path, "bogumil", why=WHY, undo=undo)
+    interrupted_at(write, partial(remove_annotator, path, "bogumil", why=WHY, undo=undo))
     remove_annotator(path, "bogumil", why=WHY, undo=undo)
     assert means(path) == ({(3.0, 3)} if undo else {(4.0, 2)})
     assert (path / "decisions.before-2.jsonl").read_bytes() == kept

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
+from kills import interrupted_at
 from rounds_made import (
     NAMES,
     answer,
@@ -13,7 +15,6 @@ from rounds_made import (
     events,
     expert,
     files_of,
-    kill_at,
     people,
     progress_of,
     refused,
@@ -191,17 +192,12 @@ def test_refused_reopening_changes_nothing(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("write", range(9))
 @pytest.mark.parametrize("closing", [False, True])
-def test_reopening_interrupted_at_any_write_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int, closing: bool
-) -> None:
+def test_reopening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write: int, closing: bool) -> None:
     """New spreadsheets were published while the round was still closed, so they were never read."""
     more = people(tmp_path / "more.csv", "daraigh")
     path = tied(tmp_path)
     close_round(path)
-    with monkeypatch.context() as patch:
-        kill_at(patch, write)
-        with pytest.raises(KeyboardInterrupt):
-            reopen_round(path, without=["annalena"], annotators=more)
+    assert interrupted_at(write, partial(reopen_round, path, without=["annalena"], annotators=more))
     round = RoundFolder(path)
     if closing and len(round.assignment_sets()) == 1:
         close_round(path)

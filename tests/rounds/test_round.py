@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from rounds_made import NAMES, answer, begin, decisions, expert, files_of, kill_at, people, progress_of, split
+from kills import interrupted_at
+from rounds_made import NAMES, answer, begin, decisions, expert, files_of, people, progress_of, split
 
 from h2htalk.errors import H2HTalkError, RoundError
 from h2htalk.rounds.closing import close_round
@@ -204,14 +206,9 @@ def test_adaptive_rounds_request_annotators_for_unclear_items(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("write", [0, 3, 6, 9, 12])
-def test_opening_interrupted_at_any_write_can_be_repeated(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: int
-) -> None:
+def test_opening_interrupted_at_any_write_can_be_repeated(tmp_path: Path, write: int) -> None:
     whole = begin(tmp_path / "whole", overlap=2, people=3)
-    with monkeypatch.context() as patch:
-        kill_at(patch, write)
-        with pytest.raises(KeyboardInterrupt):
-            begin(tmp_path / "torn", overlap=2, people=3)
+    assert interrupted_at(write, partial(begin, tmp_path / "torn", overlap=2, people=3))
     path = begin(tmp_path / "torn", overlap=2, people=3)
     assert files_of(path).keys() == files_of(whole).keys()
     assert RoundFolder(path).state == "open"

@@ -6,6 +6,7 @@ import csv
 import io
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,8 @@ from argilla_made import ITEMS, SAYS, named, spec_in
 from byte_search import files_with
 from chain_made import candidate, spec_of
 from curation_made import finished
-from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, files_of, kill_at, split
+from kills import interrupted_at
+from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, files_of, split
 from spreadsheet_rounds import csv_rows, edited, fill, places, workbook_path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
@@ -182,13 +184,8 @@ def test_an_erasure_killed_at_any_write_is_completed_by_the_next(closed: Path, t
     expected = {name: data for name, data in files_of(tmp_path / "control").items() if name != "events.jsonl"}
     for write in range(100):
         path = shutil.copytree(closed, tmp_path / str(write))
-        with pytest.MonkeyPatch.context() as patch:
-            kill_at(patch, write)
-            try:
-                erase_from_round(path, EMILY)
-                break
-            except KeyboardInterrupt:
-                pass
+        if not interrupted_at(write, partial(erase_from_round, path, EMILY)):
+            break
         if RoundFolder(path).erased_items().pending:
             with pytest.raises(DataError, match="an erasure was interrupted here"):
                 read_outcome(path)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from chain_made import candidate, write
-from rounds_made import kill_at
+from kills import interrupted_at
 
 from h2htalk.data.files import read_json_object, read_jsonl, write_json
 from h2htalk.errors import DataError
@@ -65,17 +66,11 @@ def test_a_line_that_is_no_source_is_named(tmp_path: Path, line: object) -> None
         RoundFolder(tmp_path / "round").sources()
 
 
-def test_an_opening_that_is_killed_at_any_write_is_completed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_opening_that_is_killed_at_any_write_is_completed(tmp_path: Path) -> None:
     spec, number, killed = stage_spec(tmp_path, "c-1"), 0, True
     while killed:
         path = tmp_path / f"round-{number}"
-        with monkeypatch.context() as patch:
-            kill_at(patch, number)
-            try:
-                open_round(spec, path)
-                killed = False
-            except KeyboardInterrupt:
-                pass
+        killed = interrupted_at(number, partial(open_round, spec, path))
         assert open_round(spec, path)[0].state == "open"
         assert set(RoundFolder(path).sources()) == {"c-1"}
         number += 1

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 from byte_search import files_with
+from kills import interrupted_at
 from releases_made import case, make_release, scenario
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
@@ -121,24 +121,10 @@ def test_an_erasure_killed_at_any_write_is_completed_by_the_next(tmp_path: Path)
     shutil.copytree(release.parent, tmp_path / "control")
     erase_from_release(tmp_path / "control" / "release", EMILY)
     expected = contents(tmp_path / "control")
-    replaced = os.replace
     for write in range(20):
         folder = shutil.copytree(release.parent, tmp_path / str(write))
-        left = [write]
-
-        def stopping(*paths: Any, left: list[int] = left) -> None:
-            left[0] -= 1
-            if left[0] < 0:
-                raise KeyboardInterrupt
-            replaced(*paths)
-
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(os, "replace", stopping)
-            try:
-                erase_from_release(folder / "release", EMILY)
-                break
-            except KeyboardInterrupt:
-                pass
+        if not interrupted_at(write, partial(erase_from_release, folder / "release", EMILY)):
+            break
         assert set(erase_from_release(folder / "release", EMILY).items) == GONE
         assert contents(folder) == expected, write
     assert write > 7

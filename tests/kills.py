@@ -1,0 +1,58 @@
+"""Stop work before one of its writes, in this process or with a process of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from h2htalk.data.append_log import AppendLog
+
+KILLED = 137
+# Python's audit events for changes of a folder: a kill may come before each of them.
+CHANGES = {"os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.truncate", "shutil.rmtree"}
+
+
+def interrupted_at(write: int, work: Callable[[], object]) -> bool:
+    """Interrupt before write number `write` of whole files and of appended lines; False where it finished first."""
+    left = write
+
+    def counted(real: Callable[..., Any]) -> Callable[..., Any]:
+        def writing(*given: Any, **options: Any) -> Any:
+            nonlocal left
+            left -= 1
+            if left < 0:
+                raise KeyboardInterrupt
+            return real(*given, **options)
+
+        return writing
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "replace", counted(os.replace))
+        patch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
+        try:
+            work()
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def killed_at(step: int, work: Callable[[], object]) -> bool:
+    """Run in a process that is killed before its `step`-th change of a file; False where it finished first."""
+    child = os.fork()
+    if not child:
+        left = [step]
+
+        def watch(event: str, args: tuple[object, ...]) -> None:
+            if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT):
+                left[0] -= 1
+                if left[0] < 0:
+                    os._exit(KILLED)
+
+        sys.addaudithook(watch)
+        work()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
