@@ -24,8 +24,7 @@ from h2htalk.errors import ConfigError, DataError, MissingExtraError
 def erase_from_run(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted.
 
-    Raises:
-        DataError: another process writes the run, or its scenarios are not those of its signature.
+    Raises DataError where another process writes the run, or its scenarios are not those of its signature.
     """
     folder = RunFolder(path)
     folder.read_run()

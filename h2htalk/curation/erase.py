@@ -78,10 +78,8 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         also: folders with rounds, runs and releases that were made from it, and that it does not know.
 
     Raises:
-        ConfigError: several sources or dialogues have that id; the secret key is missing or another one; a folder of
-            `also` is missing.
-        DataError: there is no workspace, nobody of that id was gathered, a file cannot be rewritten, or a symbolic
-            link leads out of the workspace.
+        ConfigError: several sources or dialogues have that id; the secret key or a folder of `also` is missing.
+        DataError: nobody of that id was gathered, or a file cannot be rewritten.
     """
     workspace.require_begun()
     if missing := [path for path in also if not path.is_dir()]:
@@ -111,9 +109,7 @@ def finish_erasure(workspace: Workspace) -> None:
     """Complete an interrupted erasure, if there is one, and say so. The workspace's lock must be held.
 
     A folder that cannot be reached stops nobody: it is named on standard error, and tried again by the next command.
-
-    Raises:
-        DataError: a file of the workspace cannot be read or rewritten.
+    Raises DataError.
     """
     _finish_stages(workspace)
     if len(workspace.tombstones().lines) != workspace.facts().get("reached", 0):

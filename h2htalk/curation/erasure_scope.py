@@ -54,13 +54,9 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
     Args:
         workspace: the one that `index` was read from.
         asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
-        index: its dialogues.
         key: of the hashes of raw ids: those of who was erased, and after `purge` of all. None: they are not found.
 
-    Raises:
-        ConfigError: several sources have that raw id, or a source has it for several dialogues, or for a person and
-            for somebody else's dialogue; names the choices.
-        DataError: nobody has that id.
+    Raises ConfigError, which names the choices, where a raw id is ambiguous, DataError where nobody has the id.
     """
     ours = {asked} & workspace.erased()
     people: dict[str, set[str]] = {}

@@ -43,14 +43,10 @@ class Event:
 def explain(workspace: Workspace, item_id: str) -> list[Event]:
     """The history of a dialogue, a candidate or a person: by stages, then in the rounds and releases linked to them.
 
-    Args:
-        workspace: with at least a gathered stage.
-        item_id: of a dialogue (with all its candidates), of a candidate (with its dialogue), or of a person
-            (`SOURCE-p0003`); or, before `purge`, the id of a dialogue or a person in the raw data.
+    `item_id`: of a dialogue (with all its candidates), of a candidate (with its dialogue), or of a person
+    (`SOURCE-p0003`); or, before `purge`, the id of a dialogue or a person in the raw data.
 
-    Raises:
-        ConfigError: several items have that raw id.
-        DataError: there is no curation, no stage knows the id, or it was erased.
+    Raises ConfigError where several items have that raw id, DataError where no stage knows it, or it was erased.
     """
     workspace.require_begun()
     if item_id in workspace.erased():

@@ -21,9 +21,7 @@ def purge(workspace: Workspace) -> list[Path]:
     No further stage can be made afterwards, so what a stage has made that is not finished is removed too. Keyed hashes
     of raw ids stay, so that a person who asks for it later is still erased.
 
-    Raises:
-        ConfigError: no stage after `gather` is finished, or one before a finished stage is not.
-        DataError: there is no workspace, something cannot be removed, or a symbolic link leads out of the workspace.
+    Raises ConfigError where a stage must be finished first, DataError where something cannot be removed.
     """
     workspace.require_begun()
     with workspace.locked():
@@ -65,10 +63,8 @@ def _write_index(workspace: Workspace) -> None:
         raw = {what: nfc(str(entry[what])) for what in ("id", "person") if entry.get(what) not in (None, "")}
         latest = hashes.setdefault(str(entry.get("state_of", name)), set())
         latest |= {mark(key, what, source_of(name), text) for what, text in raw.items()}
-    lines = [
-        {"id": name, "hashes": sorted(hashes[name]), "items": sorted(items.get(name, ()))} for name in sorted(hashes)
-    ]
-    write_tombstones(workspace.index_path, lines)
+    lines = ({"id": name, "hashes": sorted(of), "items": sorted(items.get(name, ()))} for name, of in hashes.items())
+    write_tombstones(workspace.index_path, sorted(lines, key=lambda line: str(line["id"])))
 
 
 def unfinished_stages(workspace: Workspace) -> list[StageFolder]:

@@ -38,11 +38,7 @@ class Link:
 
 
 def read_links(folder: Path) -> tuple[Link, ...]:
-    """Return the links of a folder in the order in which they were added; none where it has no `links.jsonl`.
-
-    Raises:
-        DataError: a line is no link; names file and line.
-    """
+    """Return the links of a folder in the order of adding; none without `links.jsonl`. Raises DataError."""
     path = folder / FILE
     if not os.path.lexists(path):
         return ()
@@ -63,7 +59,7 @@ def read_links(folder: Path) -> tuple[Link, ...]:
 def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
     """Yield the links to folders with their paths, each folder once and followed by those that it links itself.
 
-    A folder, and the private folder of a release, is searched for links after it was yielded. Raises DataError.
+    A folder is searched for links after it was yielded. Raises DataError.
     """
     waiting, seen = list(links), set()
     while waiting:

@@ -13,25 +13,20 @@ from h2htalk.data.parquet import read_parquet
 from h2htalk.errors import DataError
 
 
-def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
-    """Remove the records of a JSONL or Parquet file for which `stays` is false; else it is not changed.
-
-    Raises:
-        DataError: it cannot be read or written.
-    """
+def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
+    """Remove the records of a JSONL or Parquet file for which `stays` is false; return the rest's number."""
     is_parquet = path.suffix == ".parquet"
     records = [record for _, record in (read_parquet(path) if is_parquet else read_jsonl(path, torn_tail=True))]
     kept = list(map(stays, records))
-    if all(kept):
-        return
-    if not is_parquet:
-        write_jsonl(path, compress(records, kept))
-        return
-    import pyarrow.parquet as pq
+    if is_parquet and not all(kept):
+        import pyarrow.parquet as pq
 
-    # Opened here: pyarrow takes no path that is not UTF-8.
-    with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
-        pq.write_table(pq.read_table(source).filter(kept), target)
+        # Opened here: pyarrow takes no path that is not UTF-8.
+        with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
+            pq.write_table(pq.read_table(source).filter(kept), target)
+    elif not all(kept):
+        write_jsonl(path, compress(records, kept))
+    return sum(kept)
 
 
 def remove_for_good(path: Path) -> None:

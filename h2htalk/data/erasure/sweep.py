@@ -17,14 +17,9 @@ from h2htalk.errors import H2HTalkError
 
 
 def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator[FolderErasure]:
-    """Erase from all folders linked from one, from those linked from them, and from all folders inside others.
+    """Erase from all folders linked from a workspace, from those linked from them, and from all folders inside `also`.
 
     What cannot be erased from one folder is in its result, and the next folders follow.
-
-    Args:
-        start: a workspace; it is not changed itself.
-        erased: what was erased from it.
-        also: folders; those inside them are recognised by the files that identify them.
     """
     for link, path in follow_links([*read_links(start), *find_folders(also)]):
         swept = _sweep_folder(link.kind, path, erased)

@@ -38,9 +38,7 @@ class Result:
 def read_results(folder: Path) -> list[Result]:
     """Read the row of a finished run's model, then those of the trivial answers.
 
-    Raises:
-        ConfigError: the run is incomplete, or was not scored.
-        DataError: the folder is no run, or its summary is of another version.
+    Raises ConfigError where the run is incomplete or was not scored, DataError for another folder or version.
     """
     run = RunFolder(folder)
     run.read_run()

@@ -28,12 +28,9 @@ _PENDING = ".erasing"
 
 
 def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
-    """Erase the items that hold words of erased ids; complete an erasure that was interrupted.
+    """Erase the items that hold words of erased ids; complete an erasure that was interrupted. Raises DataError.
 
     Their ids are added to `tombstones.jsonl`, so that they leave other copies of the release as well.
-
-    Raises:
-        DataError: a file was changed by somebody else, or cannot be written.
     """
     manifest, pending = read_manifest(path), path.resolve().with_name(f".{path.resolve().name}{_PENDING}")
     if not pending.exists():
@@ -78,8 +75,6 @@ def remove_leftovers(release: Path) -> list[Path]:
 
 def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
     """Remove the rows of items, and record the new hashes and counts. Can be repeated after a kill."""
-    import pyarrow.parquet as pq
-
     remove_partial_files(path)
     configs: dict[str, dict[str, int]] = {}
     files = dict(manifest.files)
@@ -87,8 +82,8 @@ def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
         for split in splits:
             name = data_file(config, split)
             # Votes are on an `item`.
-            filter_file(path / name, lambda row: ids.isdisjoint({row.get("id"), row.get("item")}))
-            configs.setdefault(config, {})[split] = pq.read_metadata(path / name).num_rows
+            left = filter_file(path / name, lambda row: ids.isdisjoint({row.get("id"), row.get("item")}))
+            configs.setdefault(config, {})[split] = left
             files[name] = sha256_of(path / name)
     references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
     if references.is_file():

@@ -53,9 +53,7 @@ class HubRelease:
 
 
 def resolve(name: str) -> HubRelease:
-    """Find the commit of `hub:OWNER/NAME@TAG`, or `@` and the 40 digits of a commit.
-
-    Where HF_HUB_OFFLINE is set, the commit is the one that was loaded last.
+    """Find the commit of `hub:OWNER/NAME@TAG` (or `@COMMIT`); with HF_HUB_OFFLINE, the one that was loaded last.
 
     Raises:
         ConfigError: the name is of another form, or names no tag of the repository; lists them.
@@ -92,11 +90,7 @@ def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manif
     The client compares sizes; here `release.json` is held against the hash in its commit, and every other file against
     the hash in `release.json`. A file that differs is removed from the cache, so that the next call loads it again.
 
-    Returns:
-        The folder, whose files may be symbolic links, and the manifest.
-
-    Raises:
-        HubError: the files cannot be loaded, or are not those of the release.
+    Returns the folder, whose files may be symbolic links, and the manifest. Raises HubError.
     """
     path = _download_file(release.repo, MANIFEST, release.commit, cache)
     _require_hash(path, release)
@@ -182,11 +176,9 @@ def erased_later(release: HubRelease) -> frozenset[str]:
 
 
 def pull(name: str, out: Path) -> HubRelease:
-    """Copy a release of the Hub into a new folder, verified, exactly as it was published.
+    """Copy a release of the Hub into a new or empty folder, verified, exactly as it was published.
 
-    Raises:
-        ConfigError, HubError: as `resolve` and `download`.
-        DataError: `out` is not a new or empty folder, or cannot be written.
+    Raises ConfigError, HubError, DataError.
     """
     if os.path.lexists(out) and (not os.path.isdir(out) or any(out.iterdir())):
         raise DataError(f"{out}: not an empty folder; name a new one")

@@ -30,11 +30,7 @@ _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]
 
 
 def hub_api() -> huggingface_hub.HfApi:
-    """The client, with the token of the environment; a token stored by `hf auth login` is not used.
-
-    Raises:
-        ConfigError: HF_TOKEN is no token.
-    """
+    """The client, with HF_TOKEN alone: a token stored by `hf auth login` is not used. Raises ConfigError."""
     set_timeouts()
     return huggingface_hub.HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
 

@@ -10,14 +10,9 @@ from h2htalk.data.releases.hub_client import hub_api, hub_errors, require_token
 
 
 def open_pull_request(model: str, name: str, file: Path, message: str) -> str:
-    """Propose a file under a name for a model's repository; each call opens another pull request.
+    """Propose a file under a name for a model's repository; return the address of the pull request.
 
-    Returns:
-        The address of the pull request.
-
-    Raises:
-        ConfigError: no token.
-        HubError: the Hub cannot be reached, or refuses.
+    Each call opens another one. Raises ConfigError without a token, HubError.
     """
     require_token("")
     with hub_errors(model):

@@ -15,14 +15,10 @@ from h2htalk.errors import DataError, quoted
 def with_references(split: Split, path: Path, erased: str = "") -> Split:
     """Add the references of a file to the scenarios that have none; it may hold those of other scenarios, too.
 
-    Args:
-        split: with private references.
-        path: the file, whose SHA-256 the split names.
-        erased: where items were erased from the split: the SHA-256 of the file that was left without them.
+    The split names its SHA-256, or where items were erased from the split, `erased` does.
 
     Raises:
-        ConfigError, DataError: the split has no private references, it is not the file of this split, a line is
-            broken, or an id is missing or repeated.
+        ConfigError, DataError: the split has no private references, or it is not their file, whole and valid.
     """
     private = {scenario.id for scenario in split.scenarios if not scenario.references}
     if not private:

@@ -87,8 +87,7 @@ def publish(
         message: of the commit.
 
     Raises:
-        DataError: the folder is no release, or is changed.
-        ConfigError: no token, or a name that the Hub would refuse.
+        DataError, ConfigError: the folder is no release, or is changed; no token, or a name that the Hub would refuse.
         PublishError: the tag exists, the repository holds something else, or what the Hub stored is not what was sent.
         HubError: the Hub cannot be reached, or refuses.
     """

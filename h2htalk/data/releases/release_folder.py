@@ -84,11 +84,7 @@ def private_folder(release: Path) -> Path:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a release's manifest.
-
-    Raises:
-        DataError: it is missing or invalid, or names a file outside the folder.
-    """
+    """Read a release's manifest. Raises DataError, also where it names a file outside the folder."""
     path = folder / MANIFEST
     try:
         return _adapter().validate_json(path.read_bytes(), strict=True)
@@ -211,8 +207,7 @@ def case_configs(manifest: Manifest) -> list[str]:
 def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]:
     """The study (empty: scenarios) and the split that `SPLIT`, `STUDY` or `STUDY/SPLIT` names; default: test.
 
-    Raises:
-        ConfigError: the release has no such part; names those that it has.
+    Raises ConfigError, which names the parts, for another one.
     """
     parts: dict[str, tuple[str, str]] = {}
     for study in ("", *case_configs(manifest)):

@@ -11,10 +11,9 @@ FILE = "erased.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ErasedItems:
-    """The items that were erased from a round.
+    """The ids of all items that were erased from a round.
 
     Attributes:
-        items: ids of all of them.
         pending: those whose removal has begun and is not finished.
         events: number of the round's events when it began.
         given_to: ids of the annotators to whom they were assigned by name.
