@@ -14,6 +14,7 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
+from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
@@ -69,7 +70,15 @@ def made_results(
         metrics=metrics,
         slices={"risk": risks} if slices is None else slices,
         baselines={name: score_rows_of_values(baseline, measure) for name, baseline in (baselines or {}).items()},
+        reached={name: reached_in(values, baseline) for name, baseline in (baselines or {}).items()},
     )
+
+
+def reached_in(values: Values, baseline: Values) -> tuple[str, ...]:
+    """The figures in which a baseline's values, item by item, are not shown to be below."""
+    pairs = [(name, v, b) for name, vs in values.items() for v, b in zip(vs, baseline.get(name, ()), strict=False)]
+    found = [Difference(n, str(i), v - b) for i, (n, v, b) in enumerate(pairs) if v is not None and b is not None]
+    return tuple(key for key, result in paired_figures(found).items() if not result.above)
 
 
 def made_summary(

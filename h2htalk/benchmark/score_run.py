@@ -15,6 +15,7 @@ from h2htalk.benchmark.report.tables import TABLES
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
+from h2htalk.benchmark.statistics import intervals
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
@@ -60,6 +61,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         "metrics": metrics_version(),
         "contracts": CONTRACTS_VERSION,
         "rouge": metrics.rouge,
+        "intervals": intervals.RULE,
         "embedder": embedder,
         "judge": "none",
         **reference_keys(split),

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
+from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import FailedResponse, Response
@@ -62,7 +64,7 @@ def summarize(
         without_s=without_s,
         violations=count_violations(scored[1].values()),
         warnings=(
-            *baseline_warnings(main, measure),
+            *baseline_warnings(main),
             *_language_warnings(without_s),
             *_truncation_warnings(counts),
         ),
@@ -79,7 +81,23 @@ def measure_results(
         metrics=metric_means(scenarios, scored[1]),
         slices=slices_of(scenarios, scored[1], measure),
         baselines={name: score_rows(scenarios, baseline, measure) for name, baseline in baselines.items()},
+        reached={
+            name: reached_figures(scenarios, scored[1], baseline[1], measure) for name, baseline in baselines.items()
+        },
     )
+
+
+def reached_figures(
+    scenarios: Sequence[Scenario], model: Mapping[str, ItemScore], baseline: Mapping[str, ItemScore], measure: Measure
+) -> tuple[str, ...]:
+    """Return the figures of Table 2 in which a model is not shown to be above a baseline, by the paired interval."""
+    clusters = clusters_of(scenarios)
+    differences = []
+    for s in scenarios:
+        own, other = (getattr(scores[s.id], measure) for scores in (model, baseline))
+        if own is not None and other is not None:
+            differences.append(Difference(s.subtask, clusters[s.id], own - other))
+    return tuple(key for key, result in paired_figures(differences).items() if not result.above)
 
 
 def _on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
@@ -188,28 +206,19 @@ def metric_means(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore])
     return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
 
 
-def baseline_warnings(part: MeasureResults, measure: Measure) -> list[str]:
-    """Return a warning that names the subtasks in which a baseline reaches the model, and one more for each
-    subtask with a null line, where the constant answer is right as often as the reference is null."""
-    rows, baselines = part.rows, part.baselines
-    beaten = [name for name in SUBTASKS if any(_beats(f, rows, name, measure) for f in baselines.values())]
+def baseline_warnings(part: MeasureResults) -> list[str]:
+    """Return a warning that names the subtasks in which the model is not shown to be above a baseline, and one more for
+    each subtask with a null line, where the constant answer is right as often as the reference is null."""
+    beaten = [name for name in SUBTASKS if any(name in keys for keys in part.reached.values())]
     if not beaten:
         return []
     titles = ", ".join(SUBTASKS[name].title for name in beaten)
     plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
-    lines = [f"an answer that needs no model scores at least as much in {plural}: {titles}"]
-    constant = baselines.get("constant")
+    lines = [f"not shown to be above an answer that needs no model in {plural}: {titles}"]
     for subtask in SUBTASKS.values():
-        if subtask.has_null_line and constant and _beats(constant, rows, subtask.name, measure):
-            lines.append(f"{subtask.title}: printing the null line every time would score at least as much")
+        if subtask.has_null_line and subtask.name in part.reached.get("constant", ()):
+            lines.append(f"{subtask.title}: not shown to be above printing the null line every time")
     return lines
-
-
-def _beats(baseline: ScoreRows, rows: ScoreRows, subtask: str, measure: Measure) -> bool:
-    pair = baseline.row(measure), rows.row(measure)
-    cells = [row.cells.get(subtask) for row in pair if row]
-    values = [cell.value for cell in cells if cell and cell.value is not None]
-    return len(values) == 2 and values[0] >= values[1]
 
 
 def _language_warnings(without_s: MeasureResults | None) -> list[str]:

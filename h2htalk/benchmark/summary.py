@@ -80,7 +80,8 @@ class MeasureResults:
     """The figures of the items with the same measure: S, or the lexical mean where no embedder was used.
 
     `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
-    value of each tag.
+    value of each tag. `reached` names for each baseline the figures (`figure_weights`) in which the model is not shown
+    to be above it: the paired 95 % interval of the difference holds 0, or lies below.
     """
 
     languages: tuple[str, ...]
@@ -88,6 +89,7 @@ class MeasureResults:
     metrics: Mapping[str, Mapping[str, Cell]]
     slices: Mapping[str, Mapping[str, Cell]]
     baselines: Mapping[str, ScoreRows]
+    reached: Mapping[str, tuple[str, ...]]
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -96,6 +98,7 @@ class MeasureResults:
             "metrics": _cells_to_dict(self.metrics),
             "slices": _cells_to_dict(self.slices),
             "baselines": {name: rows.to_dict() for name, rows in self.baselines.items()},
+            "reached": {name: list(keys) for name, keys in self.reached.items()},
         }
 
 
@@ -222,6 +225,8 @@ def _find_in_part(part: MeasureResults, measure: str) -> str | None:
     row_sets = [part.rows, *part.baselines.values()]
     if measure == "s" and any(rows.s is None for rows in row_sets):
         return "its measure is s, and a row of s is missing"
+    if part.reached.keys() != part.baselines.keys():
+        return "its baselines are not those that the model was compared with"
     rows = [r for s in row_sets for r in (s.s, s.lexical, s.compliance) if r is not None]
     names = {
         "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),

@@ -38,7 +38,7 @@ from h2htalk.version import __version__
 
 SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is damaged
 # Protocol keys that only scoring sets: they can change for stored answers.
-SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "embedder", "judge"})
+SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge"})
 _SOURCE = ("source", "commit")  # of a split, in run.json
 _HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
 

@@ -14,8 +14,9 @@ from h2htalk.errors import DataError, quoted
 class Signature:
     """`protocol` says how it was measured, `subject` what was measured; values are short texts.
 
-    Protocol keys: items (hash of scenarios and personas), prompts, tokens, metrics, contracts, rouge, embedder, judge,
-    references (how many an item has, where that is not one), references_sha256 (of private ones that were used).
+    Protocol keys: items (hash of scenarios and personas), prompts, tokens, metrics, contracts, rouge, intervals,
+    embedder, judge, references (how many an item has, where that is not one), references_sha256 (of private ones that
+    were used).
     Subject keys: engine and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
     """
 

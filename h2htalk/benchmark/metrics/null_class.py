@@ -6,16 +6,13 @@ reported apart.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
-from h2htalk.benchmark.statistics.table2_averages import CONFIDENCE, RESAMPLES, Cell
-
-Floats = npt.NDArray[np.float64]
+from h2htalk.benchmark.statistics.intervals import rate_interval
+from h2htalk.benchmark.statistics.table2_averages import Cell
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,39 +34,31 @@ class NullClass:
         return asdict(self)
 
 
-def null_class(pairs: Iterable[tuple[float, bool]], total: int, seed: int = 0) -> NullClass:
+def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
     """From `(share of null answers, the reference is null)` of each scored item, in any order.
+
+    Precision and recall have Wilson's interval of a rate; F1 that of J, the share of items that are null in both
+    among those that are in either, since F1 = 2J / (1 + J).
 
     Args:
         pairs: one a scored item; the share is 0 or 1 for a single sample.
         total: items asked.
-        seed: of the bootstrap over items (1,000 resamples).
     """
-    listed = np.array(sorted(pairs), dtype=np.float64).reshape(-1, 2)
-    answers, references = listed[:, 0], listed[:, 1]
-    hits = answers * references
-    n = len(listed)
-    picks = np.random.default_rng([seed, n]).integers(0, n, size=(RESAMPLES, n)) if n > 1 else np.empty((0, 0), int)
+    listed = list(pairs)
+    answers, references = math.fsum(share for share, _ in listed), sum(null for _, null in listed)
+    hits = math.fsum(share for share, null in listed if null)
 
-    def cell(top: Floats, bottom: Floats) -> Cell:
-        value = _ratio(top.sum(), bottom.sum())
-        if value is None or n < 2:
-            return Cell(value, None, None, n, total)
-        sums = bottom[picks].sum(axis=1)
-        ratios = 100 * top[picks].sum(axis=1)[sums > 0] / sums[sums > 0]
-        tail = 100 * (1 - CONFIDENCE) / 2
-        low, high = np.percentile(ratios, [tail, 100 - tail])
-        return Cell(value, float(low), float(high), n, total)
+    def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Cell:
+        if not of:
+            return Cell(None, None, None, len(listed), total)
+        value, low, high = (100 * change(rate) for rate in (hits / of, *rate_interval(hits, of)))
+        return Cell(value, low, high, len(listed), total) if len(listed) > 1 else Cell(value, None, None, 1, total)
 
     return NullClass(
         precision=cell(hits, answers),
         recall=cell(hits, references),
-        f1=cell(2 * hits, answers + references),
-        references=int(references.sum()),
-        answers=float(answers.sum()),
-        hits=float(hits.sum()),
+        f1=cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j)),
+        references=references,
+        answers=answers,
+        hits=hits,
     )
-
-
-def _ratio(top: float, bottom: float) -> float | None:
-    return 100 * float(top) / float(bottom) if bottom else None

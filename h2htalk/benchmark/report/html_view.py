@@ -25,7 +25,6 @@ from h2htalk.benchmark.report.table2_layout import (
     main_row,
     measure_name,
     most_first,
-    not_above,
     notes,
     ordered_slices,
     part_title,
@@ -211,7 +210,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of the main table; `baselines`: each one's figure, and whether the model is at or below it."""
+    """A line of the main table; `baselines`: each one's figure, and whether the model is not above."""
 
     label: str
     hint: str
@@ -263,15 +262,15 @@ def _group(part: Summary, dimension: str, scale: float) -> tuple[str, list[Line]
 
 def _line(part: Summary, key: str, label: str, hint: str, scale: float) -> Line:
     cell = cell_at(main_row(part), key)
-    baselines = [cell_at(main_row(part, baseline), key) for baseline in part.baselines.values()]
+    baselines = {name: cell_at(main_row(part, baseline), key) for name, baseline in part.baselines.items()}
     contract = cell_at(part.rows.compliance, key)
     return Line(
         label,
         hint,
-        figure_of(cell, _bar(cell, baselines, scale)),
+        figure_of(cell, _bar(cell, list(baselines.values()), scale)),
         figure_of(cell_at(part.rows.lexical, key)),
         _percent_figure(contract),
-        tuple((figure_of(baseline), not_above(cell, baseline)) for baseline in baselines),
+        tuple((figure_of(baseline), key in part.main.reached[name]) for name, baseline in baselines.items()),
     )
 
 

@@ -164,7 +164,7 @@ def _notes(rows: Sequence[TableRow], columns: Sequence[Column]) -> str:
     if any(half_width_text(cell) for row in rows for cell in row.cells.values()):
         sentences.append(
             r"In small print, the items scored (of those asked, where not all are) and half the width of the 95\,\% "
-            "bootstrap interval."
+            "interval (Wilson's, with effective n and t)."
         )
     if any(row.marks for row in rows):
         sentences.append(r"\textbf{First}, \underline{second} and \textit{third} of each group.")

@@ -28,7 +28,6 @@ from h2htalk.benchmark.report.table2_layout import (
     languages_of,
     main_row,
     most_first,
-    not_above,
     notes,
     ordered_slices,
     part_title,
@@ -66,7 +65,7 @@ def print_summary(
             say.line(part_title(part), "bold underline")
         console.print(_table(part, say), soft_wrap=True)
     if any(baselines_reach(part) for part in parts.values()):
-        say.line("! the model is not above this baseline", "yellow")
+        say.line("! the model is not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):
         if note.loud or verbose:
             say.line(note.text, "bold red" if note.loud else "")
@@ -163,7 +162,8 @@ def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
         texts.append(Text(value_text(cell_at(rows.lexical, key))))
     texts.append(Text(percent_text(cell_at(rows.compliance, key))))
     return texts + [
-        _baseline_cell(cell, cell_at(main_row(part, baseline), key)) for baseline in part.baselines.values()
+        _baseline_cell(cell_at(main_row(part, baseline), key), key in part.main.reached[name])
+        for name, baseline in part.baselines.items()
     ]
 
 
@@ -177,8 +177,7 @@ def _value(cell: Cell | None, say: PlainConsole) -> Text:
     return text.append(f" {say.half_width(half_width_text(cell).rjust(4))}", "not bold dim")
 
 
-def _baseline_cell(cell: Cell | None, baseline: Cell | None) -> Text:
-    reached = not_above(cell, baseline)
+def _baseline_cell(baseline: Cell | None, reached: bool) -> Text:
     return Text(f"{value_text(baseline)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
 
 

@@ -21,7 +21,8 @@ from h2htalk.benchmark.results_export.run_figures import (
     require_scored,
     without_folders,
 )
-from h2htalk.benchmark.statistics.table2_averages import CONFIDENCE, RESAMPLES, Cell
+from h2htalk.benchmark.statistics.intervals import CONFIDENCE, RULE
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import sha256_of, write_json, write_jsonl
@@ -125,7 +126,7 @@ def _score(cell: Cell) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {"num_samples": cell.n}
     if cell.low is not None and cell.high is not None:
         ends = {"lower": cell.low / 100, "upper": cell.high / 100, "confidence_level": CONFIDENCE}
-        uncertainty |= {"confidence_interval": ends | {"method": "bootstrap"}, "num_bootstrap_samples": RESAMPLES}
+        uncertainty |= {"confidence_interval": ends | {"method": RULE}}
     return {"score": (cell.value or 0.0) / 100, "uncertainty": uncertainty}
 
 

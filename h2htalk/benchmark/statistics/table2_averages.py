@@ -7,25 +7,17 @@ cells weighted with Table 1's counts (it reproduces the paper's column; a plain 
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from h2htalk.benchmark.statistics.intervals import Mean, mean_of, weighted_mean
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
-
-RESAMPLES = 1000
-CONFIDENCE = 0.95
-
-Replicates = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A mean on the 0-100 scale with its 95 % bootstrap interval; n of `total` items are scored.
+    """A mean on the 0-100 scale with its 95 % interval; n of `total` items are scored.
 
     `value`, `low` and `high` are None when nothing was scored (or, for an average, when a part is missing);
     the interval is None for a single item.
@@ -75,96 +67,85 @@ class ItemValue:
     value: float | None
 
 
-def aggregate(values: Iterable[ItemValue], seed: int = 0) -> Row:
-    """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters.
+def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
+    """The figures of Table 2 as weights of subtasks, of which each must have a value.
 
-    Intervals are percentile bootstraps over items, resampled within each subtask (1,000 resamples).
+    Args:
+        items: subtask -> number of scored items, of the subtasks that were asked.
+
+    Returns:
+        Subtask, `<dimension>_avg`, `overall` (Table 1's counts), `items_mean` and `plain_mean` -> subtask -> weight;
+        a subtask of weight 0 need not have a value.
     """
-    cells, replicates = _cells(values, SUBTASKS, seed)
-    present = [name for name in SUBTASKS if name in cells]
-    dimensions: dict[str, Cell] = {}
+    asked = [name for name in SUBTASKS if name in items]
+    figures: dict[str, dict[str, float]] = {name: {name: 1.0} for name in asked}
     for dimension in DIMENSIONS:
         parts = [name for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
-        if any(name in cells for name in parts):
-            dimensions[dimension] = _average(parts, [1.0] * len(parts), cells, replicates)
-    counts = [float(SUBTASKS[name].count) for name in SUBTASKS]
+        if any(name in items for name in parts):
+            figures[f"{dimension}_avg"] = dict.fromkeys(parts, 1.0)
+    figures["overall"] = {name: float(SUBTASKS[name].count) for name in SUBTASKS}
+    figures["items_mean"] = {name: float(items[name]) for name in asked}
+    figures["plain_mean"] = dict.fromkeys(asked, 1.0)
+    return figures
+
+
+def aggregate(values: Iterable[ItemValue]) -> Row:
+    """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters."""
+    cells, means = _cells(values, SUBTASKS)
+    figures = figure_weights({name: cell.n for name, cell in cells.items()})
+    averages = {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
     return Row(
         cells=cells,
-        dimensions=dimensions,
-        overall=_average(list(SUBTASKS), counts, cells, replicates),
-        items_mean=_average(present, [float(cells[name].n) for name in present], cells, replicates),
-        plain_mean=_average(present, [1.0] * len(present), cells, replicates),
+        dimensions={name: averages[key] for name in DIMENSIONS if (key := f"{name}_avg") in averages},
+        overall=averages["overall"],
+        items_mean=averages["items_mean"],
+        plain_mean=averages["plain_mean"],
     )
 
 
-def aggregate_slices(values: Iterable[ItemValue], seed: int = 0) -> dict[str, Cell]:
+def aggregate_slices(values: Iterable[ItemValue]) -> dict[str, Cell]:
     """Average the values of each group (an emotion, a complexity, an interaction), in alphabetical order."""
     listed = list(values)
-    return _cells(listed, sorted({v.group for v in listed}), seed)[0]
+    return _cells(listed, sorted({v.group for v in listed}))[0]
 
 
-def _cells(
-    values: Iterable[ItemValue], order: Iterable[str], seed: int
-) -> tuple[dict[str, Cell], dict[str, Replicates]]:
-    groups: dict[str, list[ItemValue]] = {}
+def _cells(values: Iterable[ItemValue], order: Iterable[str]) -> tuple[dict[str, Cell], dict[str, Mean]]:
+    """The cell of each group, and the mean behind it where at least two items are scored."""
+    groups: dict[str, list[float | None]] = {}
     for value in values:
-        groups.setdefault(value.group, []).append(value)
-    cells, replicates = {}, {}
+        groups.setdefault(value.group, []).append(value.value)
+    cells, means = {}, {}
     for name in order:
         if name in groups:
-            members = sorted(groups[name], key=lambda v: v.id)
-            scored = np.array([v.value for v in members if v.value is not None], dtype=np.float64)
-            replicates[name] = bootstrap_means(100 * scored, seed, name)
-            mean = 100 * math.fsum(scored) / len(scored) if len(scored) else None
-            cells[name] = _cell(mean, replicates[name], len(scored), len(members))
-    return cells, replicates
+            scored = [value for value in groups[name] if value is not None]
+            if (mean := mean_of(scored)) is not None:
+                means[name] = mean
+            only = scored[0] if len(scored) == 1 else None
+            cells[name] = _cell(mean, only, len(scored), len(groups[name]))
+    return cells, means
 
 
-def bootstrap_means(scored: Replicates, seed: int, group: str = "") -> Replicates:
-    """Return the means of RESAMPLES resamples with replacement; empty for fewer than two values.
-
-    Each `group` has a random stream of its own: with one stream, cells of equal size would be correlated, and the
-    interval of their average would not shrink.
-    """
-    if len(scored) < 2:
-        return np.empty(0)
-    rng = np.random.default_rng([seed, zlib.crc32(group.encode())])
-    means = np.empty(RESAMPLES)
-    block = max(1, 200_000 // len(scored))  # bounds the memory; the draws do not depend on it
-    for start in range(0, RESAMPLES, block):
-        rows = min(block, RESAMPLES - start)
-        picks = rng.integers(0, len(scored), size=(rows, len(scored)), dtype=np.int32)
-        means[start : start + rows] = scored[picks].mean(axis=1)
-    return means
+def _cell(mean: Mean | None, value: float | None, n: int, total: int) -> Cell:
+    """The cell of a mean; without one, of a value that has no interval."""
+    if mean is None:
+        return Cell(None if value is None else 100 * value, None, None, n, total)
+    low, high = mean.interval()
+    return Cell(100 * mean.value, 100 * low, 100 * high, n, total)
 
 
-def _cell(value: float | None, replicates: Replicates, n: int, total: int) -> Cell:
-    if value is None or not len(replicates):
-        return Cell(value, None, None, n, total)
-    tail = 100 * (1 - CONFIDENCE) / 2
-    low, high = np.percentile(replicates, [tail, 100 - tail])
-    return Cell(value, float(low), float(high), n, total)
-
-
-def _average(
-    names: Sequence[str],
-    weights: Sequence[float],
-    cells: Mapping[str, Cell],
-    replicates: Mapping[str, Replicates],
-) -> Cell:
+def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]) -> Cell:
     """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
     one item would otherwise count as certain)."""
-    here = [cells[name] for name in names if name in cells]
+    here = [cells[name] for name in weights if name in cells]
     n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
-    weighted = [(cell, w) for cell, w in zip(here, weights, strict=False) if w > 0]
-    if len(here) < len(names) or not weighted or any(cell.value is None for cell, _ in weighted):
+    parts = {name: w for name, w in weights.items() if w > 0}
+    values = [cells[name].value for name in parts if name in cells]
+    if len(here) < len(weights) or not parts or None in values:
         return Cell(None, None, None, n, total)
-    mass = math.fsum(weights)
-    value = math.fsum(w * cell.value for cell, w in weighted if cell.value is not None) / mass
-    weighed = [(replicates[name], w / mass) for name, w in zip(names, weights, strict=True) if w > 0]
-    certain = all(len(means) for means, _ in weighed)
-    resampled = np.sum([share * means for means, share in weighed], axis=0) if certain else np.empty(0)
-    return _cell(value, resampled, n, total)
+    if means.keys() >= parts.keys():
+        return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), None, n, total)
+    value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(parts.values())
+    return Cell(value, None, None, n, total)
 
 
 assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"

@@ -48,7 +48,9 @@ def test_the_constant_null_line_on_the_authors_share_of_nulls() -> None:
     """264 of their 412 references are the null line: always answering it looks like this."""
     found = null_class([(1.0, row < 264) for row in range(412)], 412)
     assert values(found) == pytest.approx((64.08, 100, 78.11), abs=0.01)
-    assert (found.recall.low, found.recall.high) == (100, 100)
+    assert found.recall.low is not None
+    assert 98 < found.recall.low < 99  # Wilson: 264 of 264
+    assert found.recall.high == 100
 
 
 def test_an_item_with_several_samples_counts_by_their_share() -> None:
@@ -75,10 +77,9 @@ def test_a_single_item_has_no_interval() -> None:
     assert null_class([(1.0, True)], 1).f1 == Cell(100.0, None, None, 1, 1)
 
 
-def test_row_order_does_not_matter_and_the_seed_does() -> None:
+def test_row_order_does_not_matter() -> None:
     pairs = [(float(n % 2), n % 3 > 0) for n in range(40)]
     assert null_class(pairs, 40) == null_class(pairs[::-1], 40)
-    assert null_class(pairs, 40, seed=1).f1 != null_class(pairs, 40).f1
 
 
 def test_it_survives_json() -> None:

@@ -226,7 +226,7 @@ def test_your_runs_show_three_means_their_items_and_intervals_and_cautions(width
 
 def test_without_an_overall_the_other_means_still_stand() -> None:
     text = board_text([made_summary(same_values(0.4, ("dialogue_base",)))], 80)
-    assert "2/2 items scored; Overall -, Items 40.00 ±1.0, Cells 40.00 ±1.0" in text
+    assert "2/2 items scored; Overall -, Items 40.00 ±12, Cells 40.00 ±12" in text
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])

@@ -141,7 +141,7 @@ def test_latex_has_the_items_above_and_the_half_intervals_below() -> None:
     at = next(number for number, line in enumerate(lines) if line.startswith("server:m"))
     assert lines[at - 1].startswith(r"{\scriptsize items} & {\scriptsize 2} & ")
     assert lines[at - 1].endswith(r"{\scriptsize 22} & {\scriptsize 22} & {\scriptsize 22} \\")
-    assert lines[at + 1].startswith(r" & {\scriptsize $\pm$1.0} & ")
+    assert lines[at + 1].startswith(r" & {\scriptsize $\pm$12} & ")
     assert any("half the width of the 95" in line for line in lines)
 
 

@@ -71,7 +71,8 @@ def widest_part(measure: Measure, languages: tuple[str, ...]) -> MeasureResults:
         plain_mean=cell(4650),
     )
     rows = ScoreRows(row if measure == "s" else None, row, row, None)
-    return MeasureResults(languages, rows, {}, {}, dict.fromkeys(SAME_VALUES, rows))
+    every = (*SUBTASKS, *(f"{d}_avg" for d in DIMENSIONS), "overall", "items_mean", "plain_mean")
+    return MeasureResults(languages, rows, {}, {}, dict.fromkeys(SAME_VALUES, rows), dict.fromkeys(SAME_VALUES, every))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
@@ -126,8 +127,8 @@ def test_a_terminal_that_is_too_narrow_breaks_lines_and_loses_no_figure() -> Non
 
 
 def test_intervals_are_half_widths_when_narrow_and_ends_when_wide() -> None:
-    assert "40.00 ±1.0" in line_with(printed(made_summary(), 80), "Standard")
-    assert "40.00 [39.00, 41.00]" in line_with(printed(made_summary(), 120), "Standard")
+    assert "40.00  ±12" in line_with(printed(made_summary(), 80), "Standard")
+    assert "40.00 [28.31, 52.95]" in line_with(printed(made_summary(), 120), "Standard")
 
 
 def test_values_stand_in_line_whatever_their_interval() -> None:
@@ -152,8 +153,8 @@ def test_a_baseline_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     text = printed(made_summary(values, baselines=baselines))
     assert line_with(text, " Standard").rstrip().endswith("10.00!")
     assert line_with(text, " Emotional").rstrip().endswith("10.00")
-    assert "not above this baseline" in text
-    assert "not above" not in printed(made_summary(baselines={"constant": same_values(0.1)}))
+    assert "not shown to be above this baseline" in text
+    assert "not shown" not in printed(made_summary(baselines={"constant": same_values(0.1)}))
 
 
 def test_the_three_means_are_told_apart() -> None:
@@ -233,7 +234,7 @@ def test_a_baseline_that_answers_with_the_null_line_has_a_line_of_its_own() -> N
 
 def test_slices_carry_n_of_total_and_an_interval() -> None:
     values = {**same_values(0.4), "dialogue_emotion": [0.4, None]}
-    assert line_with(printed(made_summary(values), 200), "risk:") == ("risk: none 40.05 ±0.4 (20/21), high 39.00 (1/1)")
+    assert line_with(printed(made_summary(values), 200), "risk:") == ("risk: none 40.05 ±0.5 (20/21), high 39.00 (1/1)")
     assert "risk (zh): none " in printed(mini_in_two_parts(), 200)
 
 

@@ -10,22 +10,12 @@ import random
 import statistics
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from h2htalk.benchmark.statistics import table2_averages as module
-from h2htalk.benchmark.statistics.table2_averages import (
-    CONFIDENCE,
-    Cell,
-    ItemValue,
-    Row,
-    aggregate,
-    aggregate_slices,
-    bootstrap_means,
-)
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 
 
@@ -171,52 +161,25 @@ def test_an_average_over_a_cell_of_one_item_has_no_interval() -> None:
         assert average.low is None
 
 
-@given(st.lists(st.floats(0, 1), min_size=2, max_size=12), st.integers(0, 5))
-def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float], seed: int) -> None:
-    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)], seed).cells[
-        "dialogue_base"
-    ]
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=12))
+def test_an_interval_holds_its_mean_and_stays_in_range(numbers: list[float]) -> None:
+    cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(numbers)]).cells["dialogue_base"]
     assert cell.value is not None
     assert cell.low is not None
     assert cell.high is not None
-    assert 100 * min(numbers) - 1e-9 <= cell.low <= cell.value + 1e-9
-    assert cell.value - 1e-9 <= cell.high <= 100 * max(numbers) + 1e-9
+    assert 0 <= cell.low <= cell.value <= cell.high <= 100
 
 
-def test_intervals_are_seeded_and_do_not_depend_on_row_order() -> None:
+def test_row_order_does_not_matter() -> None:
     values = drawn(9)
-    row = aggregate(values, seed=4)
+    row = aggregate(values)
     for order in range(3):
         random.Random(order).shuffle(values)
-        assert aggregate(values, seed=4) == row
-    other = aggregate(values, seed=5)
-    assert other.overall.value == row.overall.value
-    assert (other.overall.low, other.overall.high) != (row.overall.low, row.overall.high)
+        assert aggregate(values) == row
 
 
-def test_an_interval_covers_the_true_mean_about_as_often_as_it_claims(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """400 simulated runs of 60 skewed items; 95 % +- 3.5 is what so many runs and items allow."""
-    monkeypatch.setattr(module, "RESAMPLES", 400)
-    draw = np.random.default_rng(11)
-    covered = 0
-    for run in range(400):
-        sample = draw.beta(2, 5, size=60)  # true mean 2/7
-        cell = aggregate([ItemValue(f"{i:02}", "dialogue_base", x) for i, x in enumerate(sample)], seed=run).cells[
-            "dialogue_base"
-        ]
-        assert cell.low is not None
-        assert cell.high is not None
-        covered += cell.low <= 100 * 2 / 7 <= cell.high
-    assert abs(covered / 400 - CONFIDENCE) < 0.035
-
-
-def test_cells_of_equal_size_are_resampled_apart() -> None:
-    """One random stream for all tied them to each other: with items sorted alike by id (say by language) the
-    interval of an average was as wide as a single cell's."""
-    ramp = [ItemValue(f"{name}-{item:02}", name, item / 40) for name in SUBTASKS for item in range(40)]
-    row = aggregate(ramp)
+def test_an_average_of_eleven_cells_is_surer_than_one() -> None:
+    row = aggregate(drawn(40))
 
     def width(cell: Cell) -> float:
         assert cell.low is not None
@@ -225,11 +188,3 @@ def test_cells_of_equal_size_are_resampled_apart() -> None:
 
     single = statistics.fmean(width(cell) for cell in row.cells.values())
     assert width(row.plain_mean) == pytest.approx(single / math.sqrt(len(SUBTASKS)), rel=0.15)
-
-
-def test_bootstrap_means_have_the_standard_error_of_the_mean() -> None:
-    scored = np.random.default_rng(0).random(200)
-    means = bootstrap_means(scored, seed=0)
-    assert len(means) == module.RESAMPLES
-    assert means.std() == pytest.approx(scored.std() / math.sqrt(200), rel=0.1)
-    assert len(bootstrap_means(scored[:1], seed=0)) == len(bootstrap_means(scored[:0], seed=0)) == 0

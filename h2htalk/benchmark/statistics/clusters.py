@@ -1,0 +1,32 @@
+"""Which items are not independent of each other: those that share a dialogue, a history or a reference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from h2htalk.data.scenario import Scenario
+from h2htalk.text.contracts.memory_blocks import is_null_memory
+
+
+def clusters_of(scenarios: Iterable[Scenario]) -> dict[str, str]:
+    """Item -> the first id of its cluster. A reference that is the null line is shared by chance and ties nothing."""
+    parent: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def root(node: tuple[str, str]) -> tuple[str, str]:
+        while parent.setdefault(node, node) != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    ids = []
+    for scenario in scenarios:
+        ids.append(scenario.id)
+        # Ids sort before what is shared, and so become the roots.
+        shared = [("history", "\n".join(f"{turn.role}: {turn.content}" for turn in scenario.turns))]
+        shared.append(("source", str(scenario.provenance.get("dialogue") or "")))
+        shared += [("text", text) for text in scenario.references if not is_null_memory(text, scenario.language)]
+        for node in shared:
+            if node[1]:
+                one, other = sorted((root(("", scenario.id)), root(node)))
+                parent[other] = one
+    return {item: root(("", item))[1] for item in ids}
