@@ -14,8 +14,9 @@ from functools import lru_cache
 from statistics import NormalDist
 
 CONFIDENCE = 0.95
-RULE = "wilson-t"
+RULE = "wilson-t-1"
 Interval = tuple[float, float]
+_PRIOR = 2.0  # degrees of freedom of the pooled variance
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +46,17 @@ def mean_of(values: Sequence[float]) -> Mean | None:
 
 
 def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
-    """The weighted mean of independent means, with Satterthwaite's degrees of freedom; weights need not sum to 1."""
+    """The weighted mean of independent means, with Satterthwaite's degrees of freedom; weights need not sum to 1.
+
+    The variance of each mean's values is moved towards the pooled one, which counts for two values more (Smyth 2004):
+    a cell whose seven items agree by chance would make an average that it dominates look certain.
+    """
     total = math.fsum(weights)
-    parts = [((w / total) ** 2 * mean.variance, mean.df) for mean, w in zip(means, weights, strict=True)]
+    pooled = math.fsum(m.variance * m.n * m.df for m in means) / math.fsum(m.df for m in means)
+    parts = [
+        ((w / total) ** 2 * (m.variance * m.n * m.df + _PRIOR * pooled) / (m.df + _PRIOR) / m.n, m.df)
+        for m, w in zip(means, weights, strict=True)
+    ]
     variance = math.fsum(part for part, _ in parts)
     # Where nothing varies, the number of values alone says how sure the mean is.
     df = variance**2 / math.fsum(part**2 / df for part, df in parts) if variance > 0 else sum(m.df for m in means)

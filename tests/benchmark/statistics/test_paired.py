@@ -1,0 +1,118 @@
+"""Paired comparisons: exact flips by hand, the robust variance beside its formula, Holm, and how often each is wrong."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from h2htalk.benchmark.statistics.paired import (
+    Difference,
+    holm,
+    items_needed,
+    paired_figures,
+    paired_result,
+    sign_flip_p,
+)
+from h2htalk.data.subtasks import SUBTASKS
+
+
+def alone(values: list[float], stratum: str = "x") -> list[Difference]:
+    return [Difference(stratum, f"{stratum}{i}", v) for i, v in enumerate(values)]
+
+
+def test_all_flips_of_three_by_hand() -> None:
+    """Of the eight sums of +-1 +-2 +-3, two are at least 6 away from 0, and four at least 4."""
+    assert sign_flip_p(np.array([1.0, 2.0, 3.0])) == 2 / 8
+    assert sign_flip_p(np.array([-1.0, 2.0, 3.0])) == 4 / 8
+
+
+def test_equal_runs_do_not_differ() -> None:
+    result = paired_result(alone([0.0] * 20))
+    assert (result.mean, result.low, result.high, result.effect, result.p()) == (0, 0, 0, None, 1)
+
+
+def test_drawn_flips_are_near_the_exact_ones_and_never_zero() -> None:
+    values = np.random.default_rng(0).normal(0.4, 1, 13)
+    signs = np.array([[1 if k >> i & 1 else -1 for i in range(13)] for k in range(1 << 13)])
+    exact = float((np.abs(signs @ values) >= abs(values.sum()) - 1e-12).mean())
+    assert sign_flip_p(values) == pytest.approx(exact, abs=0.015)
+    assert sign_flip_p(np.ones(100)) == 1 / 10_001
+
+
+def test_one_stratum_without_clusters_is_the_paired_t_test() -> None:
+    values = np.random.default_rng(1).normal(0.1, 1, 40).tolist()
+    result, expected = paired_result(alone(values)), stats.ttest_1samp(values, 0).confidence_interval()
+    assert (result.low, result.high) == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert result.effect == pytest.approx(np.mean(values) / np.std(values, ddof=1))
+    assert result.detectable == pytest.approx(2.8 * np.std(values, ddof=1) / math.sqrt(40), rel=0.04)
+
+
+def test_clusters_have_the_cr1_variance() -> None:
+    rng = np.random.default_rng(2)
+    sizes = rng.integers(1, 6, 30)
+    listed = [Difference("x", str(c), v) for c, size in enumerate(sizes) for v in rng.normal(0, 1, size).tolist()]
+    mean = np.mean([one.value for one in listed])
+    sums = [sum(one.value - mean for one in listed if one.cluster == str(c)) for c in range(30)]
+    error = math.sqrt(30 / 29 * sum(s * s for s in sums)) / len(listed)
+    result = paired_result(listed)
+    assert result.high is not None
+    assert result.high - result.mean == pytest.approx(stats.t.ppf(0.975, 29) * error)
+    assert (result.items, result.clusters) == (len(listed), 30)
+
+
+def test_strata_are_weighted_and_their_order_does_not_matter() -> None:
+    listed = [*alone([0.1, 0.3], "a"), *alone([0.5, 0.7, 0.9], "b")]
+    result = paired_result(listed, {"a": 3, "b": 1})
+    assert result.mean == pytest.approx((3 * 0.2 + 0.7) / 4)
+    assert paired_result(listed[::-1], {"a": 3, "b": 1}) == result
+
+
+def test_a_stratum_of_one_cluster_leaves_the_interval_open() -> None:
+    result = paired_result([*alone([0.1, 0.3]), *alone([0.5], "y")])
+    assert (result.low, result.high, result.detectable) == (None, None, None)
+    assert 0 < result.p() <= 1
+
+
+def test_figures_are_those_of_table_2_that_have_their_parts() -> None:
+    some = [
+        one for name in ("dialogue_base", "dialogue_emotion", "dialogue_schedule") for one in alone([0.1, 0.2], name)
+    ]
+    assert list(paired_figures(some)) == [
+        "dialogue_base",
+        "dialogue_emotion",
+        "dialogue_schedule",
+        "dialogue_avg",
+        "items_mean",
+        "plain_mean",
+    ]
+    everything = [one for name in SUBTASKS for one in alone([0.1, 0.2], name)]
+    assert {"overall", "itinerary_avg", "recollection_avg"} <= paired_figures(everything).keys()
+
+
+def test_holm_by_hand() -> None:
+    assert holm({"a": 0.01, "b": 0.04, "c": 0.03}) == pytest.approx({"a": 0.03, "b": 0.06, "c": 0.06})
+    assert holm({}) == {}
+
+
+@pytest.mark.parametrize(("difference", "sd"), [(3, 20), (3, 12), (4, 4.5), (0.03, 0.5)])
+def test_items_needed_reach_the_power(difference: float, sd: float) -> None:
+    n = items_needed(difference, sd)
+
+    def power(n: int) -> float:
+        return float(stats.nct.sf(stats.t.ppf(0.975, n - 1), n - 1, difference / sd * math.sqrt(n)))
+
+    assert power(n) >= 0.795
+    assert power(n - 2) < 0.8
+
+
+def test_false_alarms_with_clusters_are_as_rare_as_promised() -> None:
+    """300 pairs of equal runs, 40 clusters of 4 with a correlation of .3; 2.5 points are noise."""
+    rng, found = np.random.default_rng(3), 0
+    for _ in range(300):
+        values = math.sqrt(0.3) * np.repeat(rng.normal(size=40), 4) + math.sqrt(0.7) * rng.normal(size=160)
+        listed = [Difference("x", str(i // 4), v) for i, v in enumerate(values.tolist())]
+        found += paired_result(listed).p() < 0.05
+    assert found / 300 < 0.09

@@ -1,0 +1,138 @@
+"""Coverage of intervals and false alarms of comparisons, by simulation with fixed seeds (docs/measurements.md).
+
+python tools/bench_statistics.py intervals     # 4,000 repetitions a line, about 2 CPU minutes
+python tools/bench_statistics.py comparisons   # about 10 CPU minutes
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+
+import h2htalk
+from h2htalk.benchmark.statistics.intervals import mean_of, weighted_mean
+from h2htalk.benchmark.statistics.paired import Difference, holm, items_needed, paired_result
+from h2htalk.data.subtasks import SUBTASKS
+
+Values = npt.NDArray[np.float64]
+Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
+REPETITIONS = 4000
+SIZES = (7, 14, 50, 400)
+
+
+def real_values(column: str) -> Values:
+    """Item values of a scripted answer on the split mini."""
+    with tempfile.TemporaryDirectory() as folder:
+        spec = h2htalk.EvaluateSpec(
+            model="baseline:copy-last-turn", split="mini", out=str(Path(folder) / "run"), embedder="none"
+        )
+        h2htalk.evaluate(spec)
+        table = h2htalk.load_run(Path(folder) / "run").scores()
+        return np.array([v for v in table.column(column).to_pylist() if v is not None])
+
+
+def populations() -> Iterator[tuple[str, Draw, float]]:
+    """Name, how to draw, and the true mean of each distribution of scores."""
+
+    def zeros(rng: np.random.Generator, size: tuple[int, ...]) -> Values:
+        return rng.beta(2, 5, size) * (rng.random(size) >= 0.1)
+
+    def yes_no(rng: np.random.Generator, size: tuple[int, ...]) -> Values:
+        return (rng.random(size) < 0.2).astype(np.float64)
+
+    yield "Beta(2, 5), a tenth 0", zeros, 0.9 * 2 / 7
+    yield "Beta(.5, 4)", lambda rng, size: rng.beta(0.5, 4, size), 0.5 / 4.5
+    yield "0 or 1, mean .2", yes_no, 0.2
+    for column in ("lexical", "bleu_4"):
+        values = real_values(column)
+        yield (
+            f"items of mini, {column}",
+            lambda rng, size, values=values: rng.choice(values, size),
+            float(values.mean()),
+        )
+
+
+def covered(low: float, high: float, truth: float) -> bool:
+    return low <= truth <= high
+
+
+def intervals() -> None:
+    print("| scores | " + " | ".join(f"n = {n}" for n in SIZES) + " | 11 cells of 7, weighted |")
+    print("| --- |" + " ---: |" * (len(SIZES) + 1))
+    weights = [float(subtask.count) for subtask in SUBTASKS.values()]
+    for name, draw, truth in populations():
+        cells = []
+        for n in SIZES:
+            samples = draw(np.random.default_rng(n), (REPETITIONS, n)).tolist()
+            means = [mean for values in samples if (mean := mean_of(values)) is not None]
+            cells.append(sum(covered(*mean.interval(), truth) for mean in means) / REPETITIONS)
+        hits = 0
+        for block in draw(np.random.default_rng(0), (REPETITIONS, len(weights), 7)).tolist():
+            means = [mean for values in block if (mean := mean_of(values)) is not None]
+            hits += covered(*weighted_mean(means, weights).interval(), truth)
+        print(f"| {name} | " + " | ".join(f"{100 * c:.1f}" for c in (*cells, hits / REPETITIONS)) + " |")
+
+
+def lexical_like(rng: np.random.Generator, n: int) -> Values:
+    return rng.beta(2, 5, n) - rng.beta(2, 5, n)
+
+
+def judge_like(rng: np.random.Generator, n: int) -> Values:
+    """Ratings of 0 to 5 in halves, as proportions; half of the pairs are ties."""
+    changed = rng.random(n) < 0.5
+    return changed * (rng.integers(0, 11, n) - rng.integers(0, 11, n)) / 10 * 0.5
+
+
+def zero_one(rng: np.random.Generator, n: int) -> Values:
+    return (rng.random(n) < 0.6).astype(float) - (rng.random(n) < 0.6)
+
+
+KINDS: dict[str, Callable[[np.random.Generator, int], Values]] = {
+    "lexical-like": lexical_like,
+    "judge-like": judge_like,
+    "0 or 1": zero_one,
+}
+
+
+def differences(values: Values, stratum: str = "x", size: int = 1) -> list[Difference]:
+    return [Difference(stratum, f"{stratum}{i // size}", v) for i, v in enumerate(values.tolist())]
+
+
+def comparisons(pairs: int, seeds: int) -> None:
+    print("| what | scores | asked | measured |\n| --- | --- | ---: | ---: |")
+    for name, draw in KINDS.items():
+        rng = np.random.default_rng(1)
+        found = sum(paired_result(differences(draw(rng, 154))).p() < 0.05 for _ in range(pairs)) / pairs
+        print(f"| false alarms, 154 items | {name} | at most 6.5 | {100 * found:.1f} |")
+        alarms = 0
+        for _ in range(pairs):
+            ps = {str(k): paired_result(differences(draw(rng, 14), str(k))).p() for k in range(6)}
+            alarms += min(holm(ps).values()) < 0.05
+        print(f"| six subtasks of 14, Holm | {name} | at most 6.5 | {100 * alarms / pairs:.1f} |")
+        clustered = 0
+        for _ in range(pairs):
+            base, own = draw(rng, 40), draw(rng, 160)
+            values = np.sqrt(0.3) * np.repeat(base, 4) + np.sqrt(0.7) * own
+            clustered += paired_result(differences(values, size=4)).p() < 0.05
+        print(f"| 40 clusters of 4, correlation .3 | {name} | at most 6.5 | {100 * clustered / pairs:.1f} |")
+        sd = float(draw(np.random.default_rng(2), 100_000).std())
+        n = items_needed(0.03, sd)
+        detected = sum(paired_result(differences(draw(rng, n) + 0.03)).p() < 0.05 for _ in range(seeds)) / seeds
+        print(f"| 3 points with the {n:,} items of `plan` | {name} | 77 to 84 | {100 * detected:.1f} |", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("intervals", "comparisons"))
+    parser.add_argument("--pairs", type=int, default=1000)
+    parser.add_argument("--seeds", type=int, default=2000)
+    options = parser.parse_args()
+    if options.what == "intervals":
+        intervals()
+    else:
+        comparisons(options.pairs, options.seeds)
