@@ -1,4 +1,4 @@
-"""Paired comparisons: exact flips by hand, the robust variance beside its formula, Holm, and how often each is wrong."""
+"""Paired comparisons: flips by hand, the robust variance beside its formula, Holm, and how often each is wrong."""
 
 from __future__ import annotations
 
