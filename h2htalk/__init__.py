@@ -16,6 +16,7 @@ from h2htalk.version import __version__
 
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
+    from h2htalk.benchmark.compare.comparison import compare
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
@@ -38,6 +39,7 @@ _MODULES = {
     "build_release": "curation.release.build",
     "check_release": "curation.release.build",
     "close_round": "rounds.closing",
+    "compare": "benchmark.compare.comparison",
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
@@ -58,6 +60,7 @@ __all__ = [
     "build_release",
     "check_release",
     "close_round",
+    "compare",
     "curate",
     "evaluate",
     "export_results",

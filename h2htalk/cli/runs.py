@@ -100,3 +100,29 @@ def _check_paper(more: bool, format: str) -> None:
         typer.echo(json.dumps(paper_table.check_table(rows), ensure_ascii=False, indent=2))
     else:
         print_check(rows, console())
+
+
+def compare(
+    runs: Annotated[list[Path], typer.Argument(help="The reference run, then the runs to compare with it.")],
+    metric: Annotated[
+        str | None,
+        typer.Option("--metric", help="s, lexical, bleu_1, ..., ss or compliance: compares what is common."),
+    ] = None,
+    format: FormatOption = "terminal",
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for compare.html, .csv, .json and .tex.")] = None,
+) -> None:
+    """Compare runs item by item: paired tests, intervals, and the items that moved most."""
+    from h2htalk.benchmark.compare import formats
+
+    require_format(format)
+    comparison = h2htalk.compare(*runs, metric=metric)
+    if out is not None:
+        formats.write_files(comparison, out)
+    writers = {"csv": formats.to_csv, "json": formats.to_json, "latex": formats.to_latex}
+    if format != "terminal":
+        typer.echo(writers[format](comparison), nl=False)
+        return
+    for line in formats.to_lines(comparison):
+        say(line)
+    if out is not None:
+        say(f"page: {(out / 'compare.html').resolve()}")

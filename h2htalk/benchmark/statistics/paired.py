@@ -9,6 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
 
+Name = TypeVar("Name")
 FLIPS = 10_000
 _EXACT = 12  # clusters up to which all sign flips are tried
 _BLOCK = 1 << 21  # signs drawn at once
@@ -154,11 +156,11 @@ def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
     return (reached + 1) / (FLIPS + 1)
 
 
-def holm(p_values: Mapping[str, float]) -> dict[str, float]:
+def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     """Adjust p values for their number (Holm): each times those that are left, never below the one before."""
-    adjusted: dict[str, float] = {}
+    adjusted: dict[Name, float] = {}
     last = 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda pair: (pair[1], pair[0]))):
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda pair: pair[1])):
         last = adjusted[name] = max(last, min(1.0, (len(p_values) - place) * p))
     return {name: adjusted[name] for name in p_values}
 

@@ -1,0 +1,215 @@
+"""Compare scored runs with one another, item by item."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import stdev
+
+from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, read_run_items
+from h2htalk.benchmark.report.table2_layout import cell_at
+from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures
+from h2htalk.benchmark.statistics.table2_averages import ItemValue, aggregate
+from h2htalk.benchmark.statistics.table2_averages import Row as TableRow
+from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.signature import differing_keys
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError
+
+# Figures that are tested together, so that p is adjusted for their number and for that of the runs.
+CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One figure of a comparison, on the 0-100 scale.
+
+    Attributes:
+        key: as `table2_averages.figure_weights` names it.
+        family: figures whose p is adjusted together.
+        a, b: means of the two runs over the items that both have a value for.
+        result: of the paired differences, B minus A.
+        p, p_holm: of the sign-flip test, as it is and adjusted by Holm's method.
+    """
+
+    key: str
+    family: str
+    a: float
+    b: float
+    result: PairedResult
+    p: float
+    p_holm: float
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """An item with its two values, and B minus A."""
+
+    id: str
+    subtask: str
+    a: ScoredItem
+    b: ScoredItem
+    difference: float
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A run compared with the reference run.
+
+    Attributes:
+        b: the run.
+        rows: subtasks in Table 2's order, dimensions, then the headline figure (overall, else the mean over items).
+        moved: every item that both have a value for, the largest difference first.
+        only_a, only_b: items with a value in one run only.
+        changed: items that have one id and another content; they are not compared.
+        notes: what the reader must know.
+    """
+
+    b: ScoredItems
+    rows: tuple[Row, ...]
+    moved: tuple[Moved, ...]
+    only_a: tuple[str, ...]
+    only_b: tuple[str, ...]
+    changed: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def headline(self) -> Row:
+        return self.rows[-1]
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """How much answers to the same items differ: the headline figure of each sample of a run, and their spread."""
+
+    label: str
+    figures: tuple[float, ...]
+
+    @property
+    def sd(self) -> float:
+        return stdev(self.figures)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Runs compared with the first of them; `metric` is what was compared, `spreads` of runs with several samples."""
+
+    a: ScoredItems
+    metric: str
+    pairs: tuple[Pair, ...]
+    spreads: tuple[Spread, ...]
+
+
+def compare(
+    reference: str | os.PathLike[str], *others: str | os.PathLike[str], metric: str | None = None
+) -> Comparison:
+    """Compare runs with a reference run, on the items that both have a value for.
+
+    Args:
+        reference: a run folder.
+        others: one or more run folders.
+        metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show.
+
+    Examples:
+        >>> import h2htalk
+        >>> comparison = h2htalk.compare("runs/constant", "runs/copy")
+        >>> row = comparison.pairs[0].headline
+        >>> row.result.low <= row.result.mean <= row.result.high
+        True
+
+    Raises:
+        ConfigError: protocols differ (the keys are named) and no metric is, or what the metric means differs; the runs
+            have no item in common.
+        DataError: a folder is no scored run.
+    """
+    if not others:
+        raise ConfigError("name at least two runs: the reference, and those to compare with it")
+    paths = [as_path(path, "runs") for path in as_list([reference, *others], "runs")]
+    return compare_items([read_run_items(path, metric) for path in paths], by_metric=metric is not None)
+
+
+def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
+    """Compare runs that were read; `by_metric`: their protocols may differ where the metric's meaning does not."""
+    a, *others = runs
+    for b in others:
+        _require_comparable(a, b, by_metric)
+    pairs = [_pair(a, b) for b in others]
+    return Comparison(a, a.metric, tuple(_adjusted(pairs)), tuple(filter(None, map(_spread, runs))))
+
+
+def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None:
+    one, other = (a.meaning(), b.meaning()) if by_metric else (a.signature.protocol, b.signature.protocol)
+    if different := differing_keys(one, other):
+        advice = "" if by_metric else "; --metric compares what is common, such as --metric lexical"
+        raise ConfigError(f"{a.label} and {b.label} cannot be compared; they differ in {', '.join(different)}{advice}")
+    if a.metric != b.metric:
+        raise ConfigError(f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}; name one with --metric")
+
+
+def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
+    common = [name for name in a.items if name in b.items]
+    changed = {name for name in common if a.items[name].content != b.items[name].content}
+    moved = []
+    for name in common:
+        one, other = a.items[name], b.items[name]
+        if name not in changed and one.value is not None and other.value is not None:
+            moved.append(Moved(name, one.subtask, one, other, other.value - one.value))
+    if not moved:
+        raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for")
+    moved.sort(key=lambda one: (-abs(one.difference), one.id))
+    shared = {one.id for one in moved} | changed
+    only_a, only_b = (
+        tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
+    )
+    notes = []
+    if different := differing_keys(a.signature.protocol, b.signature.protocol):
+        notes.append(f"the protocols differ in {', '.join(different)}")
+    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes))
+
+
+def _rows(moved: Sequence[Moved]) -> list[Row]:
+    """The figures with their tests, p not adjusted yet."""
+    results = paired_figures([Difference(one.subtask, one.a.cluster, one.difference) for one in moved])
+    headline = "overall" if "overall" in results else "items_mean"
+    a, b = (_table_row([getattr(one, side) for one in moved]) for side in ("a", "b"))
+    rows = []
+    for key, result in results.items():
+        family = CELLS if key in SUBTASKS else HEADLINE if key == headline else AVERAGES
+        if family != AVERAGES or key.endswith("_avg"):
+            p = result.p()
+            rows.append(Row(key, family, _value(a, key), _value(b, key), result, p, p))
+    return rows
+
+
+def _table_row(items: Iterable[ScoredItem], sample: int | None = None) -> TableRow:
+    """The row of Table 2 of items with values: of their means, or of one sample."""
+    values = ((item, item.value if sample is None else item.values[sample]) for item in items)
+    return aggregate(ItemValue(item.id, item.subtask, value / 100) for item, value in values if value is not None)
+
+
+def _value(row: TableRow, key: str) -> float:
+    cell = cell_at(row, key)
+    assert cell is not None
+    assert cell.value is not None
+    return cell.value
+
+
+def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
+    """The same with p adjusted for all figures of a family in all pairs."""
+    adjusted: dict[tuple[int, str], float] = {}
+    for family in (CELLS, AVERAGES, HEADLINE):
+        adjusted |= holm({(n, r.key): r.p for n, pair in enumerate(pairs) for r in pair.rows if r.family == family})
+    for n, pair in enumerate(pairs):
+        yield replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
+
+
+def _spread(run: ScoredItems) -> Spread | None:
+    """The headline figure of each sample; None for a single sample."""
+    scored = [item for item in run.items.values() if item.values]
+    samples = min(len(item.values) for item in scored)
+    if samples < 2:
+        return None
+    rows = [_table_row(scored, sample) for sample in range(samples)]
+    key = "items_mean" if rows[0].overall.value is None else "overall"
+    return Spread(run.label, tuple(_value(row, key) for row in rows))

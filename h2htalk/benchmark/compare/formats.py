@@ -1,0 +1,190 @@
+"""A comparison as CSV, JSON, LaTeX, and as lines for the terminal."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.compare.comparison import CELLS, Comparison, Pair, Row
+from h2htalk.benchmark.report.latex import latex_escaped
+from h2htalk.data.files import write_text
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import counted
+from h2htalk.text.escaping import harmless_cell
+
+MOST_MOVED = 5  # items that the terminal lists
+_NAMED = 5  # ids in a line
+_AVERAGES = {"overall": "Overall", "items_mean": "Mean over items"}
+FIELDS = (
+    "run", "figure", "family", "a", "b", "difference", "low", "high", "p", "p_holm", "effect", "detectable", "items",
+    "clusters",
+)  # fmt: skip
+
+
+def title_of(key: str) -> str:
+    """The name of a figure in tables."""
+    if key in SUBTASKS:
+        return SUBTASKS[key].title
+    return _AVERAGES.get(key) or f"{key.removesuffix('_avg').title()}, average"
+
+
+def p_text(p: float) -> str:
+    """Format a p value with three decimals."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
+def interval_text(row: Row) -> str:
+    """Format the interval of a difference; empty where there is none."""
+    result = row.result
+    return "" if result.low is None or result.high is None else f"{result.low:+.2f} to {result.high:+.2f}"
+
+
+def records(comparison: Comparison) -> Iterator[dict[str, Any]]:
+    """A record for each figure of each pair, with FIELDS."""
+    for pair in comparison.pairs:
+        for row in pair.rows:
+            r = row.result
+            values = (row.a, row.b, r.mean, r.low, r.high, row.p, row.p_holm, r.effect, r.detectable, r.items)
+            yield dict(zip(FIELDS, (pair.b.label, row.key, row.family, *values, r.clusters), strict=True))
+
+
+def to_csv(comparison: Comparison) -> str:
+    """One line a figure, with FIELDS as heading; values on the 0-100 scale."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
+    writer.writeheader()
+    for record in records(comparison):
+        writer.writerow({k: harmless_cell(v) if isinstance(v, str) else v for k, v in record.items()})
+    return text.getvalue()
+
+
+def to_json(comparison: Comparison) -> str:
+    """The figures, the items of each pair with their values, and those that are in one run only."""
+    content = {
+        "reference": comparison.a.label,
+        "metric": comparison.metric,
+        "figures": list(records(comparison)),
+        "pairs": [
+            {
+                "run": pair.b.label,
+                "items": [{"id": m.id, "subtask": m.subtask, "a": m.a.value, "b": m.b.value} for m in pair.moved],
+                "only_a": pair.only_a,
+                "only_b": pair.only_b,
+                "changed": pair.changed,
+                "notes": pair.notes,
+            }
+            for pair in comparison.pairs
+        ],
+        "spreads": [{"run": one.label, "figures": one.figures, "sd": one.sd} for one in comparison.spreads],
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def write_files(comparison: Comparison, out: Path) -> None:
+    """Write compare.html, compare.csv, compare.json and compare.tex into a folder. Raises DataError."""
+    from h2htalk.benchmark.compare.comparison_page import write_comparison_page
+
+    write_text(out / "compare.csv", to_csv(comparison))
+    write_text(out / "compare.json", to_json(comparison))
+    write_text(out / "compare.tex", to_latex(comparison))
+    write_comparison_page(out / "compare.html", comparison)
+
+
+def to_latex(comparison: Comparison) -> str:
+    """A booktabs table for each pair."""
+    return "\n".join(_latex(comparison, pair) for pair in comparison.pairs)
+
+
+def _latex(comparison: Comparison, pair: Pair) -> str:
+    lines = [
+        r"\begin{table}[t]",
+        r"\centering",
+        r"\begin{tabular}{lrrrrrr}",
+        r"\toprule",
+        r"& A & B & B $-$ A & 95\,\% interval & $p$ (Holm) & items \\",
+        r"\midrule",
+    ]
+    family = pair.rows[0].family
+    for row in pair.rows:
+        if row.family != family:
+            lines.append(r"\midrule")
+            family = row.family
+        ends = interval_text(row).replace("-", r"$-$")
+        p = p_text(row.p_holm).replace("<", "$<$")
+        difference = f"{row.result.mean:+.2f}".replace("-", r"$-$")
+        figures = f"{row.a:.2f} & {row.b:.2f} & {difference} & {ends} & {p} & {row.result.items:,}"
+        lines.append(f"{latex_escaped(title_of(row.key))} & {figures} \\\\")
+    names = f"A: {comparison.a.label}; B: {pair.b.label}"
+    return "\n".join(
+        [
+            *lines,
+            r"\bottomrule",
+            r"\end{tabular}",
+            rf"\caption{{Paired differences of {latex_escaped(comparison.metric)} times 100. {latex_escaped(names)}.}}",
+            r"\end{table}",
+            "",
+        ]
+    )
+
+
+def to_lines(comparison: Comparison) -> Iterator[str]:
+    """The comparison for the terminal, at most 100 columns wide."""
+    yield f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"
+    for pair in comparison.pairs:
+        yield f"B: {pair.b.label} on {pair.b.split}"
+        yield ""
+        yield f"{'':27} items       A       B   B - A  95 % interval          p  p Holm  detects"
+        family = CELLS
+        for row in pair.rows:
+            if row.family != family:
+                yield ""
+                family = row.family
+            yield _line(row)
+        yield ""
+        yield from _verdict(pair)
+        yield from pair_notes(pair)
+        yield "moved most:"
+        for one in pair.moved[:MOST_MOVED]:
+            yield f"  {one.difference:+7.2f}  {one.id} ({one.a.value:.2f} -> {one.b.value:.2f})"
+        yield ""
+    for spread in comparison.spreads:
+        listed = ", ".join(f"{figure:.2f}" for figure in spread.figures)
+        yield f"{spread.label}: {listed} by sample of its answers, standard deviation {spread.sd:.2f}"
+    yield "p: sign-flip test by cluster; p Holm: adjusted for the figures of its block and all runs, * below .05;"
+    yield "detects: the difference that as many items find four times in five."
+
+
+def _line(row: Row) -> str:
+    r = row.result
+    detects = "" if r.detectable is None else f"{r.detectable:.2f}"
+    mark = "*" if row.p_holm < 0.05 else " "
+    return (
+        f"{title_of(row.key):27}{r.items:>6,}{row.a:>8.2f}{row.b:>8.2f}{r.mean:>+8.2f}  {interval_text(row):<17}"
+        f"{p_text(row.p):>7}{p_text(row.p_holm):>7}{mark}{detects:>9}"
+    )
+
+
+def _verdict(pair: Pair) -> Iterator[str]:
+    row = pair.headline
+    detects = "" if row.result.detectable is None else f"; {row.result.detectable:.2f} could have been found"
+    if row.p_holm < 0.05:
+        yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p_text(row.p_holm)})."
+    else:
+        yield f"{title_of(row.key)}: no difference shown (p {p_text(row.p_holm)}{detects})."
+
+
+def pair_notes(pair: Pair) -> Iterator[str]:
+    """What is not in the figures of a pair, and what they rest on."""
+    yield from pair.notes
+    for what, names in (
+        ("with a value in A only", pair.only_a),
+        ("with a value in B only", pair.only_b),
+        ("changed between the runs, not compared", pair.changed),
+    ):
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            yield f"{counted(len(names), 'item')} {what}: {', '.join(names[:_NAMED])}{more}"

@@ -1,0 +1,121 @@
+"""What a comparison reads of a run: each item with its value, and what makes it the same item in two runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
+from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.data.responses import FailedResponse, Response
+from h2htalk.data.run_folder import Answers
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.signature import Signature
+from h2htalk.errors import ConfigError, suggest
+
+COMPLIANCE = "compliance"
+# Keys of the protocol that change what a value means, by metric; the others say which items were asked, and how.
+_MEANING = {"s": ("metrics", "tokens", "rouge", "embedder", "judge"), "ss": ("metrics", "embedder")}
+_LEXICAL = ("metrics", "tokens", "rouge")
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredItem:
+    """An item of a run.
+
+    Attributes:
+        id, subtask: of the scenario.
+        cluster: of items that are not independent of each other.
+        content: what was asked and what it is scored against; equal in two runs of the same item.
+        values: one a sample, on the 0-100 scale; empty for an unscored item.
+        unscored: why it has no value, else None.
+        answers: one a sample; empty texts for failures.
+    """
+
+    id: str
+    subtask: str
+    cluster: str
+    content: str
+    values: tuple[float, ...]
+    unscored: str | None
+    answers: tuple[str, ...]
+
+    @property
+    def value(self) -> float | None:
+        return sum(self.values) / len(self.values) if self.values else None
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredItems:
+    """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id."""
+
+    label: str
+    split: str
+    metric: str
+    signature: Signature
+    items: Mapping[str, ScoredItem]
+    scenarios: Mapping[str, Scenario]
+
+    def meaning(self) -> dict[str, str]:
+        """The part of the protocol that decides what a value of the metric means."""
+        protocol = self.signature.protocol
+        keys = ("contracts",) if self.metric == COMPLIANCE else _MEANING.get(self.metric, _LEXICAL)
+        return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
+
+
+def metric_names() -> tuple[str, ...]:
+    """What `--metric` may name."""
+    return ("s", "lexical", *columns(), COMPLIANCE)
+
+
+def read_run_items(path: Path, metric: str | None) -> ScoredItems:
+    """Read a scored run; without a metric, what its main table is made of: S, or the lexical mean.
+
+    Raises:
+        ConfigError: there is no such metric, or the run has no value of it.
+        DataError: the folder is no scored run.
+    """
+    if metric is not None and metric not in metric_names():
+        raise ConfigError(
+            f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
+        )
+    run = load_run(path)
+    name = metric or run.summary.measure
+    clusters = clusters_of(run.data.split.scenarios)
+    items = {
+        s.id: _item(s, clusters[s.id], run.item_scores[s.id], name, run.answers, run.data.spec.samples)
+        for s in run.data.split.scenarios
+    }
+    if not any(item.values for item in items.values()):
+        raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
+    scenarios = {s.id: s for s in run.data.split.scenarios}
+    return ScoredItems(run.summary.model, run.summary.split, name, run.summary.signature, items, scenarios)
+
+
+def _item(
+    scenario: Scenario, cluster: str, score: ItemScore, metric: str, answers: Answers, samples: int
+) -> ScoredItem:
+    values = [_value(sample, metric) for sample in score.samples]
+    whole = score.unscored is None and None not in values
+    return ScoredItem(
+        id=scenario.id,
+        subtask=scenario.subtask,
+        cluster=cluster,
+        content=repr((scenario.inputs, scenario.references)),
+        values=tuple(100 * v for v in values if v is not None) if whole else (),
+        unscored=None if whole else score.unscored or f"no {metric}",
+        answers=tuple(_text(answers.get((scenario.id, k))) for k in range(samples)),
+    )
+
+
+def _value(sample: SampleScore, metric: str) -> float | None:
+    if metric == COMPLIANCE:
+        return float(not sample.violations) if sample.values else None
+    return getattr(sample, metric) if metric in ("s", "lexical") else sample.values.get(metric)
+
+
+def _text(answer: Response | FailedResponse | None) -> str:
+    return answer.answer if isinstance(answer, Response) else ""
