@@ -154,8 +154,8 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
     for spread in comparison.spreads:
         listed = ", ".join(f"{figure:.2f}" for figure in spread.figures)
         yield f"{spread.label}: {listed} by sample of its answers, standard deviation {spread.sd:.2f}"
-    yield "p: sign-flip test by cluster; p Holm: adjusted for the figures of its block and all runs, * below .05;"
-    yield "detects: the difference that as many items find four times in five."
+    yield "p: sign-flip test by cluster. p Holm: adjusted for the figures of its block and all runs; * below"
+    yield ".05. detects: the difference that as many items find four times in five."
 
 
 def _line(row: Row) -> str:
