@@ -123,8 +123,8 @@ def test_what_cannot_be_compared_is_an_error(runs: list[Path], tmp_path: Path) -
         compare(*runs, metric="ss")
     with pytest.raises(DataError, match="not a run folder"):
         compare(runs[0], tmp_path)
+    names = list(ALL)
     with pytest.raises(ConfigError, match="no item in common"):
-        names = list(ALL)
         both({names[0]: [1.0]}, {names[1]: [1.0]})
 
 
