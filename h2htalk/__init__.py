@@ -17,6 +17,7 @@ from h2htalk.version import __version__
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.benchmark.compare.comparison import compare
+    from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
@@ -47,6 +48,7 @@ _MODULES = {
     "load_run": "benchmark.load_run",
     "load_split": "data.splits",
     "open_round": "rounds.opening",
+    "plan": "benchmark.compare.plan",
     "verify_results": "benchmark.results_export.verify",
 }
 
@@ -68,6 +70,7 @@ __all__ = [
     "load_run",
     "load_split",
     "open_round",
+    "plan",
     "verify_results",
 ]
 

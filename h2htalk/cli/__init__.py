@@ -45,7 +45,16 @@ def _root(version: Annotated[bool, typer.Option("--version", help="Print the ver
         raise typer.Exit
 
 
-for command in (evaluate.evaluate, runs.score, runs.report, runs.costs, splits.prompt, runs.leaderboard, runs.compare):
+for command in (
+    evaluate.evaluate,
+    runs.score,
+    runs.report,
+    runs.costs,
+    splits.prompt,
+    runs.leaderboard,
+    runs.compare,
+    runs.plan,
+):
     app.command()(command)
 app.command()(analyze.analyze)
 curate_app.command("run")(curate.curate_run)

@@ -126,3 +126,20 @@ def compare(
         say(line)
     if out is not None:
         say(f"page: {(out / 'compare.html').resolve()}")
+
+
+def plan(
+    difference: Annotated[float, typer.Option("--difference", help="Points (0-100) that should be found.")],
+    runs: Annotated[
+        tuple[Path, Path] | None, typer.Option("--runs", help="Two runs whose differences vary as yours will.")
+    ] = None,
+    limit: Annotated[
+        list[int] | None, typer.Option("--limit", min=2, help="Items whose detectable difference is told.")
+    ] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="As of compare.")] = None,
+) -> None:
+    """Say how many items and samples a difference needs, and what fewer items can still detect."""
+    from h2htalk.benchmark.compare.plan import LIMITS, plan_lines
+
+    for line in plan_lines(h2htalk.plan(difference, runs or (), limit or LIMITS, metric)):
+        say(line)

@@ -1,0 +1,110 @@
+"""How many items and samples a comparison needs: from the variance of two runs, or for assumed ones."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from statistics import fmean, variance
+
+from h2htalk.benchmark.compare.comparison import Moved, compare
+from h2htalk.benchmark.statistics.intervals import t_quantile
+from h2htalk.benchmark.statistics.paired import POWER, items_needed
+from h2htalk.errors import ConfigError
+
+SAMPLES = (1, 2, 3, 5, 10)
+# Standard deviations of paired differences, in points: two similar models, and two that differ much.
+ASSUMED = (10.0, 15.0, 20.0, 25.0, 30.0)
+LIMITS = (50, 100, 154, 350, 1000, 4650)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a difference needs.
+
+    Attributes:
+        difference: in points (0-100).
+        needed: (standard deviation of the items' differences, samples an item) -> items for 80 % power at 5 %.
+        detectable: (standard deviation, items) -> the difference that as many items find, with the runs' samples.
+        seen: where two runs were given: what they showed.
+    """
+
+    difference: float
+    needed: dict[tuple[float, int], int]
+    detectable: dict[tuple[float, int], float]
+    seen: str = ""
+
+
+def plan(
+    difference: float,
+    runs: Sequence[str | os.PathLike[str]] = (),
+    limits: Sequence[int] = LIMITS,
+    metric: str | None = None,
+) -> Plan:
+    """Plan a comparison.
+
+    Args:
+        difference: that should be found four times in five, in points (0-100).
+        runs: two scored runs, whose differences an item vary as those to come will; none: a range is shown.
+        limits: numbers of items whose detectable difference is told.
+        metric: as of `compare`.
+
+    Examples:
+        >>> import h2htalk
+        >>> h2htalk.plan(3).needed[20.0, 1]
+        351
+
+    Raises:
+        ConfigError: the difference is not between 0 and 100, or there are not two runs; also as `compare`.
+        DataError: as `compare`.
+    """
+    if not 0 < difference <= 100:
+        raise ConfigError(f"--difference {difference:g}: must be above 0 and at most 100 points")
+    if not runs:
+        needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
+        return Plan(difference, needed, {(sd, n): _detectable(sd, n) for sd in ASSUMED for n in limits})
+    if len(runs) != 2:
+        raise ConfigError(f"--runs takes two runs, not {len(runs)}")
+    pair = compare(runs[0], runs[1], metric=metric).pairs[0]
+    row = pair.headline.result
+    if row.low is None or row.high is None or row.low == row.high:
+        raise ConfigError("the two runs do not say how much differences vary; name two that differ in several items")
+    # Of the weighted figure: as that many independent items of equal weight would have.
+    sd = (row.high - row.low) / 2 / t_quantile(max(1, row.clusters - 1)) * math.sqrt(row.items)
+    own, samples = _within(pair.moved)
+    between = max(0.0, sd**2 - own / samples)
+    counts = SAMPLES if samples > 1 else (samples,)
+    needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k)) for k in counts}
+    seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
+    if samples > 1:
+        seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
+    return Plan(difference, needed, {(round(sd, 1), n): _detectable(sd, n) for n in limits}, seen)
+
+
+def _within(moved: Sequence[Moved]) -> tuple[float, int]:
+    """The variance of a difference of single answers to one item, and how many answers an item has."""
+    samples = min(min(len(one.a.values), len(one.b.values)) for one in moved)
+    if samples < 2:
+        return 0.0, 1
+    return fmean(variance(one.a.values) + variance(one.b.values) for one in moved), samples
+
+
+def _detectable(sd: float, items: int) -> float:
+    df = max(1, items - 1)
+    return (t_quantile(df) + t_quantile(df, POWER)) * sd / math.sqrt(items)
+
+
+def plan_lines(made: Plan) -> Iterator[str]:
+    """The plan for the terminal."""
+    if made.seen:
+        yield f"seen: {made.seen}"
+    yield f"to find a difference of {made.difference:g} points four times in five (two-sided, 5 %):"
+    for (sd, samples), items in made.needed.items():
+        answers = "1 answer an item" if samples == 1 else f"{samples} answers an item"
+        yield f"  {items:>8,} items, {answers}" + ("" if made.seen else f", where differences vary by {sd:g}")
+    sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
+    yield "what fewer items find (--limit), with the same answers an item:"
+    yield "  " + f"{'items':>8}" + "".join(f"{f'sd {sd:g}':>10}" for sd in sds)
+    for n in dict.fromkeys(n for _, n in made.detectable):
+        yield "  " + f"{n:>8,}" + "".join(f"{made.detectable[sd, n]:>10.2f}" for sd in sds)

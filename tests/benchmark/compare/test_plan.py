@@ -1,0 +1,61 @@
+"""`plan`: items and samples for a difference, beside what a comparison of so many items says itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import h2htalk
+from h2htalk.benchmark.compare.comparison import compare
+from h2htalk.benchmark.compare.plan import plan, plan_lines
+from h2htalk.errors import ConfigError
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """Two runs with three answers an item, of which the second differs in one of three."""
+    folder = tmp_path_factory.mktemp("runs")
+    replies = folder / "replies.jsonl"
+    replies.write_text(
+        "".join(f'{{"id": "*", "sample": {k}, "text": "Good night, sleep {"well" * k}"}}\n' for k in range(3))
+    )
+    paths = [folder / "a", folder / "b"]
+    for path, extra in zip(paths, ("", '{"id": "*", "sample": 0, "text": "I see. What else?"}\n'), strict=True):
+        lines = replies.read_text().splitlines(keepends=True)
+        own = folder / f"{path.name}.jsonl"
+        own.write_text("".join([extra or lines[0], *lines[1:]]))
+        h2htalk.evaluate(
+            h2htalk.EvaluateSpec(
+                model=f"scripted:{own}", split="mini", language="en", out=str(path), embedder="none", samples=3,
+                temperature=1.0, baselines=False,
+            )
+        )  # fmt: skip
+    return paths
+
+
+def test_without_runs_a_range_of_variances_is_shown() -> None:
+    made = plan(3, limits=(154,))
+    assert made.needed[20.0, 1] == 351
+    assert made.detectable[20.0, 154] == pytest.approx(2.8 * 20 / 154**0.5, rel=0.01)
+    assert "351 items" in "\n".join(plan_lines(made))
+
+
+def test_the_variance_of_two_runs_gives_the_items(runs: list[Path]) -> None:
+    headline = compare(*runs).pairs[0].headline.result
+    made = plan(1, runs, limits=(headline.items,))
+    (detectable,) = made.detectable.values()
+    assert detectable == pytest.approx(headline.detectable, rel=0.02)
+    by_samples = {samples: items for (_, samples), items in made.needed.items()}
+    assert list(by_samples) == [1, 2, 3, 5, 10]
+    assert sorted(by_samples.values(), reverse=True) == list(by_samples.values())
+    assert by_samples[1] > by_samples[10]
+
+
+def test_what_cannot_be_planned_is_an_error(runs: list[Path]) -> None:
+    with pytest.raises(ConfigError, match="at most 100"):
+        plan(0)
+    with pytest.raises(ConfigError, match="takes two runs"):
+        plan(3, runs[:1])
+    with pytest.raises(ConfigError, match="do not say how much"):
+        plan(3, [runs[0], runs[0]])
