@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import h2htalk
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.compare.plan import plan, plan_lines
+from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 
 
@@ -16,21 +18,27 @@ from h2htalk.errors import ConfigError
 def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two runs with three answers an item, of which the second differs in one of three."""
     folder = tmp_path_factory.mktemp("runs")
-    replies = folder / "replies.jsonl"
-    replies.write_text(
-        "".join(f'{{"id": "*", "sample": {k}, "text": "Good night, sleep {"well" * k}"}}\n' for k in range(3))
-    )
     paths = [folder / "a", folder / "b"]
-    for path, extra in zip(paths, ("", '{"id": "*", "sample": 0, "text": "I see. What else?"}\n'), strict=True):
-        lines = replies.read_text().splitlines(keepends=True)
-        own = folder / f"{path.name}.jsonl"
-        own.write_text("".join([extra or lines[0], *lines[1:]]))
+    for number, path in enumerate(paths):
+        replies = [
+            {"id": s.id, "sample": k, "text": "I see. What else?" if number and not k else f"Good night{', well' * k}"}
+            for s in load_split("mini").scenarios
+            for k in range(3)
+        ]
+        script = folder / f"{path.name}.jsonl"
+        script.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
         h2htalk.evaluate(
             h2htalk.EvaluateSpec(
-                model=f"scripted:{own}", split="mini", language="en", out=str(path), embedder="none", samples=3,
-                temperature=1.0, baselines=False,
+                model=f"scripted:{script}",
+                split="mini",
+                language="en",
+                out=str(path),
+                embedder="none",
+                samples=3,
+                temperature=1.0,
+                baselines=False,
             )
-        )  # fmt: skip
+        )
     return paths
 
 
