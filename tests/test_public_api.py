@@ -31,6 +31,8 @@ EXAMPLES = (
     "evaluate",
     "load_run",
     "leaderboard",
+    "compare",
+    "plan",
     "export_results",
     "verify_results",
     "curate",

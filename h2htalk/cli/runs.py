@@ -117,7 +117,9 @@ def compare(
     require_format(format)
     comparison = h2htalk.compare(*runs, metric=metric)
     if out is not None:
-        formats.write_files(comparison, out)
+        from h2htalk.benchmark.compare.comparison_page import write_comparison
+
+        write_comparison(comparison, out)
     writers = {"csv": formats.to_csv, "json": formats.to_json, "latex": formats.to_latex}
     if format != "terminal":
         typer.echo(writers[format](comparison), nl=False)

@@ -113,10 +113,10 @@ def compare(
 
     Examples:
         >>> import h2htalk
-        >>> comparison = h2htalk.compare("runs/constant", "runs/copy")
+        >>> comparison = h2htalk.compare("runs/constant", "runs/constant")
         >>> row = comparison.pairs[0].headline
-        >>> row.result.low <= row.result.mean <= row.result.high
-        True
+        >>> row.key, row.result.mean, row.p
+        ('overall', 0.0, 1.0)
 
     Raises:
         ConfigError: protocols differ (the keys are named) and no metric is, or what the metric means differs; the runs

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
-from h2htalk.benchmark.compare.formats import interval_text, p_text, pair_notes, title_of
+from h2htalk.benchmark.compare.formats import interval_text, p_text, pair_notes, title_of, to_csv, to_json, to_latex
 from h2htalk.data.files import write_text
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
@@ -20,9 +20,12 @@ _PAGE = files("h2htalk.benchmark.compare") / "page"
 MOST_MOVED = 100
 
 
-def write_comparison_page(path: Path, comparison: Comparison) -> None:
-    """Write the page. Raises DataError where it cannot be written."""
-    write_text(path, render_page(_PAGE, _view(comparison)))
+def write_comparison(comparison: Comparison, out: Path) -> None:
+    """Write compare.html, compare.csv, compare.json and compare.tex into a folder. Raises DataError."""
+    write_text(out / "compare.csv", to_csv(comparison))
+    write_text(out / "compare.json", to_json(comparison))
+    write_text(out / "compare.tex", to_latex(comparison))
+    write_text(out / "compare.html", render_page(_PAGE, _view(comparison)))
 
 
 def _view(comparison: Comparison) -> dict[str, Any]:

@@ -6,12 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.compare.comparison import CELLS, Comparison, Pair, Row
 from h2htalk.benchmark.report.latex import latex_escaped
-from h2htalk.data.files import write_text
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import harmless_cell
@@ -82,16 +80,6 @@ def to_json(comparison: Comparison) -> str:
         "spreads": [{"run": one.label, "figures": one.figures, "sd": one.sd} for one in comparison.spreads],
     }
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
-
-
-def write_files(comparison: Comparison, out: Path) -> None:
-    """Write compare.html, compare.csv, compare.json and compare.tex into a folder. Raises DataError."""
-    from h2htalk.benchmark.compare.comparison_page import write_comparison_page
-
-    write_text(out / "compare.csv", to_csv(comparison))
-    write_text(out / "compare.json", to_json(comparison))
-    write_text(out / "compare.tex", to_latex(comparison))
-    write_comparison_page(out / "compare.html", comparison)
 
 
 def to_latex(comparison: Comparison) -> str:

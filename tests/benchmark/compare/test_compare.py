@@ -14,7 +14,8 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Comparison, compare, compare_items
-from h2htalk.benchmark.compare.formats import FIELDS, to_csv, to_json, to_latex, to_lines, write_files
+from h2htalk.benchmark.compare.comparison_page import write_comparison
+from h2htalk.benchmark.compare.formats import FIELDS, to_csv, to_json, to_latex, to_lines
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split
@@ -182,7 +183,7 @@ def test_the_page_shows_text_and_runs_nothing(tmp_path: Path) -> None:
     name = next(iter(ALL))
     hostile = replace(run_of(ALL, "<img src=x onerror=alert(1)>").items[name], answers=("<script>alert(1)</script>",))
     a, b = run_of(ALL, "<b>one</b>"), run_of({**ALL, name: [99.0]}, "other")
-    write_files(compare_items([replace(a, items={**a.items, name: hostile}), b], by_metric=False), tmp_path)
+    write_comparison(compare_items([replace(a, items={**a.items, name: hostile}), b], by_metric=False), tmp_path)
     text = (tmp_path / "compare.html").read_text(encoding="utf-8")
     assert "<script" not in text
     assert "&lt;script&gt;alert(1)" in text
