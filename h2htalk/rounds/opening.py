@@ -63,10 +63,8 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
     # may still hold items that were erased from the round.
     stored = opened and not {"adjudicates", "continues", "opened_items_sha256"}.isdisjoint(folder.manifest())
     source = ItemSource(folder.items(), {}) if stored else _read_items(spec)
-    items = source.items
-    questions = questions_for(spec.kind, [item.labels for item in items])
-    names = {question.name for question in questions}
-    items = tuple(check_values(_without_suggestions(item, names), questions) for item in items)
+    questions = questions_for(spec.kind, [item.labels for item in source.items])
+    items = tuple(check_values(_without_suggestions(item, questions), questions) for item in source.items)
     with folder.locked():
         # Another process may have opened the round while the items were read.
         if _is_opened(folder, spec):
@@ -125,8 +123,9 @@ def _read_items(spec: RoundSpec) -> ItemSource:
     return source
 
 
-def _without_suggestions(item: Item, names: set[str]) -> Item:
+def _without_suggestions(item: Item, questions: Sequence[Question]) -> Item:
     """Remove suggestions for questions that this round does not ask."""
+    names = {question.name for question in questions}
     return replace(item, suggested={key: value for key, value in item.suggested.items() if key in names})
 
 
@@ -164,13 +163,7 @@ def _write_round(folder: RoundFolder, spec: RoundSpec, source: ItemSource, quest
 
 
 def _link(folder: RoundFolder, spec: RoundSpec, earlier: Path | None) -> dict[str, str]:
-    """Link a round where its items come from, before it holds their texts; return its `workspace` if it has one.
-
-    Args:
-        folder: of the round.
-        spec: of the round.
-        earlier: the round that its items come from, if any.
-    """
+    """Link a round where its items come from, before it holds their texts; return its `workspace` if it has one."""
     source = earlier or link_folder(spec.items)
     if source is None:
         return {}

@@ -132,17 +132,9 @@ class RoundFolder:
 
     def sources(self) -> dict[str, Mapping[str, Any]]:
         """Return item -> the record that it was made from; empty for a round that was opened without sources."""
-        path = self.path / SOURCES
-        # Without its hash in `round.json`, a file is not part of the round.
-        if "sources_sha256" not in self.manifest():
-            return {}
-        sources: dict[str, Mapping[str, Any]] = {}
-        for where, line in read_jsonl(path):
-            item, record = line.get("id"), line.get("record")
-            if not isinstance(item, str) or not isinstance(record, dict):
-                raise DataError(f"{where}: must hold the id of an item and its record; {RESTORE}")
-            sources[item] = record
-        return sources
+        # Without its hash in `round.json`, which `validate_round` compares, a file is not part of the round.
+        lines = read_jsonl(self.path / SOURCES) if "sources_sha256" in self.manifest() else ()
+        return {line["id"]: line["record"] for _, line in lines}
 
     def write_sources(self, records: Mapping[str, Mapping[str, Any]]) -> str:
         """Write the records that items were made from; return the SHA-256 of the file."""

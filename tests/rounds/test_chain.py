@@ -5,14 +5,15 @@ from __future__ import annotations
 import shutil
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
-from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of
+from chain_made import candidate, closed, crisis_candidate, crowd_round, items_of, spec_of, write
 from curation_made import finished
 from kills import interrupted_at
 from rounds_made import answer, begin, crowd, decisions, expert, files_of, people
 
-from h2htalk.data.files import read_json_object, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
 from h2htalk.data.links import Link, read_links
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
@@ -20,6 +21,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
+from h2htalk.rounds.status import round_status
 
 
 def test_experts_get_what_the_crowd_kept_and_all_that_nobody_read(tmp_path: Path) -> None:
@@ -199,3 +201,45 @@ def test_the_manifest_names_the_round_before_without_its_path(tmp_path: Path) ->
         "items_sha256": read_json_object(path / "round.json")["items_sha256"],
     }
     assert "adjudicates" not in facts
+
+
+# --- What nobody reads -----------------------------------------------------------------------------------------------
+
+
+def full_candidate(name: str) -> dict[str, Any]:
+    """A candidate with everything that annotators do not read, half a character in it included."""
+    record = candidate(name, "accept")
+    record["scenario"] |= {
+        "provenance": {"source": "made", "dialogue": "made-000001", "person": "made-p0001", "merged": ["made-000009"]},
+        "licence": "CC0-1.0",
+        "metadata": {"safety": {"tags": ["crisis.ideation"], "risk": "high"}, "alternatives": [{"text": "\ud83d"}]},
+    }
+    record["references"].append({"text": "Another.", "origin": "model:x", "provenance": {"licence": "MIT"}})
+    return record | {"provenance": record["scenario"]["provenance"]}
+
+
+def stage_spec(folder: Path, *names: str) -> RoundSpec:
+    stage = folder / "review"
+    write(stage / "kept" / "part-00000.jsonl", [full_candidate(name) for name in names])
+    write_json(stage / "summary.json", {})
+    return make_spec("crowd", str(stage), {"format": "csv", "overlap": 2})
+
+
+def test_everything_about_a_candidate_arrives_unchanged(tmp_path: Path) -> None:
+    """Provenance, licence, other references and the review were lost when a round was opened."""
+    open_round(stage_spec(tmp_path, "c-2", "c-1"), tmp_path / "round")
+    lines = [line for _, line in read_jsonl(tmp_path / "round" / "sources.jsonl")]
+    assert lines == [{"id": name, "record": full_candidate(name)} for name in ("c-1", "c-2")]
+    assert RoundFolder(tmp_path / "round").sources() == {name: full_candidate(name) for name in ("c-1", "c-2")}
+
+
+def test_a_round_from_before_sources_were_stored(tmp_path: Path) -> None:
+    open_round(stage_spec(tmp_path, "c-1"), tmp_path / "round")
+    manifest = read_json_object(tmp_path / "round" / "round.json")
+    del manifest["sources_sha256"]
+    write_json(tmp_path / "round" / "round.json", manifest)
+    # A file that the round does not name is not part of it.
+    assert RoundFolder(tmp_path / "round").sources() == {}
+    (tmp_path / "round" / "sources.jsonl").unlink()
+    assert RoundFolder(tmp_path / "round").sources() == {}
+    assert round_status(tmp_path / "round").state == "open"
