@@ -179,10 +179,7 @@ class StageFolder:
 
     def notes(self) -> dict[str, Any]:
         """Results about the stage as a whole by name, each with a `message`. Raises DataError."""
-        try:
-            return read_json_object(self.path / "notes.json")
-        except FileNotFoundError:
-            return {}
+        return read_json_object(self.path / "notes.json", missing_ok=True)
 
     def add_note(self, name: str, note: Mapping[str, Any]) -> None:
         """Store a result about the stage as a whole; it is removed with the stage."""

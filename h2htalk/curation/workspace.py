@@ -97,10 +97,7 @@ class Workspace:
 
     def facts(self) -> dict[str, Any]:
         """The content of `workspace.json`; empty before the first stage. Raises DataError."""
-        try:
-            return read_json_object(self.path / "workspace.json")
-        except FileNotFoundError:
-            return {}
+        return read_json_object(self.path / "workspace.json", missing_ok=True)
 
     def tombstones(self) -> Tombstones:
         """Who was erased. Raises DataError."""
@@ -112,11 +109,8 @@ class Workspace:
 
     def source_files(self) -> dict[str, str]:
         """What numbers the items of each gathered source: its format and the SHA-256 of its file. Raises DataError."""
-        try:
-            stage = read_json_object(self.stage(FIRST_STAGE).path / "stage.json")
-        except FileNotFoundError:
-            return {}
-        sources = stage["settings"].get("sources", ())
+        stage = read_json_object(self.stage(FIRST_STAGE).path / "stage.json", missing_ok=True)
+        sources = stage["settings"].get("sources", ()) if stage else ()
         return {str(s["name"]): f"{s['format']}/{s['sha256']}" for s in sources}
 
     def require_begun(self) -> None:

@@ -96,16 +96,18 @@ _ANY_KEYS = json.JSONDecoder(parse_constant=refuse_constant)
 _UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
 
 
-def read_json_object(path: Path) -> dict[str, Any]:
+def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
     """Read a JSON file that holds one object.
 
     Raises:
-        FileNotFoundError: no such file; the caller knows what it should have been.
+        FileNotFoundError: no such file, and not `missing_ok`, for which it is empty.
         DataError: not readable, not JSON, or not an object.
     """
     try:
         record = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse_constant)
     except FileNotFoundError:
+        if missing_ok:
+            return {}
         raise
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error

@@ -108,7 +108,7 @@ def _read_decisions(
 
 def _read_agreement(folder: RoundFolder) -> dict[str, Any]:
     path = folder.path / "agreement.json"
-    agreement = read_json_object(path) if path.exists() else {}
+    agreement = read_json_object(path, missing_ok=True)
     if agreement.pop("mac", None) != keyed_hash(folder, "agreement")(agreement):
         raise DataError(f"{path}: is missing, or was not written by closing the round; {_again(folder)}")
     return agreement

@@ -94,10 +94,7 @@ class RoundFolder:
 
     def manifest(self) -> dict[str, Any]:
         """Return the content of `round.json`; empty if it does not exist."""
-        try:
-            return read_json_object(self.path / "round.json")
-        except FileNotFoundError:
-            return {}
+        return read_json_object(self.path / "round.json", missing_ok=True)
 
     def require(self) -> None:
         """Raise RoundError unless the folder holds a round."""

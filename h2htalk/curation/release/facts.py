@@ -103,9 +103,6 @@ def last_event(path: Path, name: str) -> str:
 
 def _model_of(stage: StageFolder) -> str:
     """The model that a stage asked, as its settings identify it; empty where it asked none."""
-    try:
-        settings = read_json_object(stage.path / "stage.json").get("settings", {})
-    except FileNotFoundError:
-        return ""
+    settings = read_json_object(stage.path / "stage.json", missing_ok=True).get("settings", {})
     model = settings.get("model") or settings.get("reviewer") or ""
     return str(model.get("name", "")) if isinstance(model, Mapping) else str(model)

@@ -69,11 +69,7 @@ def _results(summary: Mapping[str, Any], part: str) -> Iterator[Result]:
 
 def read_figures(folder: Path) -> dict[Path, tuple[Language, str]]:
     """Find the PNG figures of an analysis that a card shows, with language and caption. Raises ConfigError."""
-    try:
-        made_by = read_json_object(folder / SUMMARY).get("made_by")
-    except FileNotFoundError:
-        made_by = None
-    if made_by != MADE_BY:
+    if read_json_object(folder / SUMMARY, missing_ok=True).get("made_by") != MADE_BY:
         raise ConfigError(f"{folder}: not the folder of an analysis; `h2htalk analyze` makes one")
     page = (folder / PAGE).read_text(encoding="utf-8")
     captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))

@@ -217,10 +217,7 @@ def describe_accounts(
 
 def stored_accounts(folder: RoundFolder) -> dict[str, str]:
     """Return annotator id -> user id, of all who ever had an account. Raise DataError."""
-    try:
-        accounts = read_json_object(folder.private / ACCOUNTS)
-    except FileNotFoundError:
-        return {}
+    accounts = read_json_object(folder.private / ACCOUNTS, missing_ok=True)
     return {str(annotator): str(user) for annotator, user in accounts.items()}
 
 

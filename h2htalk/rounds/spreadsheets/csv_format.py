@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
@@ -151,14 +152,10 @@ def _decode_all(path: Path) -> list[str]:
     raw = path.read_bytes()
     unicode = "utf-16" if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
     for encodings in ((unicode,), _OTHER_ENCODINGS):
-        texts = [text for encoding in encodings if (text := _decode(raw, encoding)) is not None]
+        texts = []
+        for encoding in encodings:
+            with suppress(UnicodeDecodeError):
+                texts.append(raw.decode(encoding))
         if texts:
             return texts
     raise RoundError("the file is not text; save it again as “CSV UTF-8”")
-
-
-def _decode(raw: bytes, encoding: str) -> str | None:
-    try:
-        return raw.decode(encoding)
-    except UnicodeDecodeError:
-        return None
