@@ -9,12 +9,10 @@ from pathlib import Path
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError, counted
 from h2htalk.rounds.aggregation.decisions import (
-    ADJUDICATION,
     TIE,
     Adjudication,
     Decision,
     apply_adjudications,
-    decide,
     tie_id,
 )
 from h2htalk.rounds.decision_macs import keyed_hash
@@ -56,9 +54,7 @@ def round_reference(path: Path) -> dict[str, str]:
 
 def read_adjudication(path: Path, folder: RoundFolder) -> RoundOutcome:
     """Read a closed adjudication of the ties of the round in `folder`; raise RoundError if it is none, or DataError."""
-    adjudication = RoundFolder(path)
-    adjudication.require()
-    source = adjudication.manifest().get("adjudicates")
+    source = RoundFolder(path).require().manifest().get("adjudicates")
     if not isinstance(source, dict):
         raise RoundError(
             f"{path}: this round does not adjudicate the ties of another round; open one that does with "
@@ -70,13 +66,6 @@ def read_adjudication(path: Path, folder: RoundFolder) -> RoundOutcome:
             f"applied to {folder.path}"
         )
     return read_outcome(path)
-
-
-def compute_decisions(folder: RoundFolder) -> list[Decision]:
-    """Return a round's decisions from its stored annotations, before any adjudication."""
-    spec, annotations = folder.spec(), list(folder.annotations().values())
-    overlap, threshold = spec.annotators_per_item, spec.ties.dawid_skene
-    return decide(folder.items(), folder.questions(), annotations, overlap, threshold)
 
 
 def read_adjudications(folder: RoundFolder) -> dict[str, Adjudication]:
@@ -126,22 +115,11 @@ def store_adjudications(folder: RoundFolder, other: RoundOutcome, decisions: Seq
     valid = {tie: one for tie, one in made.items() if ties.get(tie) == set(one.tied)}
     before = read_adjudications(folder)
     stored = {tie: one for tie, one in before.items() if tie not in choices or one.by != other.name} | valid
-    after = apply_adjudications(decisions, stored)
-    applied = sum(one.rule == ADJUDICATION and tie_id(one.item, one.question) in valid for one in after)
     if stored != before:
         write_jsonl(folder.path / "adjudications.jsonl", map(asdict, stored.values()))
-        folder.add_event("adjudicated", by=other.name, applied=applied)
+        folder.add_event("adjudicated", by=other.name, applied=len(valid))
     skipped = len(made) - len(valid)
     note = f", {skipped} skipped (no longer tied between the same labels)" if skipped else ""
-    remaining = counted(sum(one.rule == TIE for one in after), "tie remains", "ties remain")
-    return f"adjudication {other.name}: {applied} of {counted(len(labels), 'decision')} applied{note}; {remaining}"
-
-
-def describe_unapplied(folder: RoundFolder, decisions: Sequence[Decision]) -> list[str]:
-    """Return a message if stored adjudications fit no current tie. `decisions`: before any adjudication."""
-    stored = read_adjudications(folder)
-    number = len(stored) - sum(one.rule == ADJUDICATION for one in apply_adjudications(decisions, stored))
-    if not number:
-        return []
-    adjudications = counted(number, "earlier adjudication is", "earlier adjudications are")
-    return [f"{adjudications} not applied: later annotations changed the tie"]
+    left = sum(one.rule == TIE for one in apply_adjudications(decisions, stored))
+    remaining = counted(left, "tie remains", "ties remain")
+    return f"adjudication {other.name}: {len(valid)} of {counted(len(labels), 'decision')} applied{note}; {remaining}"

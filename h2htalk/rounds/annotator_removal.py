@@ -35,8 +35,7 @@ def remove_annotator(path: str | Path, name: str, *, why: str = "", undo: bool =
         RoundError: the name is unknown, there is no reason, or nothing was published yet.
         DataError: a file of the round is invalid, or the annotations of a closed round were changed.
     """
-    folder = RoundFolder(as_path(path, "path"))
-    folder.require()
+    folder = RoundFolder(as_path(path, "path")).require()
     if not why.strip() and not undo:
         raise RoundError("give the reason with --why; events.jsonl keeps it beside a hash of the name")
     with folder.locked():

@@ -14,16 +14,17 @@ from typing import Any
 from h2htalk.data.arguments import as_path
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
 from h2htalk.errors import RoundError, counted
-from h2htalk.rounds.adjudication import (
-    compute_decisions,
-    describe_unapplied,
-    read_adjudication,
-    read_adjudications,
-    store_adjudications,
-)
+from h2htalk.rounds.adjudication import read_adjudication, read_adjudications, store_adjudications
 from h2htalk.rounds.aggregation.agreement import agreement_of
 from h2htalk.rounds.aggregation.annotator_statistics import annotator_statistics, qualified, statistics_csv
-from h2htalk.rounds.aggregation.decisions import Decision, apply_adjudications, completed_items, votes_on
+from h2htalk.rounds.aggregation.decisions import (
+    ADJUDICATION,
+    Decision,
+    apply_adjudications,
+    completed_items,
+    decide,
+    votes_on,
+)
 from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.annotator_changes import describe_removed
 from h2htalk.rounds.annotators import COLUMNS
@@ -64,8 +65,7 @@ def close_round(
         DataError: a file of the round is invalid.
     """
     path = as_path(path, "path")
-    folder = RoundFolder(path)
-    folder.require()
+    folder = RoundFolder(path).require()
     other = read_adjudication(as_path(adjudication, "adjudication"), folder) if adjudication is not None else None
     with folder.locked():
         validate_round(folder)
@@ -79,15 +79,18 @@ def close_round(
         status = compute_status(folder, collected, new)
         if not closed and not force:
             _require_complete(path, status)
-        decisions = compute_decisions(folder)
-        spec, items = folder.spec(), folder.items()
+        spec, items, valid = folder.spec(), folder.items(), list(folder.annotations().values())
+        decisions = decide(items, folder.questions(), valid, spec.annotators_per_item, spec.ties.dawid_skene)
         fewer = below_overlap(spec, items, {name: status.by_item[name] for name in status.exhausted})
         gaps = [*_describe_gaps(status), *describe_below_overlap(spec, fewer, "annotations")]
         notes = [*describe_removed(folder), *(() if closed else gaps)]
         if other is not None:
             notes.append(store_adjudications(folder, other, decisions))
-        notes += describe_unapplied(folder, decisions)
-        decisions = apply_adjudications(decisions, read_adjudications(folder))
+        stored = read_adjudications(folder)
+        decisions = apply_adjudications(decisions, stored)
+        if unapplied := len(stored) - sum(one.rule == ADJUDICATION for one in decisions):
+            earlier = counted(unapplied, "earlier adjudication is", "earlier adjudications are")
+            notes.append(f"{earlier} not applied: later annotations changed the tie")
         notes += _write_outcome(folder, decisions)
         if not closed:
             notes += [*_describe_ties(path, status), *open_platform(folder.spec().where).close(folder)]

@@ -53,8 +53,7 @@ def read_outcome(path: Path) -> RoundOutcome:
         RoundError: the round is not closed, or `path` is a copy without the private folder.
         DataError: a file of the round is invalid; a decision was edited, inserted or removed (names file and line).
     """
-    folder = RoundFolder(path)
-    folder.require()
+    folder = RoundFolder(path).require()
     # In the order in which hashes cover them.
     stored = dict(sorted(latest(validate_round(folder)).items()))
     if folder.state != "closed":

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.aggregation.decisions import completed_items
@@ -44,8 +44,7 @@ def reopen_round(
         RoundError: a name is unknown, no item needs annotators, nobody is available, or nothing was published yet.
         DataError: a file of the round is invalid.
     """
-    folder = RoundFolder(path)
-    folder.require()
+    folder = RoundFolder(path).require()
     platform = open_platform(folder.spec().where)
     with folder.locked():
         validate_round(folder)
@@ -83,7 +82,10 @@ def reopen_round(
             # The event comes first: interrupted after any later write, the round is open, so that closing it again
             # misses nothing that was published or collected. An altered annotations.jsonl is repaired before it.
             folder.add_annotations(late if altered else ())
-            reopened = _record_reopening(folder, requests, len(without))
+            if renamed := folder.archive_outcome():
+                reopened = [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"]
+            assignments = sum(requests.requested.values())
+            folder.add_event("reopened", items=len(requests.requested), assignments=assignments, left=len(without))
         folder.add_annotations(() if altered else late)
         messages += _write_annotators(folder, changed)
         folder.write_assignment_sets(sets)
@@ -107,21 +109,13 @@ def _split_new(
     return now, late
 
 
-@dataclass(frozen=True, slots=True)
-class _Requests:
-    """What a round needs.
+class _Requests(NamedTuple):
+    """What a round needs."""
 
-    Attributes:
-        items: items that need more annotators.
-        requested: item -> number of annotators to request now.
-        exhausted: items for which too few annotators are available.
-        pending: pending assignments of these items.
-    """
-
-    items: int
-    requested: Mapping[str, int]
-    exhausted: int
-    pending: int
+    items: int  # that need more annotators
+    requested: Mapping[str, int]  # item -> number of annotators to request now
+    exhausted: int  # items for which too few annotators are available
+    pending: int  # assignments of the items that need more
 
     def describe(self) -> str:
         nobody = f"no eligible annotator is left for {counted(self.exhausted, 'item')}"
@@ -153,14 +147,6 @@ def _compute_requests(
     pending = pending_annotations(open_items, sets, annotators, annotations, completed, offered)
     requested, exhausted = annotations_to_request(needed, pending, replace=not platform.assigns_items)
     return _Requests(len(needed), requested, exhausted, sum(pending[name].pending for name in needed))
-
-
-def _record_reopening(folder: RoundFolder, requests: _Requests, left: int) -> list[str]:
-    """Rename the files that closing wrote, and record that the round is open; return messages for the manager."""
-    renamed = folder.archive_outcome()
-    requested = requests.requested
-    folder.add_event("reopened", items=len(requested), assignments=sum(requested.values()), left=left)
-    return [f"the round is open again; earlier results were renamed to {', '.join(renamed)}"] if renamed else []
 
 
 def _describe_late(late: Sequence[Annotation], closed: bool, altered: bool) -> list[str]:

@@ -26,7 +26,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic import with_config as configured
@@ -96,12 +96,13 @@ class RoundFolder:
         """Return the content of `round.json`; empty if it does not exist."""
         return read_json_object(self.path / "round.json", missing_ok=True)
 
-    def require(self) -> None:
-        """Raise RoundError unless the folder holds a round."""
+    def require(self) -> Self:
+        """Return the folder; raise RoundError unless it holds a round."""
         if not self.exists:
             raise RoundError(
                 f"{self.path}: not a round; create one with `h2htalk round open`, or find one with `h2htalk round list`"
             )
+        return self
 
     def spec(self) -> RoundSpec:
         """Return the specification, with full paths if `private` exists. Raise also RoundError, ConfigError."""

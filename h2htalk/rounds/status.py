@@ -102,8 +102,7 @@ def round_status(path: Path) -> Status:
     Raises:
         RoundError, DataError: the folder holds no round, or annotations cannot be read.
     """
-    folder = RoundFolder(path)
-    folder.require()
+    folder = RoundFolder(path).require()
     if not _can_collect(folder):
         validate_round(folder)
         return _with_notes(folder, compute_status(folder, Collected()))

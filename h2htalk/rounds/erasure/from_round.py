@@ -35,8 +35,7 @@ def erase_from_round(path: Path, erased: ErasedIds) -> FolderErasure:
         RoundError: `path` is a copy without the private folder, or annotations were changed after closing.
         DataError: a file of the round is invalid.
     """
-    folder = RoundFolder(path)
-    folder.require()
+    folder = RoundFolder(path).require()
     if not folder.annotators():
         raise RoundError(
             f"{path}: this copy of the round has no folder `private`, so nothing can be erased from it; delete the copy"
