@@ -68,6 +68,12 @@ def counted(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
+def listed(names: Sequence[object], most: int = 5) -> str:
+    """`a, b, c`; of more than `most` names the first ones, `and 7 more`."""
+    more = f" and {len(names) - most:,} more" if len(names) > most else ""
+    return ", ".join(map(str, names[:most])) + more
+
+
 def suggest(name: object, choices: Iterable[str]) -> str:
     """Return `did you mean 'x'? ` for the choice that resembles a misspelt name, else an empty text."""
     close = get_close_matches(str(name), choices, n=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -61,6 +62,7 @@ def read_persona(path: Path) -> Persona:
     return Persona.from_dict(raw, str(path))
 
 
+@cache
 def bundled_personas() -> dict[str, Persona]:
     """Read the personas that come with the package, by id."""
     folder = Path(str(files("h2htalk.data") / "bundled" / "personas"))

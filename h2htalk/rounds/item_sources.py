@@ -11,7 +11,6 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -160,7 +159,9 @@ def _read_record(record: Record, where: str) -> SourcedItem:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
         return replace(item, suggested=_suggested(record)), record
     if "messages" in record:
-        return dialogue_item(Dialogue.from_dict(record, where)), record
+        dialogue = Dialogue.from_dict(record, where)
+        crisis = notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
+        return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis), record
     if "inputs" in record:
         return scenario_item(Scenario.from_dict(record, where)), record
     if not set(record) & set(FIELDS):
@@ -175,7 +176,7 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         scenario: of a split or a candidate.
         personas: by id; default: the bundled ones. A persona that is not among them is not shown.
     """
-    persona = (_bundled_personas() if personas is None else personas).get(scenario.persona)
+    persona = (bundled_personas() if personas is None else personas).get(scenario.persona)
     context = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
     if persona is not None and scenario.language in persona.names:
         context = {"persona": persona.descriptions[scenario.language], **context}
@@ -188,16 +189,6 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         crisis=scenario.tags.risk != "none" or notes_crisis(scenario.metadata),
         subtask=scenario.subtask,
     )
-
-
-@cache
-def _bundled_personas() -> Mapping[str, Persona]:
-    return bundled_personas()
-
-
-def dialogue_item(dialogue: Dialogue) -> Item:
-    """Return a dialogue as an item; it is about a crisis if the safety stage found one, or a possible one."""
-    return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=notes_crisis(dialogue.metadata))
 
 
 def _suggested(record: Record) -> dict[str, str | int]:

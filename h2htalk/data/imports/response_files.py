@@ -7,9 +7,7 @@ from pathlib import Path
 
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
-from h2htalk.errors import DataError, quoted
-
-_NAMED_FOREIGN_IDS = 5
+from h2htalk.errors import DataError, listed, quoted
 
 
 def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | FailedResponse]:
@@ -40,10 +38,9 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
         responses[key] = response
         lines.setdefault(response.id, []).append((response.sample, where))
     if foreign:
-        more = f" and {len(foreign) - _NAMED_FOREIGN_IDS} more" if len(foreign) > _NAMED_FOREIGN_IDS else ""
         raise DataError(
             f"{path}: {len(foreign)} ids are not in the split: id (line) "
-            f"{', '.join(foreign[:_NAMED_FOREIGN_IDS])}{more}; name the split these responses answer"
+            f"{listed(foreign)}; name the split these responses answer"
         )
     if not responses:
         raise DataError(f"{path}: holds no response")

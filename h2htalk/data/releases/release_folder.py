@@ -29,7 +29,7 @@ from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
-from h2htalk.errors import ConfigError, DataError, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 
 MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
 # Croissant, which names the hashes of data files; the references of split `test`, in the private folder.
@@ -120,9 +120,8 @@ def changed_files(folder: Path, manifest: Manifest) -> list[str]:
 def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
     if wrong := changed_files(folder, manifest):
-        more = f" and {len(wrong) - 5} more" if len(wrong) > 5 else ""
         raise DataError(
-            f"{folder}: {', '.join(wrong[:5])}{more}: missing, or not the content that release.json records; get the "
+            f"{folder}: {listed(wrong)}: missing, or not the content that release.json records; get the "
             "release again, or build it again"
         )
 

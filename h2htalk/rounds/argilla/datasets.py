@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.errors import RoundError, counted, quoted
+from h2htalk.errors import RoundError, counted, listed, quoted
 from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset, settings_for
 from h2htalk.rounds.argilla.records import displayed
@@ -18,8 +18,6 @@ from h2htalk.rounds.platforms import Message
 PAGE = 1000
 # Key of the round's data in a dataset's metadata.
 MARKER = "h2htalk"
-# Items that a message names.
-MAX_NAMED = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,11 +213,10 @@ def describe_edited(
     edited = sorted(name for name, field in shown.items() if field != displayed(content.items[name]))
     if not edited:
         return []
-    listed = ", ".join(edited[:MAX_NAMED]) + (f" and {len(edited) - MAX_NAMED} more" if edited[MAX_NAMED:] else "")
     problem = (
-        f"the text of {counted(len(edited), 'item')} was edited on the server ({listed}), and annotations may be about "
-        "the other text; restore it, or delete the records in Argilla (annotations collected so far count) and create "
-        "them again with `h2htalk round open` and the same options"
+        f"the text of {counted(len(edited), 'item')} was edited on the server ({listed(edited)}), and annotations may "
+        "be about the other text; restore it, or delete the records in Argilla (annotations collected so far count) "
+        "and create them again with `h2htalk round open` and the same options"
     )
     return [Message(planned.name, problem, "edited")]
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from h2htalk.data.files import remove_file, replacing
-from h2htalk.errors import MissingExtraError, RoundError, counted
+from h2htalk.errors import MissingExtraError, RoundError, counted, listed
 from h2htalk.progress import Progress
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.platforms import Collected, Message
@@ -24,8 +24,6 @@ from h2htalk.rounds.spreadsheets.xlsx_writing import write_workbook
 
 # Seconds of writing without a progress line.
 _SILENT = 3.0
-# Items that a note names.
-_MAX_NAMED = 5
 # Ending of the files of separate texts.
 _TEXTS = ".texts.txt"
 
@@ -131,7 +129,11 @@ class SpreadsheetPlatform:
                 problem = f"{items} annotated earlier and now empty; those annotations do not count any more"
                 returned.notes.append(Message(spreadsheet.stem, problem, "emptied"))
             if unreadable and spreadsheet.stem in returned.files:
-                problem = _describe_unreadable(unreadable)
+                problem = (
+                    f"{counted(len(unreadable), 'item')} annotated earlier cannot be read now (item "
+                    f"{listed(unreadable)}); the earlier annotations count until the rows are complete, skipped, or "
+                    "emptied in a file that is filled in"
+                )
                 returned.notes.append(Message(spreadsheet.stem, problem, "unreadable"))
         notes = tuple(returned.notes)
         return Collected(tuple(annotations), tuple(returned.mistakes), notes, frozenset(started))
@@ -179,15 +181,6 @@ def _remove_rows(path: Path, round: SpreadsheetRound) -> str:
     except (RoundError, OSError) as error:
         return f"not searched for erased items: {error}; delete it, or remove them by hand"
     return ""
-
-
-def _describe_unreadable(numbers: list[int]) -> str:
-    listed = ", ".join(map(str, numbers[:_MAX_NAMED]))
-    more = f" and {len(numbers) - _MAX_NAMED} more" if len(numbers) > _MAX_NAMED else ""
-    return (
-        f"{counted(len(numbers), 'item')} annotated earlier cannot be read now (item {listed}{more}); the earlier "
-        "annotations count until the rows are complete, skipped, or emptied in a file that is filled in"
-    )
 
 
 def _comparable(name: str) -> str:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from h2htalk.errors import RoundError
+from h2htalk.errors import RoundError, listed
 from h2htalk.rounds.assignment.assignments import Assignment
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.spreadsheets.assigned_files import Spreadsheet, SpreadsheetRound
@@ -188,11 +188,9 @@ class ReturnedFiles:
             else:
                 answers[item] = read_row(choices, self.round.items[item], given, row.cell, mistakes, notes)
             typed[item] = given
-        missing = [str(one.place) for one in spreadsheet.assignments if one.item not in answers]
+        missing = [one.place for one in spreadsheet.assignments if one.item not in answers]
         if missing:
-            more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            items = f"{', '.join(missing[:5])}{more}"
-            problem = f"the row of item {items} is missing; undo the change, or use a new file"
+            problem = f"the row of item {listed(missing)} is missing; undo the change, or use a new file"
             mistakes.append(Message(shown, problem, "missing rows"))
         return answers
 
