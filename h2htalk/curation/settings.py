@@ -76,14 +76,7 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     Raises:
         ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: not TOML of this kind: nested too deeply") from error
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise ConfigError(f"{path}: not TOML: {error}") from error
+    raw = read_toml(path)
     if workspace is not None:
         raw["workspace"] = "."  # replaced below: a `$` that the shell left in a path is no variable
     if processes is not None:
@@ -95,6 +88,18 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     sections = tuple(read_record(kind, given[name], folder, f"{path}: {name}", ".") for name, kind in kinds.items())
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """Read a TOML file. Raises ConfigError."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path}: not TOML of this kind: nested too deeply") from error
+    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
+        raise ConfigError(f"{path}: not TOML: {error}") from error
 
 
 @cache

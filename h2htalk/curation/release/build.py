@@ -18,7 +18,7 @@ from typing import Any
 from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept, require_persona
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
-from h2htalk.curation.release.facts import last_event, release_facts
+from h2htalk.curation.release.facts import release_facts
 from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, run_gates
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
@@ -129,7 +129,8 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
         return Release(None, findings, content, accepted=accepted, notes=notes)
     facts = release_facts(spec, workspace, rounds, accepted, content)
     tombstones = _tombstones(previous, erased)
-    date = spec.date or max(last_event(one.path, "closed") for one in rounds)
+    events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
+    date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
     remove_leftovers(out)

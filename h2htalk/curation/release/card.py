@@ -12,15 +12,14 @@ from urllib.parse import quote
 
 from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, check_croissant, croissant_record, licence_page
-from h2htalk.curation.release.gates import GATES
-from h2htalk.curation.release.leaderboard_file import LEADERBOARD, leaderboard
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
+from h2htalk.data.releases.benchmark_tasks import FIGURES, task_id
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
-from h2htalk.data.releases.release_folder import CARD, VOTES, Manifest, data_file
+from h2htalk.data.releases.release_folder import CARD, TEST, VOTES, Manifest, data_file
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
 from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
 
@@ -30,11 +29,7 @@ _HUB_LICENCES = """
 apache-2.0 mit bsd-2-clause bsd-3-clause isc unlicense c-uda cc0-1.0 cc-by-2.0 cc-by-2.5 cc-by-3.0
 cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by-nd-4.0 cc-by-nc-nd-3.0 cc-by-nc-nd-4.0
 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0"""
-# A contact may be a plain address, too.
-_LINKS = {
-    "homepage": re.compile(r"(https?://|mailto:)\S+"),
-    "contact": re.compile(r"(https?://|mailto:)\S+|[^\s:@]+@[^\s:@]+"),
-}
+_HUB_FAMILIES = "odc-by odbl pddl gfdl gpl-3.0"  # of several of our licences
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
 _OTHER_SETS = (
     ("H2HTalk, the paper's benchmark", f"{TOTAL_COUNT:,} scenarios", "the paper, Table 1"),
@@ -53,15 +48,11 @@ def write_card(folder: Path, manifest: Manifest, content: ReleaseContent, card: 
         card: what the owner says; an empty text is shown as a gap.
 
     Raises:
-        ConfigError: a run is incomplete, an analysis missing, or `homepage` or `contact` another kind of link.
+        ConfigError: a run is incomplete, or an analysis missing.
         DataError: a run is damaged, or the Croissant record does not pass our check.
     """
     import yaml
 
-    for name, pattern in _LINKS.items():
-        value = getattr(card, name)
-        if value and not (pattern.fullmatch(value) and printable(value) == value):
-            raise ConfigError(f"card: {name} is {quoted(value)}; it must begin with https://, http:// or mailto:")
     citation = card.citation or _bibtex(manifest, card)
     record = croissant_record(folder, manifest, content, card, citation)
     if problems := check_croissant(record):
@@ -69,7 +60,7 @@ def write_card(folder: Path, manifest: Manifest, content: ReleaseContent, card: 
     write_json(folder / "croissant.json", record)
     dump = partial(yaml.safe_dump, sort_keys=False, allow_unicode=True)
     if card.leaderboard:
-        write_text(folder / LEADERBOARD, dump(leaderboard(manifest, card)))
+        write_text(folder / "eval.yaml", dump(leaderboard(manifest, card)))
     body = _render(_view(folder, manifest, card, record))
     write_text(folder / CARD, f"---\n{dump(front_matter(manifest, card, record))}---\n\n{body}")
 
@@ -105,24 +96,18 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
         "multilinguality": ["multilingual" if len(languages) > 1 else "monolingual"],
         "source_datasets": ["original"],
         "configs": [
-            {"config_name": config}
-            | ({"default": True} if config == _default(manifest) else {})
+            # The first one is English, another language, or the cases of a study.
+            {"config_name": config, **({} if number else {"default": True})}
             | {"data_files": [{"split": split, "path": data_file(config, split)} for split in splits]}
-            for config, splits in manifest.configs.items()
+            for number, (config, splits) in enumerate(manifest.configs.items())
         ],
     }
 
 
-def _default(manifest: Manifest) -> str:
-    """The first configuration: English, another language, or the cases of a study."""
-    return next(iter(manifest.configs))
-
-
 def _hub_licence(licence: str) -> str:
-    families = {"odc-by-1.0": "odc-by", "odbl-1.0": "odbl", "pddl-1.0": "pddl", "gfdl-1.3-only": "gfdl"}
-    families |= {"gpl-3.0-only": "gpl-3.0", "gpl-3.0-or-later": "gpl-3.0"}
     name = licence.lower()
-    return name if name in _HUB_LICENCES.split() else families.get(name, "other")
+    family = next((one for one in _HUB_FAMILIES.split() if name.startswith(f"{one}-")), "other")
+    return name if name in _HUB_LICENCES.split() else family
 
 
 def _bibtex(manifest: Manifest, card: CardSettings) -> str:
@@ -138,6 +123,21 @@ def _bibtex(manifest: Manifest, card: CardSettings) -> str:
     }
     key = re.sub("[^a-z0-9]+", "-", f"{manifest.name}-{manifest.version}".lower())
     return "\n".join([f"@misc{{{key},", *(f"  {name} = {{{value}}}," for name, value in fields.items()), "}"])
+
+
+def leaderboard(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
+    """The content of `eval.yaml`: 15 tasks, of one number each, for each language that has a split `test`."""
+    return {
+        "name": printable(card.title or manifest.name),
+        "description": printable(manifest.description or GAP),
+        "evaluation_framework": "h2htalk",
+        "tasks": [
+            {"id": task_id(figure, language), "config": language, "split": TEST}
+            for language in LANGUAGES
+            if TEST in manifest.configs.get(language, {})
+            for figure in FIGURES
+        ],
+    }
 
 
 # --- Body -------------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _mean(cell: tuple[float | None, float | None, float | None] | None) -> Markd
 
 
 def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
-    facts, default, by_code = manifest.facts, _default(manifest), {one: find_language(one).name for one in LANGUAGES}
+    facts, by_code = manifest.facts, {one: find_language(one).name for one in LANGUAGES}
     rows = {config: sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES}
     items = sum(number for config, number in rows.items() if config in by_code)
     columns = {field["name"]: field["description"] for one in record["recordSet"] for field in one["field"]}
@@ -177,10 +177,8 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         "manifest": manifest,
         "facts": facts,
         "card": card,
-        "title": card.title or manifest.name,
         "name": Markdown(manifest.name),  # letters, digits and `._-`, in code
         "tag": Markdown(f"v{manifest.version}"),
-        "default": Markdown(default),
         "languages": [by_code[one] for one in record["inLanguage"]],
         "by_code": by_code,
         "columns": columns.items(),
@@ -190,7 +188,6 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
             ("This release", f"{items:,} scenarios, {sum(rows.values()) - items:,} cases", "above"),
             *_OTHER_SETS,
         ],
-        "gates": [(name, GATES[name].stops) for name in facts["gates"]],
         "guidelines": [
             (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
         ],

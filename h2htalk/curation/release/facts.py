@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.candidates import ANSWER
@@ -17,8 +17,8 @@ from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.outcome import RoundOutcome
-from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.version import __version__
 
 
@@ -35,25 +35,22 @@ def release_facts(
     `counts` (split -> subtask -> language -> items); `tags` (tag -> value -> items); `sources` (name -> licence and
     items); `rounds` (a row each: kind, platform, annotators, annotations, items, overlap, agreement by question);
     `models` (what composed and reviewed); `reference_origins` (origin -> references); `references` (how many items have
-    1 to 5); `gates`; `other_splits`.
+    1 to 5); `gates` (name -> what it stops); `other_splits`.
     """
     items = list(content.items())
     counts: dict[str, dict[str, dict[str, int]]] = {}
     for split, members in content.splits.items():
-        for item in members:
-            of_subtask = counts.setdefault(split, {}).setdefault(item.scenario.subtask, {})
-            of_subtask[item.scenario.language] = of_subtask.get(item.scenario.language, 0) + 1
+        of_subtask = counts.setdefault(split, {})
+        for name in SUBTASKS:
+            if languages := [one.scenario.language for one in members if one.scenario.subtask == name]:
+                of_subtask[name] = count_values(languages)
     tags = {
         name: count_values(str(getattr(item.scenario.tags, name)) for item in items)
         for name in ("emotion", "complexity", "interaction", "risk")
     }
-    sources: dict[str, dict[str, Any]] = {}
+    sources: dict[str, list[str]] = defaultdict(list)
     for item in items:
-        name = str(item.scenario.provenance.get("source", "unknown"))
-        source = sources.setdefault(name, {"licence": item.scenario.licence, "items": 0})
-        source["items"] += 1
-        if item.scenario.licence not in source["licence"].split(", "):
-            source["licence"] += f", {item.scenario.licence}"
+        sources[str(item.scenario.provenance.get("source", "unknown"))].append(item.scenario.licence)
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
@@ -66,7 +63,10 @@ def release_facts(
         "acceptance": asdict(spec.acceptance),
         "counts": counts,
         "tags": tags,
-        "sources": dict(sorted(sources.items())),
+        "sources": {
+            name: {"licence": ", ".join(sorted(set(licences))), "items": len(licences)}
+            for name, licences in sorted(sources.items())
+        },
         "rounds": [_round_facts(one) for one in rounds],
         "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
         "reference_origins": count_values(
@@ -75,7 +75,7 @@ def release_facts(
             for note in item.scenario.metadata.get(REFERENCES, ())
         ),
         "references": count_values(str(len(item.scenario.references)) for item in items),
-        "gates": list(GATES),
+        "gates": {gate.name: gate.stops for gate in GATES.values()},
         "other_splits": list(spec.other_splits),
     }
 
@@ -92,13 +92,7 @@ def _round_facts(outcome: RoundOutcome) -> dict[str, Any]:
         "overlap": spec.annotators_per_item,
         "minutes_an_item": spec.minutes,
         "agreement": dict(outcome.agreement),
-        **{name: day for name in ("opened", "closed") if (day := last_event(outcome.path, name))},
     }
-
-
-def last_event(path: Path, name: str) -> str:
-    """The day of a round's last event of a name, ISO 8601; empty where there is none."""
-    return max((str(event["when"])[:10] for event in RoundFolder(path).events() if event["event"] == name), default="")
 
 
 def _model_of(stage: StageFolder) -> str:

@@ -5,17 +5,16 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, StringConstraints
+from pydantic import AfterValidator, Field, StringConstraints
 
-from h2htalk.curation.licences import find_licence, licence_id
+from h2htalk.curation.licences import find_licence
 from h2htalk.curation.setting_types import FilePath, SplitName
-from h2htalk.curation.settings import read_record
+from h2htalk.curation.settings import read_record, read_toml
 from h2htalk.data.files import read_json_object
 from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
@@ -23,7 +22,10 @@ from h2htalk.errors import ConfigError, quoted, suggest
 
 _Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", max_length=96)]
 _Version = Annotated[str, StringConstraints(pattern=r"^[0-9]+\.[0-9]+(\.[0-9]+)?$")]
-_Date = Annotated[str, StringConstraints(pattern=r"^([0-9]{4}-[0-9]{2}-[0-9]{2})?$")]
+_Date = Annotated[str, AfterValidator(lambda text: text and datetime.date.fromisoformat(text).isoformat())]
+# Without control characters and direction marks.
+_Homepage = Annotated[str, StringConstraints(pattern=r"^((https?://|mailto:)[^\s\p{C}]+)?$")]
+_Contact = Annotated[str, StringConstraints(pattern=r"^((https?://|mailto:)[^\s\p{C}]+|[^\s\p{C}:@]+@[^\s\p{C}:@]+)?$")]
 _Points = Annotated[float, Field(ge=1, le=5)]
 _Count = Annotated[int, Field(ge=0, le=10_000_000)]
 TOTAL = "total"
@@ -52,8 +54,8 @@ class CardSettings:
 
     title: str = ""
     authors: tuple[str, ...] = ()
-    contact: str = ""
-    homepage: str = ""
+    contact: _Contact = ""
+    homepage: _Homepage = ""
     collection: str = ""
     recruitment: str = ""
     payment: str = ""
@@ -115,18 +117,14 @@ class ReleaseSpec:
     card: CardSettings = field(default_factory=CardSettings)
 
     def quota_of(self) -> dict[str, int]:
-        """Subtask -> items of split `test`: as given, or Table 1's number, scaled to `total` by largest remainder.
-
-        Also `dev`, where it is asked for.
-        """
+        """Subtask -> items of `test`: as given, or Table 1's number scaled to `total` by largest remainder; `dev`."""
         total = self.quotas.get(TOTAL, TOTAL_COUNT)
         exact = {name: subtask.count * total / TOTAL_COUNT for name, subtask in SUBTASKS.items()}
         scaled = {name: int(value) for name, value in exact.items()}
         for name in sorted(exact, key=lambda name: scaled[name] - exact[name])[: total - sum(scaled.values())]:
             scaled[name] += 1
-        return {name: self.quotas.get(name, count) for name, count in scaled.items()} | (
-            {DEV: self.dev} if self.dev else {}
-        )
+        found = {name: self.quotas.get(name, count) for name, count in scaled.items()}
+        return found | ({DEV: self.dev} if self.dev else {})
 
 
 def read_release_spec(path: Path) -> ReleaseSpec:
@@ -135,13 +133,7 @@ def read_release_spec(path: Path) -> ReleaseSpec:
     Raises:
         ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
     """
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not TOML: {error}") from error
-    return spec_of(raw, path.resolve().parent, str(path))
+    return spec_of(read_toml(path), path.resolve().parent, str(path))
 
 
 def read_stored_spec(path: Path) -> ReleaseSpec:
@@ -171,15 +163,10 @@ def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
                 f"{where}: quotas: no subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {TOTAL}, "
                 f"{', '.join(SUBTASKS)}"
             )
-    if find_licence(spec.licence) is None or licence_id(spec.licence) != spec.licence:
-        example = (
-            "write one such as CC-BY-4.0" if find_licence(spec.licence) is None else f"write {licence_id(spec.licence)}"
-        )
-        raise ConfigError(f"{where}: licence {quoted(spec.licence)} is not an SPDX identifier; {example}")
-    try:
-        datetime.date.fromisoformat(spec.date or "2000-01-01")
-    except ValueError:
-        raise ConfigError(f"{where}: date {spec.date}: there is no such day") from None
+    known = find_licence(spec.licence)
+    if known is None or known.id != spec.licence:
+        example = known.id if known else "one such as CC-BY-4.0"
+        raise ConfigError(f"{where}: licence {quoted(spec.licence)} is not an SPDX identifier; write {example}")
     if not (any(spec.quota_of().values()) or spec.cases):
         raise ConfigError(f"{where}: the specification chooses no item; set `quotas`, `dev` or `cases`")
     return spec

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from h2htalk.curation.release.build import Release
-from h2htalk.curation.release.gates import GATES, Finding
+from h2htalk.curation.release.gates import GATES
 from h2htalk.data.subtasks import in_table_order
 from h2htalk.errors import counted
 
@@ -25,13 +25,8 @@ def release_lines(release: Release) -> Iterator[str]:
             yield f"{subtask}: " + ", ".join(f"{split} {names.count(subtask):,}" for split, names in chosen.items())
     for config, splits in release.content.configs().items():
         yield f"config {config}: " + ", ".join(f"{split} {rows:,}" for split, rows in splits.items())
-    yield from finding_lines(release.findings)
-
-
-def finding_lines(findings: Sequence[Finding]) -> Iterator[str]:
-    """The findings by gate."""
     for gate in GATES.values():
-        found = [one for one in findings if one.gate == gate.name]
+        found = [one for one in release.findings if one.gate == gate.name]
         if found:
             yield f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}"
             yield from (f"  {one.item}: {one.detail}" if one.item else f"  {one.detail}" for one in found[:_SHOWN])

@@ -93,7 +93,7 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
         "reference_origins": {"original": 3, "model:scripted": 2},
         "models": {"review": "claude-3-7-sonnet"},
         "references": {"2": number},
-        "gates": list(GATES),
+        "gates": {gate.name: gate.stops for gate in GATES.values()},
         "other_splits": ["mini"],
     }
     return facts | other

@@ -48,7 +48,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_release_is_built_from_a_workspace_and_its_rounds(folder: Path) -> None:
-    made = build_release(write_spec(folder), folder / "release")
+    links = "[card]\ncontact = 'lab@example.org'\nhomepage = 'https://example.org/花'"
+    made = build_release(write_spec(folder, links), folder / "release")
     assert (made.path, made.findings) == (folder / "release", ())
     assert made.content.configs() == {"en": {"test": 2}, "zh": {"test": 2}, "votes": {"test": 28}}
     split = load_split(folder / "release")
@@ -280,9 +281,12 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
-        ("date = '2026-02-30'", "2026-02-30: there is no such day"),
+        ("date = '2026-02-30'", "date: day is out of range for month"),
         ("exclude = ['made-999999']", "exclude: no item, dialogue or person has the id 'made-999999'"),
         ("acceptance = {experts = 2}", "experts"),
+        ("[card]\nhomepage = 'javascript:alert(1)'", "card.homepage: .* pattern"),
+        ("[card]\nhomepage = 'https://a\u202eb'", "card.homepage: .* pattern"),
+        ("[card]\ncontact = 'data:text/html,x'", "card.contact: .* pattern"),
     ],
 )
 def test_wrong_settings_are_named(folder: Path, settings: str, says: str) -> None:

@@ -26,7 +26,7 @@ from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.release_folder import Manifest, read_manifest
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
 HOSTILE = (
@@ -234,17 +234,12 @@ def test_no_value_breaks_yaml_tables_or_html(release: Path, tmp_path: Path) -> N
     assert len(load_dataset(str(folder), "en", split="test", cache_dir=str(tmp_path))) == 2
 
 
-def test_control_characters_and_other_links_stay_out(tmp_path: Path) -> None:
+def test_control_characters_stay_out(tmp_path: Path) -> None:
     card = CardSettings(title="a\u202eb\x07", contact="lab@example.org", homepage="https://example.org/\u82b1")
     make_card(tmp_path / "made", card=replace(card, leaderboard=True), description="c\u202ed")
     assert metadata_load(tmp_path / "made" / "README.md")["pretty_name"] == r"a\u202eb\x07"
     board = yaml.safe_load((tmp_path / "made" / "eval.yaml").read_text(encoding="utf-8"))
     assert (board["name"], board["description"]) == (r"a\u202eb\x07", r"c\u202ed")
-    for number, (name, value) in enumerate(
-        [("homepage", "javascript:alert(1)"), ("contact", "data:text/html,x"), ("homepage", "https://a\u202eb")]
-    ):
-        with pytest.raises(ConfigError, match=f"card: {name} is .*; it must begin with https://, http:// or mailto:"):
-            make_card(tmp_path / str(number), card=replace(card, **{name: value}))
 
 
 def test_lists_in_a_line_have_commas_and_spaces(tmp_path: Path) -> None:
