@@ -58,15 +58,10 @@ def accept(
         ConfigError: there is no crowd round or no expert round.
         DataError: an item is in two rounds of one kind, or a record is invalid.
     """
-    by_kind: dict[str, list[RoundOutcome]] = {CROWD: [], EXPERT: []}
     for one in rounds:
-        if one.spec.kind not in by_kind:
+        if one.spec.kind not in (CROWD, EXPERT):
             raise ConfigError(f"{one.path}: a round of {one.spec.kind} decides nothing in a release; leave it out")
-        by_kind[one.spec.kind].append(one)
-    for kind, found in by_kind.items():
-        if not found:
-            raise ConfigError(f"the release has no closed {kind} round; open one, or name its folder under `rounds`")
-    crowd, expert = (_by_item(by_kind[kind]) for kind in (CROWD, EXPERT))
+    crowd, expert = (_by_item(kind, [one for one in rounds if one.spec.kind == kind]) for kind in (CROWD, EXPERT))
     votes = {one.path: _votes(one) for one in rounds}
     gone = ErasedIds(frozenset({*erased, *spec.exclude}))
     items: list[ReleaseItem] = []
@@ -124,7 +119,9 @@ def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -
         )
 
 
-def _by_item(rounds: Sequence[RoundOutcome]) -> dict[str, RoundOutcome]:
+def _by_item(kind: str, rounds: Sequence[RoundOutcome]) -> dict[str, RoundOutcome]:
+    if not rounds:
+        raise ConfigError(f"the release has no closed {kind} round; open one, or name its folder under `rounds`")
     found: dict[str, RoundOutcome] = {}
     for one in rounds:
         for name in one.sources:

@@ -168,14 +168,10 @@ def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
 
 
 def _require_new(out: Path) -> None:
-    if os.path.lexists(out) and (not out.is_dir() or any(out.iterdir())):
-        raise PublishError(f"{out}: exists already; a release never changes: name a new folder with --out")
-    private = private_folder(out)
-    if os.path.lexists(private) and (not private.is_dir() or any(private.iterdir())):
-        raise PublishError(
-            f"{private}: exists already, and may hold the only copy of a release's private references; move it away, "
-            "or name another folder with --out"
-        )
+    reasons = {out: "a release never changes", private_folder(out): "it may be the only copy of private references"}
+    for path, reason in reasons.items():
+        if os.path.lexists(path) and (not path.is_dir() or any(path.iterdir())):
+            raise PublishError(f"{path}: exists already, and {reason}; move it away, or name a new folder with --out")
 
 
 def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path], tuple[str, ...]]:
@@ -359,7 +355,7 @@ def _write(
             references_sha256=sha256_of(references) if references else "",
             facts=facts,
         )
-        write_card(new, manifest, content, spec.card)
+        write_card(new, manifest, spec.card)
         replace(manifest, files=hash_files(new)).write(new)
         place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
         write_json(private / _SPEC, {"place": place, **json.loads(json.dumps(asdict(spec)))})

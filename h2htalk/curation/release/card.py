@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, check_croissant, croissant_record, licence_page
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text
@@ -38,13 +37,12 @@ _OTHER_SETS = (
 )
 
 
-def write_card(folder: Path, manifest: Manifest, content: ReleaseContent, card: CardSettings) -> None:
+def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
     """Write `README.md`, `croissant.json`, `figures/` and, where the owner wants it, `eval.yaml`.
 
     Args:
         folder: holds data files and guidelines.
         manifest: with the facts of the release.
-        content: of the data files.
         card: what the owner says; an empty text is shown as a gap.
 
     Raises:
@@ -54,7 +52,7 @@ def write_card(folder: Path, manifest: Manifest, content: ReleaseContent, card: 
     import yaml
 
     citation = card.citation or _bibtex(manifest, card)
-    record = croissant_record(folder, manifest, content, card, citation)
+    record = croissant_record(folder, manifest, card, citation)
     if problems := check_croissant(record):
         raise DataError(f"{folder / 'croissant.json'}: {'; '.join(problems)}")
     write_json(folder / "croissant.json", record)

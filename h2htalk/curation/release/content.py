@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import Case
@@ -41,9 +42,9 @@ from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.texts.interface import passage_title
 
+_NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 # Keys of provenance that lead to a private reference in a public source.
 _PLACES = ("row", "turn", "question")
-_NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,43 +60,49 @@ class ReleaseContent:
         for items in self.splits.values():
             yield from items
 
+    def parts(self) -> dict[tuple[str, str], list[Scenario | Case | VoteRow]]:
+        """(config, split) -> its records; languages first, `votes` last."""
+        found: dict[tuple[str, str], list[Scenario | Case | VoteRow]] = {}
+        for language, (split, items) in product(LANGUAGES, self.splits.items()):
+            found[language, split] = [item.scenario for item in items if item.scenario.language == language]
+        for case in sorted(self.cases, key=lambda case: (case.study, case.language, case.id)):
+            found.setdefault((f"{case.study}_{case.language}", TEST), []).append(case)
+        for split, items in self.splits.items():
+            found[VOTES, split] = [vote for item in items for vote in item.votes]
+        return {part: records for part, records in found.items() if records}
+
     def configs(self) -> dict[str, dict[str, int]]:
-        """Config -> split -> number of rows; languages first, `votes` last."""
+        """Config -> split -> number of rows."""
         configs: dict[str, dict[str, int]] = {}
-        for language in LANGUAGES:
-            for split, items in self.splits.items():
-                if count := sum(item.scenario.language == language for item in items):
-                    configs.setdefault(language, {})[split] = count
-        for case in self.cases:
-            of_study = configs.setdefault(f"{case.study}_{case.language}", {TEST: 0})
-            of_study[TEST] += 1
-        votes = {split: sum(len(item.votes) for item in items) for split, items in self.splits.items()}
-        return configs | ({VOTES: {split: n for split, n in votes.items() if n}} if any(votes.values()) else {})
+        for (config, split), records in self.parts().items():
+            configs.setdefault(config, {})[split] = len(records)
+        return configs
 
 
 def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path | None) -> None:
     """Write rows, votes and personas; `private`: a file for the references of split `test`, which rows then lack."""
-    for split, items in content.splits.items():
-        public = [item.scenario for item in items]
-        if private is not None and split == TEST:
-            write_jsonl(private, ({"id": one.id, "references": list(one.references)} for one in public))
-            places = ({k: v for k, v in one.provenance.items() if k not in _PLACES} for one in public)
-            public = [replace(one, references=(), provenance=place) for one, place in zip(public, places, strict=True)]
-        for language in LANGUAGES:
-            rows = [
-                scenario_row(one, rendered_messages(one, content.personas[one.persona]), canary)
-                for one in public
-                if one.language == language
-            ]
-            if rows:
-                write_rows(folder, language, split, rows)
-        votes = [asdict(vote) for item in items for vote in item.votes]
-        if votes:
-            write_parquet(folder / data_file(VOTES, split), votes, schema=_vote_schema())
-    for config in sorted({f"{case.study}_{case.language}" for case in content.cases}):
-        cases = [case for case in content.cases if f"{case.study}_{case.language}" == config]
-        write_rows(folder, config, TEST, [case_row(case, canary) for case in sorted(cases, key=lambda c: c.id)])
+    if private is not None:
+        test = content.splits[TEST]
+        write_jsonl(private, ({"id": item.id, "references": list(item.scenario.references)} for item in test))
+        content = replace(content, splits={**content.splits, TEST: tuple(map(_without_references, test))})
+    for (config, split), records in content.parts().items():
+        if config == VOTES:
+            write_parquet(folder / data_file(config, split), map(asdict, records), schema=_vote_schema())
+        else:
+            write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
     list(write_personas(content.personas.values(), folder))
+
+
+def _without_references(item: ReleaseItem) -> ReleaseItem:
+    provenance = {key: value for key, value in item.scenario.provenance.items() if key not in _PLACES}
+    return replace(item, scenario=replace(item.scenario, references=(), provenance=provenance))
+
+
+def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str) -> dict[str, Any]:
+    if isinstance(one, Case):
+        return case_row(one, canary)
+    assert isinstance(one, Scenario)
+    return scenario_row(one, rendered_messages(one, personas[one.persona]), canary)
 
 
 def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, ReleaseContent]:
@@ -210,22 +217,17 @@ def _vote_schema() -> Any:
 
 
 def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
-    names = {one.name for one in fields(VoteRow)}
-    if set(row) != names:
-        raise DataError(f"{where}: a vote must have {', '.join(sorted(names))}")
     try:
-        vote = _vote_adapter().validate_python(row, strict=False)
+        vote = _vote_adapter().validate_python(row)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    for name, values in (("values", vote.values), ("decision", filter(None, [vote.decision]))):
-        if vote.form == "rating" and not all(map(_NUMBER.fullmatch, values)):
-            raise DataError(f"{where}: {name} of a rating must be numbers")
-    if len(vote.annotators) != len(vote.values) or vote.rule not in RULES:
-        raise DataError(f"{where}: must have as many annotators as values, and a rule of {', '.join(RULES)}")
+    numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
+    if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER.fullmatch, numbers)):
+        raise DataError(f"{where}: needs an annotator a value, a rule of {', '.join(RULES)}, and numbers for a rating")
     return vote
 
 
 @cache
 def _vote_adapter() -> TypeAdapter[VoteRow]:
-    return TypeAdapter(VoteRow)
+    return TypeAdapter(with_config(ConfigDict(extra="forbid"))(VoteRow))

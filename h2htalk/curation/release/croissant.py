@@ -8,11 +8,9 @@ from typing import Any
 
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.gather.settings import SIMULATED
-from h2htalk.curation.release.content import ReleaseContent
-from h2htalk.curation.release.items import REFERENCES, ReleaseItem
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import sha256_of
-from h2htalk.data.releases.release_folder import CARD, Manifest, data_file
+from h2htalk.data.releases.release_folder import CARD, VOTES, Manifest, data_file
 from h2htalk.errors import counted, suggest
 
 GAP = "Not given by the owner."
@@ -75,12 +73,9 @@ def licence_page(licence: str) -> str:
     return f"https://spdx.org/licenses/{licence}.html"
 
 
-def croissant_record(
-    folder: Path, manifest: Manifest, content: ReleaseContent, card: CardSettings, citation: str
-) -> dict[str, Any]:
+def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
     """Describe a folder with data files, of which sizes, hashes and columns are read."""
     files = [(config, split) for config, splits in manifest.configs.items() for split in splits]
-    languages = {item.scenario.language for item in content.items()} | {case.language for case in content.cases}
     return {
         "@context": dict(_CONTEXT),
         "@type": "sc:Dataset",
@@ -94,8 +89,8 @@ def croissant_record(
         "datePublished": manifest.date,
         "version": manifest.version if manifest.version.count(".") == 2 else f"{manifest.version}.0",
         "citeAs": citation,
-        "inLanguage": sorted(languages),
-        **_responsible_ai(manifest, content, card),
+        "inLanguage": sorted({config.rpartition("_")[2] for config in manifest.configs} - {VOTES}),
+        **_responsible_ai(manifest, card),
         "distribution": [_file_object(folder, config, split) for config, split in files],
         "recordSet": [_record_set(folder, config, split) for config, split in files],
     }
@@ -148,22 +143,26 @@ def _field(record_set: str, path: str, column: Any) -> dict[str, Any]:
     return field | {"dataType": types[kind], "source": source}
 
 
-def _responsible_ai(manifest: Manifest, content: ReleaseContent, card: CardSettings) -> dict[str, Any]:
+def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
     """The fields of RAI and PROV, from the facts of the release and what the owner says."""
     facts = manifest.facts
     rounds, tools = facts["rounds"], [f"{model} ({stage})" for stage, model in facts["models"].items()]
     stages = [f"{one['stage']}: {one['read']:,} read, {one['kept']:,} kept" for one in facts["funnel"]]
     sources = [f"{name} ({one['licence']}, {counted(one['items'], 'item')})" for name, one in facts["sources"].items()]
-    if content.cases:
-        sources.append(f"cases written for studies ({counted(len(content.cases), 'case')})")
+    # The configuration of a study's cases is named STUDY_LANGUAGE.
+    cases = {config: sum(splits.values()) for config, splits in manifest.configs.items() if "_" in config}
+    if cases:
+        sources.append(f"cases written for studies ({counted(sum(cases.values()), 'case')})")
     drawn = [
         f"{one['kind']} round: {counted(one['items'], 'item')}, {counted(one['annotators'], 'annotator')}, "
         f"{one['overlap']} an item, {counted(one['annotations'], 'annotation')}"
         for one in rounds
     ]
     replaced = any(one["stage"] == "anonymize" for one in facts["funnel"])
-    crises = sum(item.scenario.tags.risk != "none" for item in content.items())
-    crises += sum(case.study == "high_risk" for case in content.cases)
+    crises = sum(number for risk, number in facts["tags"]["risk"].items() if risk != "none")
+    crises += sum(number for config, number in cases.items() if config.startswith("high_risk_"))
+    origins = [origin for origin in facts["reference_origins"] if origin.startswith(MODEL)]
+    synthetic = origins or "compose" in facts["models"] or not facts["sources"].keys().isdisjoint(SYNTHETIC_SOURCES)
     annotators = {"recruitment": card.recruitment, "payment": card.payment, "demographics": card.demographics}
     fields: dict[str, str | bool | list[str]] = {
         "dataCollection": f"Sources: {', '.join(sources) or 'none'}. {card.collection or GAP}",
@@ -184,7 +183,7 @@ def _responsible_ai(manifest: Manifest, content: ReleaseContent, card: CardSetti
             f"Requests for erasure go to: {card.contact or GAP}",
         ],
         "dataReleaseMaintenancePlan": card.maintenance or GAP,
-        "hasSyntheticData": "compose" in facts["models"] or any(map(_is_synthetic, content.items())),
+        "hasSyntheticData": bool(synthetic),
     }
     return {
         **{f"rai:{name}": value for name, value in fields.items()},
@@ -196,13 +195,6 @@ def _responsible_ai(manifest: Manifest, content: ReleaseContent, card: CardSetti
             {"@type": "prov:Activity", "prov:label": label} for label in (*stages, *drawn, facts["made_with"], *tools)
         ],
     }
-
-
-def _is_synthetic(item: ReleaseItem) -> bool:
-    """Whether the dialogue was simulated or a model wrote a reference."""
-    notes = [note for note in item.scenario.metadata.get(REFERENCES, ()) if isinstance(note, Mapping)]
-    made = item.scenario.provenance.get("source") in SYNTHETIC_SOURCES
-    return made or any(str(note.get("origin")).startswith(MODEL) for note in notes)
 
 
 def _describe_agreement(one: Mapping[str, Any]) -> Iterator[str]:

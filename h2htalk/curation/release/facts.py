@@ -17,6 +17,7 @@ from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
+from h2htalk.data.releases.release_folder import TAGS
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.outcome import RoundOutcome
 from h2htalk.version import __version__
@@ -37,46 +38,47 @@ def release_facts(
     `models` (what composed and reviewed); `reference_origins` (origin -> references); `references` (how many items have
     1 to 5); `gates` (name -> what it stops); `other_splits`.
     """
-    items = list(content.items())
-    counts: dict[str, dict[str, dict[str, int]]] = {}
-    for split, members in content.splits.items():
-        of_subtask = counts.setdefault(split, {})
-        for name in SUBTASKS:
-            if languages := [one.scenario.language for one in members if one.scenario.subtask == name]:
-                of_subtask[name] = count_values(languages)
-    tags = {
-        name: count_values(str(getattr(item.scenario.tags, name)) for item in items)
-        for name in ("emotion", "complexity", "interaction", "risk")
-    }
-    sources: dict[str, list[str]] = defaultdict(list)
-    for item in items:
-        sources[str(item.scenario.provenance.get("source", "unknown"))].append(item.scenario.licence)
     return {
         "made_with": f"h2htalk {__version__}",
         "funnel": [
             *({"stage": one.stage, "read": one.counts.read, "kept": one.counts.kept} for one in summaries(workspace)),
             {"stage": "people", "read": len(accepted.items) + len(accepted.refused), "kept": len(accepted.items)},
-            {"stage": "release", "read": len(accepted.items), "kept": len(items)},
+            {"stage": "release", "read": len(accepted.items), "kept": sum(map(len, content.splits.values()))},
         ],
         "refused": accepted.reasons(),
         "quotas": spec.quota_of(),
         "acceptance": asdict(spec.acceptance),
-        "counts": counts,
-        "tags": tags,
+        "rounds": [_round_facts(one) for one in rounds],
+        "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
+        "gates": {gate.name: gate.stops for gate in GATES.values()},
+        "other_splits": list(spec.other_splits),
+        **content_facts(content),
+    }
+
+
+def content_facts(content: ReleaseContent) -> dict[str, Any]:
+    """The facts that follow from the content: `counts`, `tags`, `sources`, `reference_origins` and `references`."""
+    items = [item.scenario for item in content.items()]
+    sources: dict[str, list[str]] = defaultdict(list)
+    for one in items:
+        sources[str(one.provenance.get("source", "unknown"))].append(one.licence)
+    origins = [str(note["origin"]) for one in items for note in one.metadata.get(REFERENCES, ())]
+    return {
+        "counts": {
+            split: {
+                subtask: count_values(languages)
+                for subtask in SUBTASKS
+                if (languages := [one.scenario.language for one in own if one.scenario.subtask == subtask])
+            }
+            for split, own in content.splits.items()
+        },
+        "tags": {name: count_values(getattr(one.tags, name) for one in items) for name in TAGS},
         "sources": {
             name: {"licence": ", ".join(sorted(set(licences))), "items": len(licences)}
             for name, licences in sorted(sources.items())
         },
-        "rounds": [_round_facts(one) for one in rounds],
-        "models": {name: model for name in ("compose", "review") if (model := _model_of(workspace.stage(name)))},
-        "reference_origins": count_values(
-            "answer" if str(note["origin"]).startswith(ANSWER) else str(note["origin"])
-            for item in items
-            for note in item.scenario.metadata.get(REFERENCES, ())
-        ),
-        "references": count_values(str(len(item.scenario.references)) for item in items),
-        "gates": {gate.name: gate.stops for gate in GATES.values()},
-        "other_splits": list(spec.other_splits),
+        "reference_origins": count_values("answer" if one.startswith(ANSWER) else one for one in origins),
+        "references": count_values(str(len(one.references)) for one in items),
     }
 
 

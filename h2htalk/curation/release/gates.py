@@ -39,37 +39,36 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """A gate: its name, what it stops, and its function `(content, context) -> iterable of (item, detail)`.
+    """A gate: its name, what it stops, and the module of its function `NAME(content, context)`, which yields `Found`.
 
     `each`: whether what it finds in an item depends on that item alone.
     """
 
     name: str
     stops: str
-    path: str
+    module: str
     each: bool = True
 
     def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
         """The findings, sorted, each once."""
-        module, _, function = self.path.partition(":")
-        found: Iterable[Found] = getattr(import_module(module), function)(content, context)
+        found: Iterable[Found] = getattr(import_module(self.module), self.name)(content, context)
         return [Finding(self.name, item, detail) for item, detail in sorted(set(found))]
 
 
 GATES: Mapping[str, Gate] = {
     gate.name: gate
     for gate in (
-        Gate("personal_data", "personal data that anonymisation did not invent", f"{_TEXTS}:personal_data"),
-        Gate("crisis_care", "a crisis without a tag of its risk", f"{_TEXTS}:crisis_care"),
-        Gate("leaked_prompts", "instructions to a model", f"{_TEXTS}:leaked_prompts"),
-        Gate("minors", "an apparent minor in a romantic setting", f"{_TEXTS}:minors"),
-        Gate("contracts", "a reference that breaks its subtask's contract", f"{_RULES}:contracts"),
-        Gate("licences", "a licence that does not allow the release's", f"{_RULES}:licences"),
-        Gate("ties", "an open tie", f"{_RULES}:ties"),
-        Gate("decisions", "a decision that is missing or against the item", f"{_RULES}:decisions"),
-        Gate("near_duplicates", "items that say nearly the same as others", f"{_RULES}:near_duplicates", each=False),
-        Gate("splits", "a dialogue or person in two splits", f"{_RULES}:splits", each=False),
-        Gate("quotas", "fewer items than asked for", f"{_RULES}:quotas", each=False),
+        Gate("personal_data", "personal data that anonymisation did not invent", _TEXTS),
+        Gate("crisis_care", "a crisis without a tag of its risk", _TEXTS),
+        Gate("leaked_prompts", "instructions to a model", _TEXTS),
+        Gate("minors", "an apparent minor in a romantic setting", _TEXTS),
+        Gate("contracts", "a reference that breaks its subtask's contract", _RULES),
+        Gate("licences", "a licence that does not allow the release's", _RULES),
+        Gate("ties", "an open tie", _RULES),
+        Gate("decisions", "a decision that is missing or against the item", _RULES),
+        Gate("near_duplicates", "items that say nearly the same as others", _RULES, each=False),
+        Gate("splits", "a dialogue or person in two splits", _RULES, each=False),
+        Gate("quotas", "fewer items than asked for", _RULES, each=False),
     )
 }
 

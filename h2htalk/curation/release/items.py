@@ -20,7 +20,7 @@ class VoteRow:
 
     Attributes:
         item, round, question: what was voted on; `round` is the kind of the round.
-        form: of the question: `label`, `labels` or `rating`.
+        form: of the question: `label` or `rating`.
         annotators: salted hashes, one a vote.
         values: the votes, as text.
         decision: the decided label or the mean as text; empty for a tie or without votes.

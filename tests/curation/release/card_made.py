@@ -11,6 +11,7 @@ from releases_made import case, scenario
 
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, write_data
+from h2htalk.curation.release.facts import content_facts
 from h2htalk.curation.release.gates import GATES
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import CardSettings
@@ -61,11 +62,6 @@ def made_content(cases: Sequence[Case] = (), **splits: Sequence[Any]) -> Release
 
 def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
     """Facts as `release_facts` gives them."""
-    counts: dict[str, dict[str, dict[str, int]]] = {}
-    for split, items in content.splits.items():
-        for item in items:
-            of_subtask = counts.setdefault(split, {}).setdefault(item.scenario.subtask, {})
-            of_subtask[item.scenario.language] = of_subtask.get(item.scenario.language, 0) + 1
     number = sum(map(len, content.splits.values()))
     one = {"items": 6, "annotations": 120, "minutes_an_item": 1.5}
     facts: dict[str, Any] = {
@@ -78,25 +74,15 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
         "refused": {"crowd: keep is drop": 1000, "accuracy below 3.5": 50},
         "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
         "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
-        "counts": counts,
-        "tags": {
-            "emotion": {"sadness": number},
-            "complexity": {"basic": number},
-            "interaction": {"casual": number},
-            "risk": {"none": number},
-        },
-        "sources": {"made": {"licence": "CC-BY-4.0", "items": number}},
         "rounds": [
             one | {"kind": "crowd", "where": "spreadsheets", "annotators": 20, "overlap": 20} | _agreement("keep"),
             one | {"kind": "expert", "where": "argilla", "annotators": 5, "overlap": 3} | _agreement("accuracy"),
         ],
-        "reference_origins": {"original": 3, "model:scripted": 2},
         "models": {"review": "claude-3-7-sonnet"},
-        "references": {"2": number},
         "gates": {gate.name: gate.stops for gate in GATES.values()},
         "other_splits": ["mini"],
     }
-    return facts | other
+    return facts | content_facts(content) | other
 
 
 def _agreement(question: str) -> dict[str, Any]:
@@ -132,7 +118,7 @@ def make_card(
             **fields,
         },
     )
-    write_card(folder, manifest, content, card)
+    write_card(folder, manifest, card)
     manifest = replace(manifest, files=hash_files(folder))
     manifest.write(folder)
     return manifest

@@ -372,7 +372,7 @@ def test_private_references_of_an_earlier_build_are_never_deleted(folder: Path) 
     private = folder / "release.private"
     private.mkdir()
     (private / "references-test.jsonl").write_text("the only copy")
-    with pytest.raises(PublishError, match=r"release\.private: exists already, and may hold the only copy"):
+    with pytest.raises(PublishError, match=r"release\.private: exists already, and it may be the only copy"):
         build_release(write_spec(folder), folder / "release")
     assert (private / "references-test.jsonl").read_text() == "the only copy"
 

@@ -243,10 +243,17 @@ def test_control_characters_stay_out(tmp_path: Path) -> None:
 
 
 def test_lists_in_a_line_have_commas_and_spaces(tmp_path: Path) -> None:
-    make_card(tmp_path / "made", facts={"references": {"1": 2, "3": 4}, "models": {"compose": "m1", "review": "m2"}})
+    make_card(
+        tmp_path / "made",
+        facts={
+            "references": {"1": 2, "3": 4},
+            "reference_origins": {"original": 3, "a": 2},
+            "models": {"compose": "m1", "review": "m2"},
+        },
+    )
     readme = (tmp_path / "made" / "README.md").read_text(encoding="utf-8")
     assert "| number of references | 1: 2, 3: 4 |" in readme
-    assert "Models: m1 (compose), m2 (review). Origins of references: original 3, model:scripted 2." in readme
+    assert "Models: m1 (compose), m2 (review). Origins of references: original 3, a 2." in readme
 
 
 def test_a_citation_is_made_where_the_owner_gives_none(tmp_path: Path) -> None:

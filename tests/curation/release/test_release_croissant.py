@@ -92,7 +92,7 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
     simulated = {"source": "simulated", "dialogue": "simulated-1", "simulated": {"row": 1}}
     mock = simulated | {"source": "generated"}
     cases: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
-        "mock": ({"provenance": mock}, {"sources": {"generated": {"licence": "CC0-1.0", "items": 1}}}, True),
+        "mock": ({"provenance": mock}, {}, True),
         "found": ({"metadata": {"references": written[:1]}}, {}, False),
         "reference": ({"metadata": {"references": written}}, {}, True),
         "simulated": ({"provenance": simulated}, {}, True),
@@ -102,11 +102,11 @@ def test_what_a_model_wrote_is_synthetic(tmp_path: Path) -> None:
         make_card(tmp_path / name, made_content(test=[scenario(1, **fields)]), facts=facts)
         assert read_record(tmp_path / name)["rai:hasSyntheticData"] is synthetic
         creators = metadata_load(tmp_path / name / "README.md")["language_creators"]
-        assert creators == ["found"] * (name != "mock") + ["machine-generated"] * synthetic
+        assert creators == ["found"] * (name not in ("mock", "simulated")) + ["machine-generated"] * synthetic
 
 
 def test_cases_are_a_source(tmp_path: Path) -> None:
-    make_card(tmp_path / "made", made_content([case(1)], test=[]), facts={"sources": {}})
+    make_card(tmp_path / "made", made_content([case(1)], test=[]))
     (source,) = read_record(tmp_path / "made")["prov:wasDerivedFrom"]
     assert source["prov:label"] == "cases written for studies (1 case)"
 
