@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -65,13 +65,15 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
         DataError, RoundError: nothing is found, a record is invalid, an id is not unique, or no record has one of the
             statuses.
     """
-    statuses: Counter[str] = Counter()
+    statuses = Counter[str]()
     if RoundFolder(Path(name)).exists and kind != "adjudication":
         source = _read_kept(Path(name), kind)
     else:
-        sourced = sorted(_read(name, status, statuses), key=lambda pair: pair[0].id)
-        records = {item.id: record for item, record in sourced if record is not None}
-        source = ItemSource(tuple(item for item, _ in sourced), records)
+        sourced = sorted(_read(name), key=lambda pair: pair[0].id)
+        statuses.update(reviewed for _, record in sourced if (reviewed := _review_status(record)))
+        chosen = [pair for pair in sourced if not status or _review_status(pair[1]) in status]
+        records = {item.id: record for item, record in chosen if record is not None}
+        source = ItemSource(tuple(item for item, _ in chosen), records)
     if unknown := sorted(set(status) - set(statuses)):
         known = ", ".join(f"{one} ({count:,})" for one, count in sorted(statuses.items()))
         advice = f"choose from {known}" if known else "no record has a review status; remove status"
@@ -125,8 +127,8 @@ def _passed_on(item: Item, record: Record, kind: Kind) -> Item:
     return item
 
 
-def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterable[SourcedItem]:
-    """Yield items with their records; `statuses` counts the statuses of all records."""
+def _read(name: str) -> Iterable[SourcedItem]:
+    """Yield items with their records."""
     path = Path(name)
     path = last_candidates(path) if is_workspace(path) else path
     if RoundFolder(path).exists:
@@ -135,25 +137,18 @@ def _read(name: str, status: Collection[str], statuses: Counter[str]) -> Iterabl
         if not (path / "summary.json").is_file():
             raise RoundError(f"{path}: this stage is not finished; run `h2htalk curate run` first")
         parts = sorted((path / "kept").glob("part-*.jsonl"))
-        return _read_records(itertools.chain.from_iterable(map(read_jsonl, parts)), status, statuses)
+        return itertools.starmap(_read_record, itertools.chain.from_iterable(map(read_jsonl, parts)))
     if path.suffix == ".jsonl" and os.path.isfile(path):
-        return _read_records(read_jsonl(path), status, statuses)
+        return itertools.starmap(_read_record, read_jsonl(path))
     split = load_split(name)
     return ((scenario_item(scenario, split.personas), scenario.to_dict()) for scenario in split.scenarios)
 
 
-def _read_records(
-    records: Iterable[tuple[str, dict[str, Any]]], status: Collection[str], statuses: Counter[str]
-) -> Iterator[SourcedItem]:
-    for where, record in records:
-        reviewed = _part(record.get("review"), "status")
-        if isinstance(reviewed, str):
-            statuses[reviewed] += 1
-        if not status or reviewed in status:
-            yield _read_record(record, where)
+def _review_status(record: Record | None) -> str:
+    return str(_part(_part(record, "review"), "status") or "")
 
 
-def _read_record(record: Record, where: str) -> SourcedItem:
+def _read_record(where: str, record: Record) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
     if "scenario" in record:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
