@@ -12,8 +12,6 @@ from h2htalk.cli.options import SPLIT_HELP, OutOption, RunArgument
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
 
-DIFFERS = 4  # exit code
-
 
 def results_export(
     run: RunArgument,
@@ -65,4 +63,4 @@ def results_verify(
     for label, lines in (("not checked", found.unchecked), ("differs", found.differs)):
         for line in lines:
             say(f"{label}: {line}")
-    raise typer.Exit(DIFFERS if found.differs else 0)
+    raise typer.Exit(4 if found.differs else 0)

@@ -24,7 +24,7 @@ from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.adjudication import tie_items
 from h2htalk.rounds.aggregation.decisions import NO_ANNOTATIONS, TIE
 from h2htalk.rounds.items import FIELDS, Item
-from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.outcome import Record, read_outcome
 from h2htalk.rounds.questions import KEEP, QUESTIONS, Kind
 from h2htalk.rounds.round_folder import RoundFolder
 
@@ -32,7 +32,6 @@ from h2htalk.rounds.round_folder import RoundFolder
 _KEPT_STATUSES = ("accept", "revise")
 _RUBRIC = ("accuracy", "consistency", "domain_compliance")
 
-Record = Mapping[str, Any]
 SourcedItem = tuple[Item, Record | None]
 
 

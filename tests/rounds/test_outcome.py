@@ -55,15 +55,6 @@ def test_the_outcome_of_a_closed_round(closed: Path) -> None:
     assert outcome.sources == {}
 
 
-def test_an_interval_that_ends_on_the_scale_verifies(tmp_path: Path) -> None:
-    """The end of the scale was signed as the whole number 5, and read back as 5.0."""
-    path = begin(tmp_path, count=1, people=3, overlap=3)
-    scores = iter("545")
-    answer(path, lambda item, annotator: expert(score=next(scores)))
-    close_round(path)
-    assert read_outcome(path).decisions["en-item-0", "accuracy"].interval == (3.2323, 5.0)
-
-
 def edited(number: int, **changed: object) -> Callable[[list[Line]], list[Line]]:
     return lambda lines: [line | (changed if at == number else {}) for at, line in enumerate(lines)]
 
@@ -113,8 +104,9 @@ def test_every_mean_and_interval_verifies_as_it_is_read(tmp_path: Path) -> None:
     scores = {"annalena": "4111", "bogumil": "5125", "chen_wei": "5155"}
     answer(path, lambda item, annotator: expert(score=scores[annotator][int(item[-1])]))
     close_round(path)
-    means = [read_outcome(path).decisions[f"en-item-{n}", "accuracy"].label for n in range(4)]
-    assert means == pytest.approx([14 / 3, 1, 8 / 3, 11 / 3])
+    decided = [read_outcome(path).decisions[f"en-item-{n}", "accuracy"] for n in range(4)]
+    assert [one.label for one in decided] == pytest.approx([14 / 3, 1, 8 / 3, 11 / 3])
+    assert decided[0].interval == (3.2323, 5.0)
 
 
 def test_the_order_of_lines_does_not_matter(copy: Path, closed: Path) -> None:

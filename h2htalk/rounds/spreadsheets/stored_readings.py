@@ -22,14 +22,7 @@ _CONTEXT = ("round.json", "items.jsonl", "assignment_sets.jsonl", "private/annot
 
 @dataclass(frozen=True, slots=True)
 class FileReading:
-    """What one file contains.
-
-    Attributes:
-        key: `StoredReadings.key`.
-        stem: of its spreadsheet.
-        rows: item -> answers.
-        mistakes, notes: place, problem and kind of messages.
-    """
+    """What a file of the spreadsheet `stem` contains: item -> answers; place, problem and kind of each message."""
 
     key: str
     stem: str

@@ -9,7 +9,6 @@ import pytest
 from rounds_made import answer, begin, crowd
 from spreadsheet_rounds import collect, edited, fill, fill_csv, item, opened, workbook_path
 
-from h2htalk.errors import RoundError
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.spreadsheets import returned_files, stored_readings
@@ -101,9 +100,7 @@ def test_the_time_grows_with_the_number_of_answers(tmp_path: Path) -> None:
     assert seconds() < 1.5 * first + 0.2
 
 
-def test_empty_files_are_not_stored(round: RoundFolder) -> None:
+def test_an_empty_file_is_a_mistake(round: RoundFolder) -> None:
     workbook_path(round).write_bytes(b"")
     (mistake, *_) = collect(round).mistakes
     assert mistake.endswith("the file is empty; ask for it again")
-    with pytest.raises(RoundError, match="empty"):
-        stored_readings.StoredReadings(round).key(workbook_path(round))
