@@ -1,10 +1,11 @@
 """Train the small classifiers that the package ships: of kinds of danger, and of what gates of a release look for.
 
-    H2HTALK_DATA=... python tools/train_kinds.py [--language en] [--check]
+    H2HTALK_DATA=... python tools/train_kinds.py [--language en] [--kind leak ...] [--check]
 
 Each kind learns from the lines that several authors wrote for it (tools/crisis/KIND_LANGUAGE_WRITER.txt, tools/gates/)
-and, as what it is not, from their look-alikes (`near_...`) and from the harmless talk of `train_crisis.py`. Thresholds
-and recall come from models that saw nothing by the same writer. scikit-learn is used here alone.
+and, as what it is not, from their look-alikes (`near_...`), from the harmless talk of `train_crisis.py`, and what a
+companion says also from replies. Thresholds and recall come from models that saw nothing by the same writer.
+scikit-learn is used here alone.
 """
 
 from __future__ import annotations
@@ -16,35 +17,47 @@ import os
 import sys
 import zlib
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from crisis.gathering import gather
 from crisis.left_out import FEATURES, matrix
-from crisis.texts import CRISIS, OFFENSIVE, by_writer
+from crisis.texts import CRISIS, OFFENSIVE, Text, by_writer, replies
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
 from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
+from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.text_gates import GATE_KINDS
 from h2htalk.curation.safety.crisis import CLASSIFIED, DATA
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.text.contracts.prompt_leakage import find_marker
 
 HOME = Path(__file__).parents[1] / "h2htalk/curation/safety" / DATA
 GATES = Path(__file__).parent / "gates"
-C = 10.0
+C, C_OF_GATES = 10.0, 300.0
 OWN, NEAR = 2.0, 2.0
 # At most so many harmless messages of others lie above `high`, which is a tag, and above `low`, which needs a second
 # sign; and so many look-alikes of another writer.
 NONE = {"high": 0.0007, "low": 0.02}
-# Romantic talk and hints at an age count together alone, so each may be less sure; among harmless talk are students,
-# whose age nobody marked.
-NONE_OF_GATES = {"romance": 0.002, "young": 0.03, "leak": 0.0005}
-LOOK_ALIKE_OF_GATES = {"romance": 0.03, "young": 0.2, "leak": 0.015}
+# Of romance and age one must be sure and the other may be faint; among harmless talk are students, whose age nobody
+# marked. Of a leak only `high` counts.
+NONE_OF_GATES = {
+    "romance": {"high": 0.001, "low": 0.007},
+    "young": {"high": 0.007, "low": 0.02},
+    "leak": {"high": 0.0006, "low": 0.002},
+}
+LOOK_ALIKE_OF_GATES = {
+    "romance": {"high": 0.02, "low": 0.08},
+    "young": {"high": 0.06, "low": 0.2},
+    "leak": {"high": 0.03, "low": 0.1},
+}
+# Gates keep this share of the weights, the largest: the others cost bytes and find hardly more.
+KEPT = 0.2
 # Of the harmless talk gates learn from every so many texts.
 EVERY = 4
 LOOK_ALIKE = {
@@ -74,9 +87,13 @@ class Lines:
 
     def fit(self, kind: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
         chosen = chosen & ~np.isin(self.kinds, UNSURE.get(kind, ("crisis",)))
-        model = LogisticRegression(C=C, solver="liblinear", random_state=0)
+        model = LogisticRegression(C=C_OF_GATES if kind in GATE_KINDS else C, solver="liblinear", random_state=0)
         rows = self.rows[self.whole[chosen]]
-        return model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
+        model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
+        if kind in GATE_KINDS:
+            sizes = np.abs(model.coef_)
+            model.coef_[sizes < np.quantile(sizes, 1 - KEPT)] = 0.0
+        return model
 
     def scores(self, model: LogisticRegression) -> NDArray[np.float64]:
         """Of each text the highest score of a reading."""
@@ -85,16 +102,30 @@ class Lines:
         return 1 / (1 + np.exp(-best))
 
 
-def read_lines(language: Language, data: Path, folder: Path, kinds: Sequence[str], near: str) -> Lines:
-    """The lines of some kinds in a folder, and those of the look-alikes named `near`."""
+def harmless(language: Language, data: Path) -> list[Text]:
+    """Talk of the domain, a crisis included."""
+    found = gather("crisis", language, data)
+    return [text for text in found if not text.source.startswith(("insulted", "own near")) and text.source != OFFENSIVE]
+
+
+def companions_talk(language: Language, data: Path) -> list[Text]:
+    """Sentences of replies without words of a prompt."""
+    words = language_patterns("release/leaks", language).values()
+    told = replies(language, data)
+    return [
+        replace(one, weight=1.0)
+        for one in told
+        if not find_marker(one.text, "") and not any(p.search(one.text) for p in words)
+    ]
+
+
+def read_lines(language: Language, others: Sequence[Text], folder: Path, kinds: Sequence[str], near: str) -> Lines:
+    """The lines of some kinds in a folder, those of the look-alikes named `near`, and other texts."""
     rows: list[tuple[str, str, float, str]] = []
     for name in (*kinds, near):
-        for writer, texts in by_writer(folder, language, name).items():
+        for writer, texts in by_writer(folder, language, name, plain=folder == GATES).items():
             rows += [(text, "near" if name == near else name, NEAR if name == near else OWN, writer) for text in texts]
-    harmless = gather("crisis", language, data)
-    for text in harmless if folder == CRISIS else harmless[::EVERY]:
-        if not text.source.startswith(("insulted", "own near")) and text.source != OFFENSIVE:
-            rows.append((text.text, "crisis" if text.crisis else "none", text.weight, text.source))
+    rows += [(text.text, "crisis" if text.crisis else "none", text.weight, text.source) for text in others]
     # One fold a writer of kinds; the other texts are dealt out by their characters.
     writers = sorted({writer for _, kind, _, writer in rows if kind in kinds or kind == "near"})
     folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
@@ -126,8 +157,8 @@ def train(language: Language, kind: str, lines: Lines) -> tuple[dict[str, Any], 
     """The manifest and the weights (int8) of a kind."""
     scores = held_out(lines, kind)
     wanted, near = lines.kinds == kind, lines.kinds == "near"
-    most_none = NONE if kind in CLASSIFIED else dict.fromkeys(("high", "low"), NONE_OF_GATES[kind])
-    most_near = LOOK_ALIKE.get(kind) or dict.fromkeys(("high", "low"), LOOK_ALIKE_OF_GATES[kind])
+    most_none = NONE_OF_GATES.get(kind, NONE)
+    most_near = LOOK_ALIKE_OF_GATES.get(kind) or LOOK_ALIKE[kind]
     high, low = (
         round(max(above(scores[lines.kinds == "none"], most_none[name]), above(scores[near], most_near[name])), 4)
         for name in ("high", "low")
@@ -163,14 +194,19 @@ def share(marks: NDArray[np.bool_]) -> float:
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
+    parser.add_argument("--kind", nargs="+", choices=(*CLASSIFIED, *GATE_KINDS), help="only these, not all")
     parser.add_argument("--check", action="store_true", help="train, compare with what is shipped; write nothing")
     options = parser.parse_args(arguments)
     differs = False
     for language in [options.language] if options.language else LANGUAGES:
         data = Path(os.environ["H2HTALK_DATA"])
-        dangers = read_lines(language, data, CRISIS, list(CLASSIFIED), "near")
-        for kind in (*CLASSIFIED, *GATE_KINDS):
-            lines = dangers if kind in CLASSIFIED else read_lines(language, data, GATES, [kind], f"near_{kind}")
+        talk = harmless(language, data)
+        said, heard = talk[::EVERY], [*talk[::EVERY], *companions_talk(language, data)]
+        kinds = options.kind or (*CLASSIFIED, *GATE_KINDS)
+        dangers = read_lines(language, talk, CRISIS, list(CLASSIFIED), "near") if {*kinds} & {*CLASSIFIED} else None
+        for kind in kinds:
+            others = said if kind == "young" else heard
+            lines = dangers if kind in CLASSIFIED else read_lines(language, others, GATES, [kind], f"near_{kind}")
             manifest, weights = train(language, kind, lines)
             print(
                 language, kind, manifest["high"], manifest["low"], json.dumps(manifest["another_writers"]), flush=True

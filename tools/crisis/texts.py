@@ -50,14 +50,16 @@ def own(folder: Path, language: Language, kind: str) -> list[str]:
     return [text for texts in by_writer(folder, language, kind).values() for text in texts]
 
 
-def by_writer(folder: Path, language: Language, kind: str) -> dict[str, list[str]]:
-    """Our own lines of `crisis_en.txt` (writer "") and `crisis_en_a.txt` (writer "a"), their choices read out."""
+def by_writer(folder: Path, language: Language, kind: str, plain: bool = False) -> dict[str, list[str]]:
+    """Our own lines of `crisis_en.txt` (writer "") and `crisis_en_a.txt` (writer "a").
+
+    In a line the choices are read out, "[...]" names a part, and "#" opens a comment; `plain`: they are text.
+    """
     found = {}
     for path in sorted(folder.glob(f"{kind}_{language}*.txt")):
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = [line for line in path.read_text(encoding="utf-8").splitlines() if line]
         writer = path.stem.removeprefix(f"{kind}_{language}").removeprefix("_")
-        # "[...]" names a part, "#" opens a comment.
-        found[writer] = [text for line in lines if line and line[0] not in "[#" for text in readings(line)]
+        found[writer] = lines if plain else [text for line in lines if line[0] not in "[#" for text in readings(line)]
     return found
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, lru_cache
+from functools import lru_cache
 from itertools import pairwise, product
 
 from h2htalk.curation.anonymize.allow_list import companion_names
 from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.values.name_parts import name_parts
-from h2htalk.curation.language_data import language_data
+from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.content import ReleaseContent, case_notes, case_texts, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
-from h2htalk.curation.safety.content_rules import find_unusable_content
+from h2htalk.curation.safety.content_rules import find_prompt_leak
 from h2htalk.curation.safety.crisis import DATA, MINOR, TAGS, find_crisis, find_in_context
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling
@@ -31,8 +31,9 @@ _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 _REGIONS = ("CN", "US", "IN", "GB")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _CLEAR = 0.5  # of evidence of a crisis
-# What gates look for by a classifier, beside words (tools/train_kinds.py).
+# What gates look for by a classifier, beside words (tools/train_kinds.py), and how strong a sign is.
 GATE_KINDS = ("romance", "young", "leak")
+FAINT, SURE = 1, 2
 # A given name that is a month's says nothing of a person; "Will August" begins a question.
 _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
@@ -127,107 +128,81 @@ def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found
     """A crisis in the seeker's words, in an item that is not tagged with its risk. Cases of a study are announced."""
     for one in _items(content):
         if one.risk == "none" and not one.is_case and not any(tag.startswith(TAGS) for tag in one.tags):
-            codes = sorted(code for code in _seen(one) if code.startswith(TAGS))
-            if codes:
-                yield one.dialogue.id, f"{', '.join(codes)}, but tags.risk is none"
-
-
-def _seen(one: _Texts) -> frozenset[str]:
-    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words."""
-    return _codes(one.dialogue.messages, one.dialogue.language)
+            codes = _codes(one.dialogue.messages, one.dialogue.language)
+            if found := sorted(code for code in codes if code.startswith(TAGS)):
+                yield one.dialogue.id, f"{', '.join(found)}, but tags.risk is none"
 
 
 @lru_cache(maxsize=16_384)  # two gates ask
 def _codes(turns: tuple[Turn, ...], language: Language) -> frozenset[str]:
+    """The codes of clear evidence of a crisis, or of a minor, in the seeker's words."""
     found = [evidence for turn in turns if turn.role == "user" for evidence in find_crisis(turn.content, language)]
     found += find_in_context(turns, language)
     return frozenset(evidence.category for evidence in found if evidence.score >= _CLEAR)
 
 
 def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """Template tokens, instructions to a model, talk about being a model, or a repeated persona description."""
+    """Template tokens, instructions to a model, labels, talk about being a model, or a repeated persona description."""
     for one in _items(content):
-        for evidence in find_unusable_content(one.dialogue):
-            if evidence.category.startswith("prompt_leak"):
-                yield one.dialogue.id, evidence.category
-        description = content.personas[one.persona].descriptions.get(one.dialogue.language, "")
-        instructions = _leaks(one.dialogue.language)
-        for turn in one.dialogue.messages:
-            hits = [pattern.search(turn.content) for pattern in instructions[: 1 + (turn.role == "companion")]]
-            marker = find_marker(turn.content, "") or next((hit.group() for hit in hits if hit), None)
-            if marker is None and turn.content in one.talk and _classified("leak", turn.content, one.dialogue.language):
-                marker = turn.content
+        dialogue, language = one.dialogue, one.dialogue.language
+        patterns = language_patterns("release/leaks", language)
+        description = content.personas[one.persona].descriptions.get(language, "")
+        for turn in dialogue.messages:
+            text, is_reply = turn.content, turn.role == "companion"
+            for evidence in find_prompt_leak(turn, dialogue):
+                yield dialogue.id, evidence.category
+            hit = patterns["anywhere"].search(text) or (patterns["reply"].search(text) if is_reply else None)
+            marker = hit.group() if hit else find_marker(text, "") if is_reply else None
+            if not marker and text in one.talk and _strengths(text, language)["leak"] == SURE:
+                marker = text
             if marker:
-                yield one.dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
-            elif turn.role == "companion" and find_repeated_run(
-                turn.content.splitlines(), one.dialogue.language, description, ""
-            ):
-                yield one.dialogue.id, "repeats the persona's description"
+                yield dialogue.id, f"prompt: {shorten(' '.join(marker.split()), 40)}"
+            elif is_reply and find_repeated_run(text.splitlines(), language, description, ""):
+                yield dialogue.id, "repeats the persona's description"
 
 
-@lru_cache(maxsize=4096)
-def _classified(kind: str, text: str, language: Language) -> bool:
-    """Whether the classifier of a kind is sure of a text."""
-    model = load_classifier(f"{DATA}/{kind}", language)
-    return model.score(fold_spelling(text, language)).score >= model.high()
-
-
-@cache
-def _leaks(language: Language) -> tuple[re.Pattern[str], ...]:
-    """Words of instructions to a model: in any message, and in a companion's alone."""
-    raw = language_data("release/leaks", language)
-    return tuple(re.compile(raw[name], re.IGNORECASE | re.MULTILINE) for name in ("anywhere", "reply"))
+@lru_cache(maxsize=16_384)
+def _strengths(text: str, language: Language) -> Mapping[str, int]:
+    """What the classifiers of GATE_KINDS see in a text: SURE, FAINT or 0; all at once, as they share its features."""
+    found, folded = {}, fold_spelling(text, language)
+    for kind in GATE_KINDS:
+        model = load_classifier(f"{DATA}/{kind}", language)
+        score = model.score(folded).score
+        found[kind] = (score >= model.low()) + (score >= model.high())
+    return found
 
 
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """An apparent minor with a romantic companion or romantic talk.
+    """An apparent minor with a romantic companion or romantic talk: one of age and romance is sure, the other faint.
 
     A case that is tagged `minor` passes if a point of it forbids romance and its references are not romantic.
     """
     cases = {case.id: case for case in content.cases}
     for one in _items(content):
-        romance = _romance(one.dialogue.language)
-        partner = romance.relation.search(content.personas[one.persona].relation) is not None
-        case = cases.get(one.dialogue.id)
-        language, messages = one.dialogue.language, one.dialogue.messages
-        spoken = [
-            turn.role
-            for turn in messages
-            if romance.talk.search(turn.content)
-            or (turn.role == "companion" and _classified("romance", turn.content, language))
-        ]
-        plain = MINOR in one.tags or MINOR in _seen(one)
-        # Beside romantic talk a hint at the age is enough.
-        hinted = (
-            romance.young.search(turn.content) or _classified("young", turn.content, language)
-            for turn in messages
-            if turn.role == "user"
-        )
-        if not plain and not (spoken and any(hinted)):
+        dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
+        patterns = language_patterns("release/romance", language)
+        partner = patterns["relation"].search(content.personas[one.persona].relation) is not None
+        romance = {"user": 0, "companion": 0}
+        for turn in messages:
+            sign = SURE if patterns["talk"].search(turn.content) else 0
+            if turn.role == "companion" and not sign:
+                sign = _strengths(turn.content, language)["romance"]
+            romance[turn.role] = max(romance[turn.role], sign)
+        if not partner and not any(romance.values()):
             continue
+        plain = MINOR in one.tags or MINOR in _codes(messages, language)
+        said = [turn.content for turn in messages if turn.role == "user" and not plain]
+        age = max((_strengths(text, language)["young"] for text in said), default=SURE if plain else 0)
+        age = age or (FAINT if any(map(patterns["young"].search, said)) else 0)
+        spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
+        if not spoken and not (partner and plain):
+            continue
+        case = cases.get(dialogue.id)
         if case is None:
-            if partner or spoken:
-                how = "with a romantic companion" if partner else "in romantic talk"
-                yield one.dialogue.id, f"an apparent minor {how}"
+            yield dialogue.id, f"an apparent minor {'with a romantic companion' if partner else 'in romantic talk'}"
         elif "companion" in spoken:
             yield case.id, "a romantic reference to an apparent minor"
-        elif partner or spoken:
-            guarded = any(point.kind == "must_not" and romance.point.search(point.text) for point in case.points)
+        else:
+            guarded = any(point.kind == "must_not" and patterns["point"].search(point.text) for point in case.points)
             if not (guarded and MINOR in one.tags):
                 yield case.id, "an apparent minor in a romantic setting: needs the tag minor and a must_not on romance"
-
-
-@dataclass(frozen=True, slots=True)
-class _Romance:
-    """Patterns of a language: romantic talk, hints at an age below 18, a romantic relation, a point about romance."""
-
-    talk: re.Pattern[str]
-    young: re.Pattern[str]
-    relation: re.Pattern[str]
-    point: re.Pattern[str]
-
-
-@cache
-def _romance(language: Language) -> _Romance:
-    raw = language_data("release/romance", language)
-    return _Romance(*(re.compile(raw[name], re.IGNORECASE) for name in ("talk", "young", "relation", "point")))

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from h2htalk.curation.gather.html_text import plain_text
 from h2htalk.curation.safety.evidence import Evidence
@@ -48,13 +48,13 @@ def find_unusable_content(dialogue: Dialogue) -> list[Evidence]:
     found = [
         evidence.of_turn(at)
         for at, turn in enumerate(dialogue.messages)
-        for evidence in (*_find_leak(turn, dialogue.metadata, dialogue), *_find_harm(turn))
+        for evidence in (*find_prompt_leak(turn, dialogue), *_find_harm(turn))
     ]
     return [*found, *_find_in_whole(dialogue)]
 
 
-def _find_leak(turn: Turn, metadata: Mapping[str, Any], dialogue: Dialogue) -> Iterator[Evidence]:
-    """Leaked prompts; talk about being a model counts for the companion alone."""
+def find_prompt_leak(turn: Turn, dialogue: Dialogue) -> Iterator[Evidence]:
+    """Leaked prompts in a message of a dialogue; talk about being a model counts for the companion alone."""
     text = turn.content[:READ]
     folded = fold(text)
     straight = folded.replace("’", "'")
@@ -66,7 +66,7 @@ def _find_leak(turn: Turn, metadata: Mapping[str, Any], dialogue: Dialogue) -> I
             place = (0, 0) if len(folded) != len(text) else match.span()
             yield Evidence(LAYER, category, 1.0, *place)
             return
-    system = metadata.get("system")
+    system = dialogue.metadata.get("system")
     if turn.role == "companion" and isinstance(system, str) and system.strip():
         # The companion may repeat what the seeker said.
         allowed = "\n".join(other.content[:READ] for other in dialogue.messages if other.role != turn.role)

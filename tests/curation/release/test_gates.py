@@ -45,7 +45,7 @@ def test_planted_defects_are_stopped_by_name(gate: str, tmp_path: Path) -> None:
 
 
 # Clean items that a classifier takes for another thing.
-STOPPED = {"tablechat-001527-dialogue_emotion": "leaked_prompts", "openhearth-007765-dialogue_base": "minors"}
+STOPPED = {"openhearth-007765-dialogue_base": "minors"}
 
 
 def test_clean_items_are_not_stopped() -> None:
@@ -53,8 +53,8 @@ def test_clean_items_are_not_stopped() -> None:
     assert {one.item: one.gate for one in run_gates(content(*clean), CONTEXT)} == STOPPED
 
 
-# Of 30 a gate, by another author after the rules stood: the figures of the first reading after the classifiers.
-SECOND = {"personal_data": 29, "leaked_prompts": 23, "minors": 18}
+# Of 30 a gate, by another author; at the first reading 29, 14 and 8.
+SECOND = {"personal_data": 29, "leaked_prompts": 30, "minors": 26}
 
 
 def test_a_second_set_of_defects_is_mostly_stopped(tmp_path: Path) -> None:
@@ -62,7 +62,49 @@ def test_a_second_set_of_defects_is_mostly_stopped(tmp_path: Path) -> None:
     stopped = Counter(line["gate"] for line in lines if line["gate"] in stopped_by(line, tmp_path))
     assert {gate: stopped[gate] >= least for gate, least in SECOND.items()} == dict.fromkeys(SECOND, True)
     clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean", "release2")]
-    assert len({one.item for one in run_gates(content(*clean), CONTEXT)}) <= 12
+    assert len({one.item for one in run_gates(content(*clean), CONTEXT)}) <= 10
+
+
+@pytest.mark.parametrize(
+    ("language", "reply", "stopped"),
+    [
+        ("en", "Reference 3: You can leave the dishes.", True),
+        ("en", "Model reply (short): You can leave the dishes.", True),
+        ("en", "[strategy: reassurance] You can leave the dishes.", True),
+        ("en", "<reply>You can leave the dishes.</reply>", True),
+        ("en", "You can leave the dishes. (8 words)", True),
+        ("en", "Two options: leave the dishes, or leave the house.", False),
+        ("en", "Rating of the dishes: none. Leave them.", False),
+        ("en", "[laughs] Leave the dishes, (please).", False),
+        ("zh", "候选回复二：碗就先放着吧。", True),
+        ("zh", "【策略：安抚】碗就先放着吧。", True),
+        ("zh", "碗就先放着吧。（共七字）", True),
+        ("zh", "【好消息】碗不用洗了，（真的）。", False),
+        ("zh", "用平静的语气和他说，碗今天归他。", False),
+        ("zh", "咨询师也要照顾来访者的情绪和自己的碗。", False),
+    ],
+)
+def test_labels_around_a_reply(language: str, reply: str, stopped: bool) -> None:
+    one = kept(scenario(1, language, references=[reply]))
+    assert bool(found("leaked_prompts", content(one))) == stopped
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "reply", "stopped"),
+    [
+        ("en", "My homeroom teacher read my note out loud.", "I love you so much, be my girlfriend.", True),
+        ("en", "My homeroom teacher read my note out loud.", "How awful! What did the others say?", False),
+        ("en", "My girlfriend sat down and cried.", "I love you so much, be my girlfriend.", False),
+        ("en", "My girlfriend and I broke up; we met in high school.", "Does your girlfriend know?", False),
+        ("zh", "班主任把我的纸条念出来了。", "我爱你，做我女朋友吧。", True),
+        ("zh", "我今年二十八岁，纸条被老板念了。", "我爱你，做我女朋友吧。", False),
+        ("zh", "我从初中就喜欢写纸条。", "你男朋友在意这个吗？", False),
+    ],
+)
+def test_age_and_romance_are_needed_together(language: str, said: str, reply: str, stopped: bool) -> None:
+    history = [{"role": "user", "content": said}]
+    one = kept(scenario(1, language, inputs={"history": history}, references=[reply]))
+    assert bool(found("minors", content(one))) == stopped
 
 
 def found(gate: str, made: Any, given: GateContext = CONTEXT) -> list[tuple[str, str]]:
