@@ -1,0 +1,101 @@
+"""Count the real dialogues that the gates on leaked prompts and minors stop; nearly all of them are clean.
+
+    H2HTALK_DATA=... python tools/eval_gates.py [--show]
+
+Of the sources that classifiers learn from, only the dialogues held out from training. In MemoryBank companions say that
+they are an AI, which is a leak.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import groupby
+from pathlib import Path
+
+from eval_safety import esconv_rows, smilechat
+
+from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.gates import GATES, GateContext
+from h2htalk.curation.release.items import ReleaseItem
+from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.scenario import Scenario
+
+Said = tuple[str, str]  # role, text
+
+
+def dialogues(data: Path) -> Iterator[tuple[str, str, list[Said]]]:
+    """The source, the language and the messages of each."""
+    for one in esconv_rows(data / "raw/esconv_dev_en.tsv"):
+        yield "ESConv", "en", said(one)
+    for row in json.loads((data / "safety/diasafety_val.json").read_text(encoding="utf-8")):
+        yield "DiaSafety", "en", [("user", row["context"]), ("companion", row["response"])]
+    with (data / "raw/counselchat_en.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            yield "CounselChat", "en", [("user", row["questionText"]), ("companion", row["answerText"])]
+    for one in smilechat(data / "raw/smilechat_zh.jsonl"):
+        if one.id[-1] in "01":
+            yield "SmileChat", "zh", said(one)
+    for one in smilechat(data / "raw/smilechat_zh_2.jsonl"):
+        if int(hashlib.sha256(one.id.encode()).hexdigest(), 16) % 2:
+            yield "SmileChat", "zh", said(one)
+    for row in json.loads((data / "raw/emollm_aiwei_zh.json").read_text(encoding="utf-8"))[1::2]:
+        turns = row["conversation"]
+        yield "EmoLLM", "zh", [s for t in turns for s in (("user", t["input"]), ("companion", t["output"]))]
+    for language in LANGUAGES:
+        for user in json.loads((data / f"raw/memorybank_{language}.json").read_text(encoding="utf-8")).values():
+            for day in user["history"].values():
+                turns = [s for t in day for s in (("user", t["query"]), ("companion", t["response"]))]
+                yield "MemoryBank", language, turns
+
+
+def said(dialogue: Dialogue) -> list[Said]:
+    return [(turn.role, turn.content) for turn in dialogue.messages]
+
+
+def items(data: Path) -> Iterator[tuple[str, Scenario]]:
+    """Scenarios whose reference is the companion's last message."""
+    for number, (source, language, messages) in enumerate(dialogues(data)):
+        grouped = groupby(((role, text.strip()) for role, text in messages if text.strip()), key=lambda one: one[0])
+        turns = [{"role": role, "content": "\n".join(text for _, text in group)} for role, group in grouped]
+        while turns and turns[-1]["role"] != "companion":
+            turns.pop()
+        if len(turns) > 1:
+            record = {
+                "id": f"real-{number:06}:dialogue_base",
+                "subtask": "dialogue_base",
+                "language": language,
+                "persona": "nora",
+                "inputs": {"history": turns[:-1]},
+                "references": [turns[-1]["content"]],
+                "tags": {"emotion": "sadness", "complexity": "basic", "interaction": "casual", "risk": "none"},
+                "provenance": {"source": source, "dialogue": f"real-{number:06}"},
+                "licence": "CC-BY-4.0",
+            }
+            yield f"{source} {language}", Scenario.from_dict(record)
+
+
+def main() -> int:
+    found = list(items(Path(os.environ["H2HTALK_DATA"])))
+    sources = {one.id: source for source, one in found}
+    content = ReleaseContent({"test": tuple(ReleaseItem(one, ()) for _, one in found)}, personas=bundled_personas())
+    of = Counter(sources.values())
+    for gate in ("leaked_prompts", "minors"):
+        findings = GATES[gate].run(content, GateContext(ReleaseSpec("real", "1.0.0", "CC-BY-4.0", "")))
+        stopped = Counter(sources[item] for item in {finding.item for finding in findings})
+        print(gate, ", ".join(f"{source} {stopped[source]} of {n:,}" for source, n in of.items()))
+        for finding in findings if "--show" in sys.argv else ():
+            print(f"  {sources[finding.item]}: {finding.detail}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
