@@ -50,7 +50,9 @@ def test_annotators_who_pass_a_pilot_get_the_next_round(
         # All annotators get all items that they are eligible for.
         assert met == {item["id"] for item in gold} - (hard if annotator.name == "pilot-b" else set())
     status = round_status(pilot.path)
-    assert (status.missing, status.skipped, status.mistakes, status.notes) == ({}, 0, (), ())
+    assert (status.missing, status.skipped, status.mistakes) == ({}, 0, ())
+    # Nobody reads here: the only thing to look at is the annotators.
+    assert all(note.startswith("look at the answers of pilot-") for note in status.notes), status.notes
     close_round(pilot.path)
     passed = pilot.private / "qualified.csv"
     with passed.open(encoding="utf-8", newline="") as file:
