@@ -68,8 +68,8 @@ def release_publish(
     from h2htalk.data.releases.publish import publish
 
     done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
-    for name, file in done.files.items() if dry_run else ():
-        say(f"{file.size:>14,}  {name}")
+    for name, content in done.files.items() if dry_run else ():
+        say(f"{len(content):>14,}  {name}")
     commit = f"commit {done.commit}" if done.commit else "nothing was sent"
     say(f"hub:{done.repo}@{done.tag}: {len(done.files):,} files, {done.size:,} bytes, {commit}")
     for note in done.notes:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from h2htalk.data.releases.release_folder import VOTES, is_release, read_manifes
 from h2htalk.errors import DataError, H2HTalkError, quoted
 from h2htalk.rounds.adjudication import read_adjudications
 from h2htalk.rounds.aggregation.decisions import ADJUDICATION, Decision, tie_id
-from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.questions import SKIPPED, Question, Value
 from h2htalk.rounds.round_folder import RoundFolder
@@ -95,7 +94,7 @@ def _origin(reply: Record) -> dict[str, Any]:
     return {name: known[name] for name in _ORIGIN if name in known}
 
 
-def _linked_events(folder: Path, ids: Collection[str]) -> Iterator[Event]:
+def _linked_events(folder: Path, ids: frozenset[str]) -> Iterator[Event]:
     """What happened to items, or those of dialogues, in the rounds and releases that a workspace and these link."""
     for link, path in follow_links(read_links(folder)):
         try:
@@ -109,8 +108,9 @@ def _linked_events(folder: Path, ids: Collection[str]) -> Iterator[Event]:
             yield Event(link.kind, path.name, "unreadable", {"error": str(error)})
 
 
-def _round_events(folder: RoundFolder, ids: Collection[str]) -> Iterator[Event]:
-    items = [item for item in folder.items() if _is_asked(item, ids)]
+def _round_events(folder: RoundFolder, ids: frozenset[str]) -> Iterator[Event]:
+    # Asked for by its id (of a tie, of the item's) or its dialogue's.
+    items = [item for item in folder.items() if {name := item.id.partition("#")[0], name.partition(":")[0]} & ids]
     if not items:
         return
     state = folder.state
@@ -134,12 +134,6 @@ def _round_events(folder: RoundFolder, ids: Collection[str]) -> Iterator[Event]:
         yield Event("round", item.id, state, details)
 
 
-def _is_asked(item: Item, ids: Collection[str]) -> bool:
-    """Whether an item, or the one whose tie it decides, is among the ids, or its dialogue is."""
-    name = item.id.partition("#")[0]
-    return name in ids or name.partition(":")[0] in ids
-
-
 def _question_details(
     question: Question, values: list[Value], decision: Decision | None, by: Mapping[str, str]
 ) -> dict[str, Any]:
@@ -161,7 +155,7 @@ def _question_details(
     return details
 
 
-def _release_events(path: Path, ids: Collection[str]) -> Iterator[Event]:
+def _release_events(path: Path, ids: frozenset[str]) -> Iterator[Event]:
     manifest = read_manifest(path)
     facts = {"release": manifest.name, "version": manifest.version}
     for config, splits in manifest.configs.items():

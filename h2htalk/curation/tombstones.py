@@ -30,7 +30,6 @@ class Tombstones:
     """The content of `tombstones.jsonl`."""
 
     lines: tuple[Record, ...]
-    names: frozenset[str]
     marks: frozenset[str]
 
     @classmethod
@@ -38,7 +37,7 @@ class Tombstones:
         """Read the file; without one there are no tombstones. Raises DataError."""
         lines = tuple(record for _, record in read_jsonl(path)) if path.exists() else ()
         marks = frozenset(mark for line in lines for mark in line.get("marks", ()))
-        return cls(lines, frozenset(str(line.get("id")) for line in lines), marks)
+        return cls(lines, marks)
 
     def ids(self, files: Mapping[str, str]) -> frozenset[str]:
         """The ids that hold for these files (`Workspace.source_files`)."""
@@ -48,7 +47,7 @@ class Tombstones:
 
     def of_source(self, source: str) -> bool:
         """Whether anybody was erased from a source."""
-        return any(source_of(name) == source for name in self.names)
+        return any(source_of(str(line.get("id"))) == source for line in self.lines)
 
     def called(self, name: str, key: bytes) -> frozenset[str]:
         """The erased ids whose raw id is this one (`ID` or `SOURCE:ID`)."""

@@ -197,6 +197,8 @@ SUBTASKS: dict[str, Subtask] = {
 
 DIMENSIONS: tuple[Dimension, ...] = ("dialogue", "itinerary", "recollection")
 TOTAL_COUNT = sum(s.count for s in SUBTASKS.values())  # 4,650
+# Of a language, each with a task of its own on the Hub's benchmark tab.
+FIGURES = ("overall", *DIMENSIONS, *SUBTASKS)
 
 # The 24 memory categories; a language's own names for them stand in its record, in the same order.
 MEMORY_CATEGORIES = RECORDS["en"].memory_categories
@@ -213,6 +215,11 @@ def find_subtask(name: str, where: str = "subtask") -> Subtask:
         raise DataError(
             f"{where}: unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}"
         ) from None
+
+
+def task_id(figure: str, language: str) -> str:
+    """The id of a figure's task on the Hub's benchmark tab: `overall`, of Chinese items `overall_zh`."""
+    return figure if language == next(iter(RECORDS)) else f"{figure}_{language}"
 
 
 def in_table_order(names: Iterable[str]) -> list[str]:

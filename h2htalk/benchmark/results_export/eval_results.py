@@ -11,7 +11,7 @@ from pathlib import Path
 from h2htalk.benchmark.load_run import Run
 from h2htalk.benchmark.results_export.run_figures import answered_at, hub_name, language_figures, require_scored
 from h2htalk.data.files import write_text
-from h2htalk.data.releases.benchmark_tasks import task_id
+from h2htalk.data.subtasks import task_id
 from h2htalk.errors import ConfigError
 
 

@@ -27,10 +27,9 @@ from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import sha256_of, write_json, write_jsonl
 from h2htalk.data.languages import Language
-from h2htalk.data.releases.benchmark_tasks import task_id
 from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.data.subtasks import SUBTASKS, task_id
 from h2htalk.errors import ConfigError, quoted
 
 NAME = "h2htalk"  # of the collection and the library

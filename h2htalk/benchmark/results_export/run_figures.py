@@ -21,7 +21,7 @@ _FOLDER = re.compile(r"(^|:)(?:~|\.{1,2})?/(?:\S*/)?")
 
 
 class LanguageFigures(NamedTuple):
-    """A cell for each of `benchmark_tasks.FIGURES` that has a value; the lexical mean where there is no S."""
+    """A cell for each of `subtasks.FIGURES` that has a value; the lexical mean where there is no S."""
 
     measure: Measure
     cells: dict[str, Cell]

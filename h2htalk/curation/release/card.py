@@ -14,10 +14,9 @@ from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, check_cro
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.data.releases.benchmark_tasks import FIGURES, task_id
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
 from h2htalk.data.releases.release_folder import CARD, TEST, VOTES, Manifest, data_file
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, TOTAL_COUNT, task_id
 from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
 from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs

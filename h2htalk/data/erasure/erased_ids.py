@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 Record = Mapping[str, Any]
@@ -37,10 +37,6 @@ class ErasedIds:
         """Whether an item rests on an erased id: by its record, and where that does not tell of replies, by its id."""
         tells = record is not None and ("messages" in record or any(part is not record for part in _parts(record)))
         return (record is not None and self.covers(record)) or (not tells and self.covers_id(item_id))
-
-    def including(self, items: Iterable[str]) -> ErasedIds:
-        """The same with further items."""
-        return replace(self, items=self.items.union(items))
 
 
 def own_ids(record: Record) -> frozenset[str]:

@@ -25,7 +25,7 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
         swept = _sweep_folder(link.kind, path, erased)
         yield swept
         # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
-        erased = erased.including(swept.items)
+        erased = replace(erased, items=erased.items | swept.items)
         # On the Hub is what a release had when it was built.
         published = read_links(private_folder(path)) if swept.items else ()
         yield from (_sweep_hub(one.target) for one in published if one.kind == "hub")

@@ -1,18 +1,20 @@
 """Publish a release on the Hugging Face Hub: one commit, read back, then a tag on that commit.
 
-Files are given to the client as open files. It then uploads them by Git LFS, the same with and without hf-xet: with our
+Files are given to the client as streams. It then uploads them by Git LFS, the same with and without hf-xet: with our
 timeouts, with retries, and checked by the Hub against their SHA-256. Given as paths they would go through hf-xet where
 that is installed, from which the client does not fall back. A release is some megabytes: xet would save little.
 """
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,6 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
-from h2htalk.data.files import sha256_of
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.hub import COMMIT, DATASET, NAME, HubRelease, download, download_files, git_hash
 from h2htalk.data.releases.hub_client import hub_api, hub_errors, page_of, require_token
@@ -32,38 +33,25 @@ _HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
-class PublishedFile:
-    """A file as it is published; its hashes are those of LFS and of git."""
-
-    path: Path
-    size: int
-    sha256: str
-    git_hash: str
-
-    def is_stored_as(self, remote: RepoFile) -> bool:
-        return remote.lfs.sha256 == self.sha256 if remote.lfs else remote.blob_id == self.git_hash
-
-
-@dataclass(frozen=True, slots=True)
 class Publication:
-    """A release on the Hub, or with `dry_run` what would be sent: `files` by name; no `commit` yet.
+    """A release on the Hub, or with `dry_run` what would be sent: `files` by name; no commit yet.
 
     `notes`: what the user should know: that it was there already, or what others can see.
     """
 
     repo: str
     tag: str
-    files: Mapping[str, PublishedFile]
+    files: Mapping[str, bytes]
     commit: str = ""
     notes: tuple[str, ...] = ()
 
     @property
     def size(self) -> int:
-        return sum(file.size for file in self.files.values())
+        return sum(map(len, self.files.values()))
 
     def differences(self, tree: Mapping[str, RepoFile]) -> set[str]:
         """What a commit must add, change or remove so that the tree has exactly these files."""
-        same = {name for name, file in self.files.items() if name in tree and file.is_stored_as(tree[name])}
+        same = {name for name, content in self.files.items() if name in tree and _is_stored(content, tree[name])}
         return (self.files.keys() | tree.keys()) - same
 
 
@@ -107,12 +95,16 @@ def publish(
     return done
 
 
-def _read_file(folder: Path, name: str) -> PublishedFile:
+def _read_file(folder: Path, name: str) -> bytes:
     path = folder / name
     if path.resolve() != folder.resolve() / name or ".private/" in f"{name}/":
         raise DataError(f"{path}: is private, or leads out of the release by a symbolic link; build the release again")
-    content = path.read_bytes()
-    return PublishedFile(path, len(content), sha256_of(path), git_hash(content))
+    return path.read_bytes()
+
+
+def _is_stored(content: bytes, remote: RepoFile) -> bool:
+    lfs = remote.lfs
+    return lfs.sha256 == hashlib.sha256(content).hexdigest() if lfs else remote.blob_id == git_hash(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,13 +200,12 @@ class _Publisher:
 
     def _commit(self, changed: set[str], head: str, message: str) -> str:
         """Make the one commit, and compare its tree."""
-        # It warns that open files do not go through hf-xet.
+        # It warns that streams do not go through hf-xet.
         logging.getLogger("huggingface_hub._commit_api").setLevel(logging.ERROR)
         files = self.planned.files
-        with self._sending(lambda: not self._newest()[1]), ExitStack() as opened:
-            operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - files.keys())]
-            for name in sorted(changed & files.keys()):
-                operations.append(CommitOperationAdd(name, opened.enter_context(files[name].path.open("rb"))))
+        operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - files.keys())]
+        operations += [CommitOperationAdd(name, BytesIO(files[name])) for name in sorted(changed & files.keys())]
+        with self._sending(lambda: not self._newest()[1]):
             self.api.create_commit(self.repo, operations, commit_message=message, repo_type=DATASET, parent_commit=head)
         commit, wrong = self._newest()
         if wrong:
@@ -229,3 +220,15 @@ class _Publisher:
         with hub_errors(self.repo):
             commit = str(self.api.repo_info(self.repo, repo_type=DATASET).sha)
         return commit, self.planned.differences(self._tree(commit))
+
+
+def open_pull_request(model: str, name: str, file: Path, message: str) -> str:
+    """Propose a file under a name for a model's repository; return the address of the pull request.
+
+    Each call opens another one. Raises ConfigError without a token, HubError.
+    """
+    require_token("")
+    with hub_errors(model):
+        operations = [CommitOperationAdd(name, file.read_bytes())]
+        done = hub_api().create_commit(model, operations, commit_message=message, create_pr=True)
+    return str(done.pr_url)

@@ -17,7 +17,7 @@ import h2htalk
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.results_export.eval_results import write_eval_results
 from h2htalk.benchmark.results_export.run_figures import language_figures
-from h2htalk.data.releases.benchmark_tasks import FIGURES, task_id
+from h2htalk.data.subtasks import FIGURES, task_id
 from h2htalk.errors import ConfigError
 
 COMMIT = "0123456789abcdef" * 2 + "01234567"

@@ -18,7 +18,7 @@ import h2htalk
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.results_export.every_eval_ever import write_every_eval_ever
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.releases.benchmark_tasks import FIGURES
+from h2htalk.data.subtasks import FIGURES
 from h2htalk.errors import ConfigError
 
 SCHEMAS = Path(__file__).parent / "schemas"
