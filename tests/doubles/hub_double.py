@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import json
 import re
-import socket
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
+from http_server import Answer, Cut, HttpServer
 from hub_repos import LFS_ENDINGS, Blob, Refused, Repo
 from hub_xet import XetStore
 
@@ -51,23 +49,8 @@ class Fault:
     answer: Refused | Answer | None = None
 
 
-@dataclass
-class Answer:
-    status: int = 200
-    body: bytes = b""
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def json(cls, value: object, status: int = 200, **headers: str) -> Answer:
-        return cls(status, json.dumps(value).encode(), {"Content-Type": "application/json", **headers})
-
-
-class _Cut(Exception):
-    """The connection ends without an answer."""
-
-
-class HubDouble:
-    """The server, as a context manager; a test changes `accounts`, `repos` and `faults` at any time.
+class HubDouble(HttpServer):
+    """The server; a test changes `accounts`, `repos` and `faults` at any time.
 
     Attributes:
         requests: (point, method, path) of every request, in order.
@@ -121,24 +104,9 @@ class HubDouble:
 
     # --- Life -------------------------------------------------------------------------------------------------------
 
-    def __enter__(self) -> Self:
-        double = self
-
-        class Handler(_Handler):
-            hub = double
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: Any) -> None:
         self.released.set()
-        self.server.shutdown()
-        self.server.server_close()
+        super().__exit__(*error)
 
     # --- Requests ---------------------------------------------------------------------------------------------------
 
@@ -155,9 +123,9 @@ class HubDouble:
             fault = self._due(point)
         if fault and fault.kind == "hang":
             self.released.wait()
-            raise _Cut
+            raise Cut
         if fault and fault.kind == "cut":
-            raise _Cut
+            raise Cut
         body = read()
         with self.lock:
             self.before.pop(point, lambda: None)()
@@ -171,7 +139,7 @@ class HubDouble:
         except Refused as refused:
             answer = Answer.json({"error": refused.message, **refused.body}, refused.status, **refused.headers)
         if fault and fault.kind == "lost":
-            raise _Cut
+            raise Cut
         if fault and fault.kind == "damage":
             middle = len(answer.body) // 2
             changed = answer.body[:middle] + bytes([answer.body[middle] ^ 1]) + answer.body[middle + 1 :]
@@ -458,43 +426,3 @@ class _Request:
         if self.account is None:
             raise Refused(401, "Invalid username or password.")
         return self.account
-
-
-class _Handler(BaseHTTPRequestHandler):
-    """Reads requests and writes answers; the hub decides."""
-
-    hub: HubDouble
-    protocol_version = "HTTP/1.1"
-    # Send each answer in one packet: Nagle's algorithm would delay a second one.
-    wbufsize = -1
-    disable_nagle_algorithm = True
-
-    def _serve(self) -> None:
-        try:
-            answer = self.hub.serve(self.command, self.path, self.headers, self._read)
-        except _Cut:
-            self.close_connection = True
-            self.connection.shutdown(socket.SHUT_RDWR)
-            return
-        self.send_response(answer.status)
-        for name, value in answer.headers.items():
-            self.send_header(name, value)
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(answer.body)
-
-    def _read(self) -> bytes:
-        if self.headers.get("Transfer-Encoding") != "chunked":
-            return self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = b""
-        while size := int(self.rfile.readline().split(b";")[0], 16):
-            body += self.rfile.read(size)
-            self.rfile.readline()
-        self.rfile.readline()
-        return body
-
-    do_GET = do_HEAD = do_POST = do_PUT = do_DELETE = _serve
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass

@@ -12,10 +12,10 @@ import re
 import threading
 from collections.abc import Callable
 from email.message import Message
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
+
+from http_server import Answer, Cut, HttpServer
 
 OWNER_KEY = "the.owners.key"
 PARTS = {"fields": "fields", "questions": "questions", "metadata-properties": "metadata"}
@@ -25,8 +25,8 @@ class Refused(Exception):
     """A refused request, with the status."""
 
 
-class ArgillaDouble:
-    """The server in a thread, as a context manager.
+class ArgillaDouble(HttpServer):
+    """The server.
 
     Attributes:
         version, role: of the server, and of the key's owner.
@@ -100,55 +100,23 @@ class ArgillaDouble:
     def new_id(self) -> str:
         return f"00000000-0000-4000-8000-{next(self.count):012}"
 
-    def __enter__(self) -> Self:
-        double = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-            # Send each reply in one packet: Nagle's algorithm would delay a second one.
-            wbufsize = -1
-            disable_nagle_algorithm = True
-
-            def _serve(self) -> None:
-                length = int(self.headers.get("Content-Length") or 0)
-                body = json.loads(self.rfile.read(length) or b"null")
-                path = urlsplit(self.path)
-                with double.lock:
-                    double.requests.append((self.command, path.path))
-                    double.heard(self.headers)
-                    try:
-                        double.before(len(double.requests), self.command, path.path)
-                        if path.path not in ("/api/v1/version", "/api/v1/status"):
-                            double.asking = double.whose(self.headers.get("X-Argilla-Api-Key"))
-                        status, said = 200, double.do(self.command, path.path, parse_qs(path.query), body)
-                        double.after(len(double.requests), self.command, path.path)
-                    except Refused as refused:
-                        status, said = refused.args[0], {"detail": "refused"}
-                    except ConnectionError:
-                        self.close_connection = True
-                        return
-                sent = json.dumps(said).encode()
-                self.send_response(status)
-                self.send_header("Content-Length", str(len(sent)))
-                self.end_headers()
-                self.wfile.write(sent)
-
-            do_GET = do_POST = do_PUT = do_DELETE = _serve
-
-            def log_message(self, format: str, *args: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.server.shutdown()
-        self.server.server_close()
+    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+        body = json.loads(read() or b"null")
+        url = urlsplit(target)
+        with self.lock:
+            self.requests.append((method, url.path))
+            self.heard(headers)
+            try:
+                self.before(len(self.requests), method, url.path)
+                if url.path not in ("/api/v1/version", "/api/v1/status"):
+                    self.asking = self.whose(headers.get("X-Argilla-Api-Key"))
+                said = self.do(method, url.path, parse_qs(url.query), body)
+                self.after(len(self.requests), method, url.path)
+            except Refused as refused:
+                return Answer.json({"detail": "refused"}, refused.args[0])
+            except ConnectionError:
+                raise Cut from None
+        return Answer.json(said)
 
     def do(self, method: str, path: str, query: dict[str, list[str]], body: Any) -> Any:
         parts = path.removeprefix("/api/v1/").split("/")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Callable, Iterator
+from email.message import Message
 from pathlib import Path
 from typing import Any
 
 import pytest
+from http_server import Answer, HttpServer
 
 from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
@@ -106,14 +106,17 @@ NAMES = [
 ]
 
 
-class Moderations(BaseHTTPRequestHandler):
+class Moderations(HttpServer):
     """`POST /v1/moderations`: flags hate for inputs with `vile`; refuses inputs with `broken`."""
 
-    asked: list[dict[str, Any]]
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
 
-    def do_POST(self) -> None:
-        body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.asked.append({"path": self.path, "key": self.headers["authorization"], **body})
+    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+        body = json.loads(read())
+        self.asked.append({"path": target, "key": headers["authorization"], **body})
+        if "broken" in body["input"]:
+            return Answer.json({"error": {"message": "no", "type": "invalid_request_error"}}, 400)
         bad = "vile" in body["input"]
         result = {
             "flagged": bad,
@@ -121,32 +124,15 @@ class Moderations(BaseHTTPRequestHandler):
             "category_scores": {name: 0.9 if bad and name == "hate" else 0.01 for name in NAMES},
             "category_applied_input_types": {name: ["text"] for name in NAMES},
         }
-        answer = {"id": "modr-1", "model": body["model"], "results": [result]}
-        status = 400 if "broken" in body["input"] else 200
-        raw = json.dumps(
-            answer if status == 200 else {"error": {"message": "no", "type": "invalid_request_error"}}
-        ).encode()
-        self.send_response(status)
-        self.send_header("content-type", "application/json")
-        self.send_header("content-length", str(len(raw)))
-        self.end_headers()
-        self.wfile.write(raw)
-
-    def log_message(self, *_: object) -> None:
-        """Quiet."""
+        return Answer.json({"id": "modr-1", "model": body["model"], "results": [result]})
 
 
 @pytest.fixture
 def asked(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[dict[str, Any]]]:
-    Moderations.asked = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Moderations)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
-    yield Moderations.asked
-    server.shutdown()
-    server.server_close()
+    with Moderations() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-test-key")
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+        yield server.asked
 
 
 def test_moderation_results_are_stored(asked: list[dict[str, Any]], tmp_path: Path) -> None:
