@@ -86,24 +86,16 @@ def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | Non
 
 
 def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]) -> None:
-    """Check that a raw id means one person or one dialogue."""
-    sources = sorted({*people, *dialogues})
-    if len(sources) > 1:
-        choices = " or ".join(f"{source}:{asked}" for source in sources)
-        raise ConfigError(f"{quoted(asked)} is an id in {len(sources)} sources; choose one: {choices}")
-    for source, names in people.items():
-        if others := sorted(dialogues.get(source, set()) - names):
-            person = next((name for name in sorted(names) if name.startswith(f"{source}-p")), "")
-            raise ConfigError(
-                f"{quoted(asked)} is a person of source {source!r} and a dialogue of another person; choose one: "
-                f"{person} or {others[0]}"
-            )
-    for source, names in dialogues.items():
-        if len(names) > 1 and source not in people:
-            raise ConfigError(
-                f"{quoted(asked)} is the id of {len(names):,} dialogues of source {source!r}, perhaps of several "
-                f"people; name them one by one: {shorten(', '.join(sorted(names)), 400)}"
-            )
+    """Raise ConfigError, which names the choices, unless a raw id means one person or one dialogue."""
+    choices = [f"{source}:{asked}" for source in sorted({*people, *dialogues})]
+    if len(choices) == 1:
+        (source,) = {*people, *dialogues}
+        own = people.get(source, set())
+        choices = sorted(own, key=lambda name: (not name.startswith(f"{source}-p"), name))[:1]
+        choices += sorted(dialogues.get(source, set()) - own)
+    if len(choices) > 1:
+        shown = shorten(" or ".join(choices), 400)
+        raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
 
 
 def _is_raw(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:

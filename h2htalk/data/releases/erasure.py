@@ -23,16 +23,14 @@ from h2htalk.data.releases.release_folder import (
     verify_files,
 )
 
-# Beside the release while its files change: they do not have the hashes that release.json records.
-_PENDING = ".erasing"
-
 
 def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted. Raises DataError.
 
     Their ids are added to `tombstones.jsonl`, so that they leave other copies of the release as well.
     """
-    manifest, pending = read_manifest(path), path.resolve().with_name(f".{path.resolve().name}{_PENDING}")
+    # Beside the release while its files change: they do not have the hashes that release.json records.
+    manifest, pending = read_manifest(path), path.resolve().with_name(f".{path.resolve().name}.erasing")
     if not pending.exists():
         verify_files(path, manifest)
     before = read_tombstones(path / TOMBSTONES)
