@@ -73,8 +73,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
 
     Args:
         workspace: with at least a gathered stage.
-        source_id: of a dialogue or a person (`SOURCE-p0003`), or the id in the raw data (`SOURCE:ID` where several
-            sources use it).
+        source_id: of a dialogue or a person (`SOURCE-p0003`), or in the raw data (`SOURCE:ID` where several use it).
         also: folders with rounds, runs and releases that were made from it, and that it does not know.
 
     Raises:
@@ -168,8 +167,7 @@ def _tombstone_lines(
     lines: list[Record] = []
     for name in sorted(ids):
         resting = sorted({*items.get(name, ()), *index.get(name, {}).get("items", ())})
-        of = files.get(source_of(name))
-        line = {"id": name, "of": of, "marks": sorted(marks.get(name, ())), "items": resting}
+        line = {"id": name, "of": files.get(source_of(name)), "marks": sorted(marks.get(name, ())), "items": resting}
         lines.append({field: value for field, value in line.items() if value})
     return lines
 

@@ -52,10 +52,7 @@ def purge(workspace: Workspace) -> list[Path]:
 
 
 def _write_index(workspace: Workspace) -> None:
-    """Store for every dialogue hashes of its id and its person's in the raw data, and the items that rest on it.
-
-    The earlier states of a conversation are one dialogue with its last one.
-    """
+    """Store hashes of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
     key, items = workspace.open_erasure_key(make=True), items_by_id(workspace)
     assert key is not None
     hashes: dict[str, set[str]] = {}

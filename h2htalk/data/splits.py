@@ -189,9 +189,9 @@ def _load_release(folder: Path, fragment: str) -> Split:
 
 def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: frozenset[str], name: str) -> Split:
     study, split = choose_part(manifest, fragment, name)
-    scenarios = [] if study else read_scenarios(folder, manifest, split)
-    cases = read_cases(folder, manifest, study, split) if study else []
-    published: list[Scenario | Case] = [*scenarios, *cases]
+    published: Sequence[Scenario | Case] = (
+        read_cases(folder, manifest, study, split) if study else read_scenarios(folder, manifest, split)
+    )
     erased |= read_tombstones(folder / TOMBSTONES)
     items = [item for item in published if item.id not in erased]
     if dropped := len(published) - len(items):

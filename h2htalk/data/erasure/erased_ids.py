@@ -11,12 +11,7 @@ Record = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class ErasedIds:
-    """What was erased.
-
-    Attributes:
-        ids: of dialogues and persons.
-        items: further ids of items that rest on them, for records that do not tell what they rest on.
-    """
+    """What was erased: `ids` of dialogues and persons; `items` on them, by id, whose records may not tell of them."""
 
     ids: frozenset[str]
     items: frozenset[str] = frozenset()
@@ -24,8 +19,7 @@ class ErasedIds:
     def covers(self, record: Record) -> bool:
         """Whether a dialogue, candidate, scenario, case or rejected line holds words of an erased id.
 
-        It does by its own ids, by those of the record in it, or by those of replies that others gave (alternatives of
-        a dialogue, references of a candidate, and what a scenario of a release tells of its references).
+        By its own ids, those of the record in it, or those of replies that others gave (alternatives, references).
         """
         return any(not self.ids.isdisjoint(_beginnings(name)) for name in ids_in(record))
 

@@ -16,14 +16,13 @@ from h2htalk.data.erasure.erased_ids import ErasedIds
 
 @dataclass(frozen=True, slots=True)
 class FolderErasure:
-    """What an erasure did in one folder.
+    """What an erasure did in one folder, or for a version on the Hub; `kind` is empty where nothing is there.
 
     Attributes:
         removed: how many items it removed now.
         items: ids of all items that were ever erased from it: what was made from it may hold them.
         messages: what it could not reach, with the command or page that does it.
         unfinished: whether the same erasure must be started again, because something did not answer.
-        name, kind: of the folder, or of a version on the Hub; `kind` is empty where nothing is there.
     """
 
     removed: int = 0

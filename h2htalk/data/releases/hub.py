@@ -85,12 +85,11 @@ def cache_folder(repo: str) -> Path:
 
 
 def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manifest]:
-    """Load a release's files into the client's cache, or another one, which keeps them for use without a network.
+    """Load a release's files into the client's cache, or another one; return their folder and the manifest.
 
     The client compares sizes; here `release.json` is held against the hash in its commit, and every other file against
-    the hash in `release.json`. A file that differs is removed from the cache, so that the next call loads it again.
-
-    Returns the folder, whose files may be symbolic links, and the manifest. Raises HubError.
+    the hash in `release.json`. A file that differs is removed from the cache and loaded again by the next call.
+    Raises HubError.
     """
     path = _download_file(release.repo, MANIFEST, release.commit, cache)
     _require_hash(path, release)
@@ -198,11 +197,8 @@ def pull(name: str, out: Path) -> HubRelease:
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
     if erased:
-        print(
-            f"{release}: the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them: "
-            f"evaluate on hub:{release.repo}@{release.tag}, which leaves them out, or pull the newest version",
-            file=sys.stderr,
-        )
+        listed = f"the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them"
+        print(f"{release}: {listed}: pull the newest, or evaluate on {release}, which leaves them out", file=sys.stderr)
     return release
 
 

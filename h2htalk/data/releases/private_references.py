@@ -15,10 +15,7 @@ from h2htalk.errors import DataError, quoted
 def with_references(split: Split, path: Path, erased: str = "") -> Split:
     """Add the references of a file to the scenarios that have none; it may hold those of other scenarios, too.
 
-    The split names its SHA-256, or where items were erased from the split, `erased` does.
-
-    Raises:
-        ConfigError, DataError: the split has no private references, or it is not their file, whole and valid.
+    The split names its SHA-256, or where items were erased from the split, `erased` does. Raises DataError.
     """
     private = {scenario.id for scenario in split.scenarios if not scenario.references}
     if not private:

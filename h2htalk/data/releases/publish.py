@@ -45,10 +45,6 @@ class Publication:
     commit: str = ""
     notes: tuple[str, ...] = ()
 
-    @property
-    def size(self) -> int:
-        return sum(map(len, self.files.values()))
-
     def differences(self, tree: Mapping[str, RepoFile]) -> set[str]:
         """What a commit must add, change or remove so that the tree has exactly these files."""
         same = {name for name, content in self.files.items() if name in tree and _is_stored(content, tree[name])}
@@ -72,7 +68,6 @@ def publish(
         private: refuse to publish where others can read it; a new repository is created private.
         tag: default: `v` and the release's version.
         dry_run: send nothing.
-        message: of the commit.
 
     Raises:
         DataError, ConfigError: the folder is no release, or is changed; no token, or a name that the Hub would refuse.

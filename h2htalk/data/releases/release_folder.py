@@ -17,7 +17,6 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
@@ -39,6 +38,10 @@ SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
 # Columns that hold JSON text, since their fields differ from row to row; of the rows of cases, `_CASE_JSON`.
 _SCENARIO_JSON, _CASE_JSON = ("inputs", "provenance", "metadata"), ("sessions", "points", "provenance")
+_COLUMNS = (
+    "id", "subtask", "language", "persona", "messages", "inputs", "references", *TAGS, "licence", "provenance",
+    "metadata", "canary",
+)  # fmt: skip
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 # A path inside the release; no part of it begins with a dot.
 _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)*$")]
@@ -87,17 +90,12 @@ def read_manifest(folder: Path) -> Manifest:
     """Read a release's manifest. Raises DataError, also where it names a file outside the folder."""
     path = folder / MANIFEST
     try:
-        return _adapter().validate_json(path.read_bytes(), strict=True)
+        return TypeAdapter(Manifest).validate_json(path.read_bytes(), strict=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-
-
-@cache
-def _adapter() -> TypeAdapter[Manifest]:
-    return TypeAdapter(Manifest)
 
 
 def release_hash(folder: Path) -> str:
@@ -137,21 +135,8 @@ def data_file(config: str, split: str) -> str:
 def scenario_row(scenario: Scenario, messages: list[dict[str, str]], canary: str) -> dict[str, Any]:
     """A scenario as a row; `messages`: its inputs as a reader sees them."""
     record = scenario.to_dict()
-    tags = record["tags"]
-    return {
-        "id": scenario.id,
-        "subtask": scenario.subtask,
-        "language": scenario.language,
-        "persona": scenario.persona,
-        "messages": messages,
-        "inputs": record["inputs"],
-        "references": list(scenario.references),
-        **{name: tags[name] for name in TAGS},
-        "licence": scenario.licence,
-        "provenance": record["provenance"],
-        "metadata": dict(scenario.metadata),
-        "canary": canary,
-    }
+    record |= {"messages": messages, "references": list(scenario.references), "canary": canary} | record["tags"]
+    return {name: record.get(name, {}) for name in _COLUMNS}  # one without metadata lacks that key
 
 
 def case_row(case: Case, canary: str) -> dict[str, Any]:

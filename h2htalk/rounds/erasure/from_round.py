@@ -31,9 +31,7 @@ from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, SOURCES, RoundFolder
 def erase_from_round(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted.
 
-    Raises:
-        RoundError: `path` is a copy without the private folder, or annotations were changed after closing.
-        DataError: a file of the round is invalid.
+    Raises RoundError for a copy without the private folder, or annotations changed after closing, and DataError.
     """
     folder = RoundFolder(path).require()
     if not folder.annotators():
