@@ -53,16 +53,24 @@ def test_clean_items_are_not_stopped() -> None:
     assert {one.item: one.gate for one in run_gates(content(*clean), CONTEXT)} == STOPPED
 
 
-# Of 30 a gate, by another author; at the first reading 29, 14 and 8.
-SECOND = {"personal_data": 29, "leaked_prompts": 30, "minors": 26}
+# Of 30 a gate, each set by another author; at the first reading 29, 14, 8 and 28, 24, 20. Of 160 clean items 18 of the
+# third set are stopped, most of them for names of characters and pets.
+FURTHER = {
+    "release2": ({"personal_data": 29, "leaked_prompts": 30, "minors": 26}, 10),
+    "release3": ({"personal_data": 28, "leaked_prompts": 30, "minors": 29}, 18),
+}
 
 
-def test_a_second_set_of_defects_is_mostly_stopped(tmp_path: Path) -> None:
-    lines = planted("defects", "release2")
+@pytest.mark.parametrize("name", FURTHER)
+def test_further_sets_of_defects_are_mostly_stopped(name: str, tmp_path: Path) -> None:
+    wanted, most = FURTHER[name]
+    lines = planted("defects", name)
     stopped = Counter(line["gate"] for line in lines if line["gate"] in stopped_by(line, tmp_path))
-    assert {gate: stopped[gate] >= least for gate, least in SECOND.items()} == dict.fromkeys(SECOND, True)
-    clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean", "release2")]
-    assert len({one.item for one in run_gates(content(*clean), CONTEXT)}) <= 10
+    assert {gate: stopped[gate] >= least for gate, least in wanted.items()} == dict.fromkeys(wanted, True)
+    clean = [kept(Scenario.from_dict(line["item"])) for line in planted("clean", name)]
+    # A reply that is too long breaks its contract.
+    found = {one.item for one in run_gates(content(*clean), CONTEXT) if one.gate != "contracts"}
+    assert len(found) <= most
 
 
 @pytest.mark.parametrize(
