@@ -7,7 +7,6 @@ A release is written completely or not at all, and not at all while a gate finds
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
-from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
+from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, write_problem
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.persona import Persona, bundled_personas, read_personas
@@ -111,16 +110,12 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     folders, notes = _round_folders(spec, workspace)
     rounds = [read_outcome(path) for path in folders]
     personas = bundled_personas() | (read_personas(Path(spec.personas)) if spec.personas else {})
-    previous = release_folder(spec.previous) if spec.previous else None
     erased = workspace.erased()
-    history = _read_history(previous)
-    if previous:
-        _require_earlier(read_manifest(previous), spec)
+    history, tombstones = _read_previous(spec, erased)
     _require_records(rounds, workspace)
     _require_known(spec.exclude, rounds, erased | history.test | history.dev)
     # An item that lost a reference and was made again without it has the id under which older versions hold the other.
-    never = read_tombstones(previous / TOMBSTONES) if previous else frozenset()
-    accepted = accept(spec, rounds, personas, erased | never)
+    accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
     context = GateContext(spec, {} if dry_run else _surrogates(workspace, accepted.items), history)
@@ -128,7 +123,6 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     if findings or dry_run:
         return Release(None, findings, content, accepted=accepted, notes=notes)
     facts = release_facts(spec, workspace, rounds, accepted, content)
-    tombstones = _tombstones(previous, erased)
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.
@@ -190,13 +184,24 @@ def _round_folders(spec: ReleaseSpec, workspace: Workspace) -> tuple[list[Path],
     return sorted(one.path for one in chosen if one.path not in left), notes
 
 
-def _require_earlier(previous: Manifest, spec: ReleaseSpec) -> None:
-    """Raise ConfigError unless a release is an earlier version of the one that is specified."""
-    old, new = ([int(part) for part in f"{version}.0".split(".")[:3]] for version in (previous.version, spec.version))
-    if previous.name != spec.name or old >= new:
+def _read_previous(spec: ReleaseSpec, erased: Collection[str]) -> tuple[History, frozenset[str]]:
+    """The history of the release before, and the ids of items that were erased from it, or that erased ids cover.
+
+    Raises ConfigError unless it is an earlier version of the release that is specified.
+    """
+    if not spec.previous:
+        return History(), frozenset()
+    folder = release_folder(spec.previous)
+    manifest, content = read_content(folder)
+    old, new = ([int(part) for part in f"{one.version}.0".split(".")[:3]] for one in (manifest, spec))
+    if manifest.name != spec.name or old >= new:
         raise ConfigError(
-            f"previous: {previous.name} {previous.version} is not an earlier version of {spec.name} {spec.version}"
+            f"previous: {manifest.name} {manifest.version} is not an earlier version of {spec.name} {spec.version}"
         )
+    gone, raw = ErasedIds(frozenset(erased)), read_json_object(folder / HISTORY)
+    now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
+    history = History(*(frozenset(map(str, raw.get(split, ()))) for split in (TEST, DEV)))
+    return history, read_tombstones(folder / TOMBSTONES) | now
 
 
 def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> None:
@@ -221,9 +226,8 @@ def _require_records(rounds: Sequence[RoundOutcome], workspace: Workspace) -> No
 def _require_known(exclude: Sequence[str], rounds: Sequence[RoundOutcome], others: Collection[str]) -> None:
     """Raise ConfigError for ids that neither an item of the rounds has, nor anything else that is known."""
     records = [record for one in rounds for record in one.sources.values()]
-    known = {name for record in records for name in ids_in(record)} | set(others)
     for name in exclude:
-        if name not in known and not any(map(ErasedIds(frozenset({name})).covers, records)):
+        if name not in others and not any(map(ErasedIds(frozenset({name})).covers, records)):
             raise ConfigError(f"exclude: no item, dialogue or person has the id {quoted(name)}")
 
 
@@ -301,30 +305,13 @@ def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[st
             yield case
 
 
-def _read_history(previous: Path | None) -> History:
-    if previous is None:
-        return History()
-    raw = read_json_object(previous / HISTORY)
-    return History(*(frozenset(map(str, raw.get(split, ()))) for split in (TEST, DEV)))
-
-
-def _tombstones(previous: Path | None, erased: Collection[str]) -> list[str]:
-    """Ids of the items of earlier releases that rest on somebody who was erased since."""
-    if previous is None:
-        return []
-    _, content = read_content(previous)
-    gone = ErasedIds(frozenset(erased))
-    now = {item.id for item in content.items() if gone.covers(item.scenario.to_dict())}
-    return sorted(read_tombstones(previous / TOMBSTONES) | now)
-
-
 def _write(
     out: Path,
     spec: ReleaseSpec,
     content: ReleaseContent,
     facts: Mapping[str, Any],
     history: History,
-    tombstones: Sequence[str],
+    tombstones: Collection[str],
     rounds: Sequence[RoundOutcome],
     date: str,
 ) -> None:
@@ -337,28 +324,19 @@ def _write(
         write_data(content, new, canary, references)
         write_json(new / HISTORY, history.including(content.splits).to_dict())
         if tombstones:
-            write_jsonl(new / TOMBSTONES, ({"id": name} for name in tombstones))
+            write_jsonl(new / TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
         for one in rounds:
             for path in guideline_files(one.path):
                 target = new / "guidelines" / f"{one.spec.kind}-{path.name}"
                 target.parent.mkdir(exist_ok=True)
                 shutil.copyfile(path, target)
-        manifest = Manifest(
-            name=spec.name,
-            version=spec.version,
-            licence=spec.licence,
-            description=spec.description,
-            date=date,
-            canary=canary,
-            configs=content.configs(),
-            files={},
-            references_sha256=sha256_of(references) if references else "",
-            facts=facts,
-        )
+        sha256 = sha256_of(references) if references else ""
+        given = (spec.name, spec.version, spec.licence, spec.description)
+        manifest = Manifest(*given, date, canary, content.configs(), {}, sha256, facts)
         write_card(new, manifest, spec.card)
         replace(manifest, files=hash_files(new)).write(new)
         place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
-        write_json(private / _SPEC, {"place": place, **json.loads(json.dumps(asdict(spec)))})
+        write_json(private / _SPEC, {"place": place, **asdict(spec)})
         # An erasure that follows a kill between the two removes the private folder that has no name yet.
         for made, target in ((new, out), (private, private_folder(out))):
             if target.is_dir():
