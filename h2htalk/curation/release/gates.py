@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib import import_module
 
 from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.selection import History
 from h2htalk.curation.release.settings import ReleaseSpec
+from h2htalk.data.releases.release_folder import TEST
 
 _TEXTS = "h2htalk.curation.release.text_gates"
 _RULES = "h2htalk.curation.release.structure_gates"
@@ -74,7 +76,16 @@ GATES: Mapping[str, Gate] = {
 
 
 def run_gates(
-    content: ReleaseContent, context: GateContext, gates: Iterable[Gate] = tuple(GATES.values())
+    content: ReleaseContent, context: GateContext, gates: Sequence[Gate] = tuple(GATES.values())
 ) -> list[Finding]:
-    """The findings of gates, by default of all of them."""
-    return [finding for gate in gates for finding in gate.run(content, context)]
+    """The findings of gates, by default of all of them.
+
+    Those that read each item alone run item by item, since they share what they have read of a text.
+    """
+    one = partial(replace, content, splits={}, cases=())
+    parts = [
+        *(one(splits={TEST: (item,)}) for item in content.items()),
+        *(one(cases=(case,)) for case in content.cases),
+    ]
+    found = [finding for part in parts for gate in gates if gate.each for finding in gate.run(part, context)]
+    return found + [finding for gate in gates if not gate.each for finding in gate.run(content, context)]
