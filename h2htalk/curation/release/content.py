@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -17,7 +17,6 @@ from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona, personas_of, read_personas
 from h2htalk.data.releases.private_references import read_private_references
 from h2htalk.data.releases.release_folder import (
@@ -28,7 +27,6 @@ from h2htalk.data.releases.release_folder import (
     Manifest,
     case_configs,
     case_row,
-    data_file,
     read_cases,
     read_manifest,
     read_rows,
@@ -86,10 +84,7 @@ def write_data(content: ReleaseContent, folder: Path, canary: str, private: Path
         write_jsonl(private, ({"id": item.id, "references": list(item.scenario.references)} for item in test))
         content = replace(content, splits={**content.splits, TEST: tuple(map(_without_references, test))})
     for (config, split), records in content.parts().items():
-        if config == VOTES:
-            write_parquet(folder / data_file(config, split), map(asdict, records), schema=_vote_schema())
-        else:
-            write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
+        write_rows(folder, config, split, [_row(one, content.personas, canary) for one in records])
     list(write_personas(content.personas.values(), folder))
 
 
@@ -99,9 +94,10 @@ def _without_references(item: ReleaseItem) -> ReleaseItem:
 
 
 def _row(one: Scenario | Case | VoteRow, personas: Mapping[str, Persona], canary: str) -> dict[str, Any]:
+    if isinstance(one, VoteRow):
+        return asdict(one)
     if isinstance(one, Case):
         return case_row(one, canary)
-    assert isinstance(one, Scenario)
     return scenario_row(one, rendered_messages(one, personas[one.persona]), canary)
 
 
@@ -207,13 +203,6 @@ def _strings(value: object) -> Iterator[str]:
     elif isinstance(value, Mapping | Sequence):
         for one in value.values() if isinstance(value, Mapping) else value:
             yield from _strings(one)
-
-
-def _vote_schema() -> Any:
-    import pyarrow as pa
-
-    kinds = {"annotators": pa.list_(pa.string()), "values": pa.list_(pa.string()), "agreement": pa.float64()}
-    return pa.schema([(one.name, kinds.get(one.name, pa.string())) for one in fields(VoteRow)])
 
 
 def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:

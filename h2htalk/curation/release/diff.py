@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,27 +21,19 @@ ERASED, LEFT_OUT = "erased", "no longer accepted, or not chosen"
 _COMPARED = ("name", "version", "licence", "description", "date", "canary", "references_sha256")
 
 
-@dataclass(frozen=True, slots=True)
-class ReleaseDiff:
-    """The difference of two releases; a split is `test`, `dev`, or `STUDY` for cases.
-
-    Attributes:
-        facts: field of the manifest, or configuration and split -> old and new value, where they differ.
-        added: id -> split.
-        removed: id -> why: `erased` (a tombstone of the new release), or no longer accepted or not chosen.
-        moved: id -> old and new split.
-        changed: id of an item, or a persona -> the fields that differ; `votes` are those on an item.
-    """
-
-    facts: Mapping[str, str]
-    added: Mapping[str, str]
-    removed: Mapping[str, str]
-    moved: Mapping[str, str]
-    changed: Mapping[str, str]
+# `facts`, `added`, `removed`, `moved` or `changed` -> what differs -> how.
+ReleaseDiff = Mapping[str, Mapping[str, str]]
 
 
 def diff_releases(old: Path, new: Path) -> ReleaseDiff:
     """Compare two release folders; private references count where both private folders are beside them.
+
+    Returns:
+        facts: field of the manifest, or configuration and split -> old and new value.
+        added: id -> split: `test`, `dev`, or `STUDY` for cases.
+        removed: id -> `erased` (a tombstone of the new release), or no longer accepted or not chosen.
+        moved: id -> old and new split.
+        changed: id of an item, or `persona ID` -> the fields that differ; `votes` are those on an item.
 
     Raises:
         DataError: a folder is no release, or a file is damaged.
@@ -54,17 +45,17 @@ def diff_releases(old: Path, new: Path) -> ReleaseDiff:
     erased = read_tombstones(new / TOMBSTONES)
     both = sorted(one.keys() & other.keys())
     splits = {name: (one[name]["split"], other[name]["split"]) for name in both}
-    return ReleaseDiff(
-        facts={
+    return {
+        "facts": {
             name: f"{facts.get(name, '-')} -> {facts2.get(name, '-')}"
             for name in dict.fromkeys([*facts, *facts2])
             if facts.get(name) != facts2.get(name)
         },
-        added={name: other[name]["split"] for name in sorted(other.keys() - one.keys())},
-        removed={name: ERASED if name in erased else LEFT_OUT for name in sorted(one.keys() - other.keys())},
-        moved={name: f"{before} -> {after}" for name, (before, after) in splits.items() if before != after},
-        changed={name: fields for name in both if (fields := _differing(one[name], other[name]))},
-    )
+        "added": {name: other[name]["split"] for name in sorted(other.keys() - one.keys())},
+        "removed": {name: ERASED if name in erased else LEFT_OUT for name in sorted(one.keys() - other.keys())},
+        "moved": {name: f"{before} -> {after}" for name, (before, after) in splits.items() if before != after},
+        "changed": {name: fields for name in both if (fields := _differing(one[name], other[name]))},
+    }
 
 
 def _facts(manifest: Manifest) -> dict[str, str]:
@@ -95,9 +86,9 @@ def _differing(one: Mapping[str, Any], other: Mapping[str, Any]) -> str:
 
 def format_diff(diff: ReleaseDiff, most: int = 20) -> str:
     """The difference as text, with at most so many items of a kind."""
-    lines = [f"{name}: {printable(values)}" for name, values in diff.facts.items()]
-    for what in ("added", "removed", "moved", "changed"):
-        if items := getattr(diff, what):
+    lines = [f"{name}: {printable(values)}" for name, values in diff["facts"].items()]
+    for what, items in diff.items():
+        if items and what != "facts":
             kinds = ", ".join(f"{kind} {number:,}" for kind, number in sorted(Counter(items.values()).items()))
             lines += [f"{what}: {len(items):,} ({printable(kinds)})"]
             lines += [f"  {printable(f'{name}: {detail}')}" for name, detail in list(items.items())[:most]]

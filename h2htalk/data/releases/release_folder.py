@@ -36,8 +36,8 @@ METADATA, PRIVATE_REFERENCES = "croissant.json", "references-test.jsonl"
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
-# Columns that hold JSON text, since their fields differ from row to row; of the rows of cases, `_CASE_JSON`.
-_SCENARIO_JSON, _CASE_JSON = ("inputs", "provenance", "metadata"), ("sessions", "points", "provenance")
+# Columns that hold JSON text, since their fields differ from row to row.
+_JSON = ("inputs", "provenance", "metadata", "sessions", "points")
 _COLUMNS = (
     "id", "subtask", "language", "persona", "messages", "inputs", "references", *TAGS, "licence", "provenance",
     "metadata", "canary",
@@ -146,14 +146,15 @@ def case_row(case: Case, canary: str) -> dict[str, Any]:
 
 
 def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str, Any]]) -> int:
-    """Write rows of `scenario_row` (of the config of a language) or `case_row`, at least one; return their number."""
+    """Write rows of one kind (scenarios, cases or votes), at least one; return their number."""
     import pyarrow as pa
 
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
     texts = pa.list_(pa.string())
     kinds = {"messages": messages, "references": texts, "facts": texts, "tags": texts, "degree": pa.int64()}
+    kinds |= {"annotators": texts, "values": texts, "agreement": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
-    json_columns = _SCENARIO_JSON if config in LANGUAGES else _CASE_JSON
+    json_columns = [name for name in rows[0] if name in _JSON]
     return write_parquet(folder / data_file(config, split), rows, json_columns=json_columns, schema=schema)
 
 

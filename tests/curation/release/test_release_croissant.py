@@ -149,11 +149,6 @@ def test_a_missing_or_empty_field_is_found_although_the_library_may_let_it_pass(
         ("name", None, "record: name is missing"),
         ("distribution.0.sha256", None, "sha256 is missing"),
         ("distribution.0.contentURL", "x", "no such key contentURL"),
-        ("recordSet.0.field.0.dataType", None, "en_test/id: dataType is missing"),
-        ("recordSet.0.field.0.source.fileObject.@id", "data/x.parquet", "its source is no file"),
-        ("recordSet.0.field", [], "en_test: field is missing"),
-        ("prov:wasGeneratedBy.0.prov:label", None, "prov:label is missing"),
-        ("creator.0.@type", "sc:Persn", "no such key name"),
     ],
 )
 def test_a_mistake_is_found(release: Path, path: str, value: object, problem: str) -> None:

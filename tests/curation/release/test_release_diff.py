@@ -63,9 +63,9 @@ def test_private_references_are_compared_where_they_are_at_hand(tmp_path: Path) 
     make_card(tmp_path / "old", made_content(test=[scenario(1), scenario(2)]), private=True)
     make_card(tmp_path / "new", made_content(test=[changed, scenario(2)]), private=True)
     diff = diff_releases(tmp_path / "old", tmp_path / "new")
-    assert (diff.changed, list(diff.facts)) == ({name(1): "references"}, ["references_sha256"])
+    assert (diff["changed"], list(diff["facts"])) == ({name(1): "references"}, ["references_sha256"])
     shutil.rmtree(private_folder(tmp_path / "old"))
-    assert diff_releases(tmp_path / "old", tmp_path / "new").changed == {}
+    assert diff_releases(tmp_path / "old", tmp_path / "new")["changed"] == {}
 
 
 def test_a_persona_that_changed_is_named(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_persona_that_changed_is_named(tmp_path: Path) -> None:
     content = made_content([case(1), case(2, "zh")])
     make_card(tmp_path / "new", replace(content, personas={"nora": replace(nora, relation="old friend")}))
     diff = diff_releases(tmp_path / "old", tmp_path / "new")
-    assert diff.changed == {"persona nora": "persona"}
+    assert diff["changed"] == {"persona nora": "persona"}
 
 
 def test_long_lists_are_cut_and_counted(tmp_path: Path) -> None:
