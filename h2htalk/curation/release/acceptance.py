@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 from h2htalk.curation.release.items import REFERENCES, ReleaseItem, VoteRow, scenario_of_record
 from h2htalk.curation.release.settings import Acceptance, ReleaseSpec
@@ -19,8 +20,6 @@ from h2htalk.rounds.questions import QUESTIONS
 from h2htalk.text.contracts.contract import check_scenario
 
 CROWD, EXPERT = "crowd", "expert"
-# (item, question) -> annotator and value of each vote.
-Votes = Mapping[tuple[str, str], Sequence[tuple[str, str]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,17 +60,27 @@ def accept(
     for one in rounds:
         if one.spec.kind not in (CROWD, EXPERT):
             raise ConfigError(f"{one.path}: a round of {one.spec.kind} decides nothing in a release; leave it out")
-    crowd, expert = (_by_item(kind, [one for one in rounds if one.spec.kind == kind]) for kind in (CROWD, EXPERT))
-    votes = {one.path: _votes(one) for one in rounds}
+    sources: dict[str, RoundOutcome] = {}
+    rows: dict[str, list[VoteRow]] = defaultdict(list)
+    for kind in (CROWD, EXPERT):
+        own: dict[str, RoundOutcome] = {}
+        for one in (one for one in rounds if one.spec.kind == kind):
+            if twice := sorted(own.keys() & one.sources.keys()):
+                both = f"{own[twice[0]].path} and {one.path}"
+                raise DataError(f"{twice[0]}: is in the rounds {both}; name only one of them under `rounds`")
+            own |= dict.fromkeys(one.sources, one)
+            for row in _vote_rows(one):
+                rows[row.item].append(row)
+        if not own:
+            raise ConfigError(f"the release has no closed {kind} round; open one, or name its folder under `rounds`")
+        sources |= own
     gone = ErasedIds(frozenset({*erased, *spec.exclude}))
     items: list[ReleaseItem] = []
     refused: dict[str, str] = {}
-    for name in sorted({*crowd, *expert}):
-        own = [one for one in (crowd.get(name), expert.get(name)) if one]
-        scenario = scenario_of_record(own[-1].sources[name], f"{own[-1].path / 'sources.jsonl'}: {name}")
+    for name, source in sorted(sources.items()):
+        scenario = scenario_of_record(source.sources[name], f"{source.path / 'sources.jsonl'}: {name}")
         require_persona(scenario.persona, personas, name)
-        rows = tuple(row for one in own for row in _vote_rows(name, one, votes[one.path]))
-        item = _move(ReleaseItem(scenario, rows), personas)
+        item = _move(ReleaseItem(scenario, tuple(rows[name])), personas)
         reason = (
             "erased or excluded" if gone.covers(scenario.to_dict()) else next(objections(item, spec.acceptance), "")
         )
@@ -119,20 +128,6 @@ def require_persona(persona: str, personas: Mapping[str, Persona], where: str) -
         )
 
 
-def _by_item(kind: str, rounds: Sequence[RoundOutcome]) -> dict[str, RoundOutcome]:
-    if not rounds:
-        raise ConfigError(f"the release has no closed {kind} round; open one, or name its folder under `rounds`")
-    found: dict[str, RoundOutcome] = {}
-    for one in rounds:
-        for name in one.sources:
-            if name in found:
-                raise DataError(
-                    f"{name}: is in the rounds {found[name].path} and {one.path}; name only one of them under `rounds`"
-                )
-            found[name] = one
-    return found
-
-
 def _move(item: ReleaseItem, personas: Mapping[str, Persona]) -> ReleaseItem:
     """The item in the subtask that the crowd chose, if that has the same inputs; without what breaks its contract."""
     old = item.scenario
@@ -155,30 +150,25 @@ def contract_violations(scenario: Scenario, text: str, personas: Mapping[str, Pe
     return [violation.rule for violation in check_scenario(text, scenario, names, None, description)]
 
 
-def _votes(outcome: RoundOutcome) -> Votes:
-    """(item, question) -> the votes, each with its annotator, in the order of their ids."""
+def _vote_rows(outcome: RoundOutcome) -> Iterator[VoteRow]:
     votes: dict[tuple[str, str], list[tuple[str, str]]] = defaultdict(list)
-    for (item, annotator, question), one in outcome.annotations.items():
-        votes[item, question].append((annotator, str(one.value)))
-    return votes
-
-
-def _vote_rows(name: str, outcome: RoundOutcome, votes: Votes) -> Iterator[VoteRow]:
-    for question in QUESTIONS[outcome.spec.kind]:
-        if question.decided:
-            decision = outcome.decisions[name, question.name]
-            label = decision.label
-            own = sorted(votes.get((name, question.name), ()))
-            pairs = len(own) * (len(own) - 1)
-            equal = sum(n * (n - 1) for n in Counter(value for _, value in own).values())
-            yield VoteRow(
-                item=name,
-                round=outcome.spec.kind,
-                question=question.name,
-                form=question.form,
-                annotators=tuple(annotator for annotator, _ in own),
-                values=tuple(value for _, value in own),
-                decision="" if label is None else f"{label:g}" if isinstance(label, float) else str(label),
-                rule=decision.rule,
-                agreement=equal / pairs if pairs else None,
-            )
+    for (item, annotator, name), one in outcome.annotations.items():
+        votes[item, name].append((annotator, str(one.value)))
+    questions = [question for question in QUESTIONS[outcome.spec.kind] if question.decided]
+    for item, question in product(outcome.sources, questions):
+        decision = outcome.decisions[item, question.name]
+        label = decision.label
+        own = sorted(votes[item, question.name])
+        pairs = len(own) * (len(own) - 1)
+        equal = sum(n * (n - 1) for n in Counter(value for _, value in own).values())
+        yield VoteRow(
+            item=item,
+            round=outcome.spec.kind,
+            question=question.name,
+            form=question.form,
+            annotators=tuple(annotator for annotator, _ in own),
+            values=tuple(value for _, value in own),
+            decision="" if label is None else f"{label:g}" if isinstance(label, float) else str(label),
+            rule=decision.rule,
+            agreement=equal / pairs if pairs else None,
+        )

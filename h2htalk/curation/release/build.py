@@ -322,7 +322,8 @@ def _write(
         canary = canary_of(spec.name)
         references = private / PRIVATE_REFERENCES if spec.private_references else None
         write_data(content, new, canary, references)
-        write_json(new / HISTORY, history.including(content.splits).to_dict())
+        now = asdict(history.including(content.splits))
+        write_json(new / HISTORY, {split: sorted(ids) for split, ids in now.items()})
         if tombstones:
             write_jsonl(new / TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
         for one in rounds:

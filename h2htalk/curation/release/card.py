@@ -174,9 +174,9 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         "manifest": manifest,
         "facts": facts,
         "card": card,
+        "record": record,
         "name": Markdown(manifest.name),  # letters, digits and `._-`, in code
         "tag": Markdown(f"v{manifest.version}"),
-        "languages": [by_code[one] for one in record["inLanguage"]],
         "by_code": by_code,
         "columns": columns.items(),
         "parts": parts,
@@ -188,12 +188,9 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         "guidelines": [
             (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
         ],
-        "licence_page": Markdown(licence_page(manifest.licence)),
-        "personal": record["rai:personalSensitiveInformation"],
         "cells": [(OVERALL, "Overall"), (ITEMS_MEAN, "Mean over items"), *((one, one.title()) for one in DIMENSIONS)],
         "results": [result for path in card.baselines for result in read_results(Path(path))],
         "figures": list(_copy_figures(folder, card.analysis)),
-        "citation": record["citeAs"],
     }
 
 

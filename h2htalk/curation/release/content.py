@@ -34,10 +34,11 @@ from h2htalk.data.releases.release_folder import (
     scenario_row,
     write_rows,
 )
-from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.split_export import write_personas
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
+from h2htalk.rounds.item_sources import input_text
 from h2htalk.rounds.texts.interface import passage_title
 
 _NUMBER = re.compile("[0-9]+([.][0-9]+)?", re.ASCII)
@@ -153,31 +154,23 @@ def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, st
     `evaluate` sends are those of its prompts: `h2htalk prompt`.)
     """
     messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
-    passages = [
-        f"{passage_title(name, scenario.language)}\n{text}"
-        for name, value in scenario.inputs.items()
-        if name != "history" and (text := _passage(value))
-    ]
+    passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in _passages(scenario).items()]
     if passages:
         messages.append({"role": "user", "content": "\n\n".join(passages)})
     roles = {"user": "user", "companion": "assistant"}
     return messages + [{"role": roles[turn.role], "content": turn.content} for turn in scenario.turns]
 
 
-def _passage(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    assert isinstance(value, Sequence)
-    return "\n".join(f"{one.time} {one.activity}" if isinstance(one, ScheduleEntry) else str(one) for one in value)
+def _passages(scenario: Scenario) -> dict[str, str]:
+    """The inputs that are no conversation, without empty ones."""
+    texts = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
+    return {name: text for name, text in texts.items() if text}
 
 
 def scenario_texts(scenario: Scenario) -> list[Turn]:
     """Every text of a scenario with the role of its speaker: inputs, then references."""
-    turns = list(scenario.turns)
-    turns += [
-        Turn("user", text) for name, value in scenario.inputs.items() if name != "history" and (text := _passage(value))
-    ]
-    return turns + [Turn("companion", text) for text in scenario.references]
+    passages = [Turn("user", text) for text in _passages(scenario).values()]
+    return [*scenario.turns, *passages, *(Turn("companion", text) for text in scenario.references)]
 
 
 def case_texts(case: Case) -> list[Turn]:

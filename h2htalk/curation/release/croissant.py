@@ -56,7 +56,7 @@ distribution recordSet prov:wasDerivedFrom prov:wasGeneratedBy rai:hasSyntheticD
 rai:dataPreprocessingProtocol rai:dataAnnotationProtocol rai:dataAnnotationPlatform rai:dataAnnotationAnalysis
 rai:annotationsPerItem rai:annotatorDemographics rai:machineAnnotationTools rai:dataBiases rai:dataUseCases
 rai:dataLimitations rai:dataSocialImpact rai:personalSensitiveInformation rai:dataReleaseMaintenancePlan"""
-_FILE_KEYS = "@type @id name description contentUrl contentSize encodingFormat sha256"
+_FILE_KEYS = "@type @id name contentUrl contentSize encodingFormat sha256"
 
 
 def licence_page(licence: str) -> str:
@@ -93,7 +93,6 @@ def _file_object(folder: Path, config: str, split: str) -> dict[str, Any]:
         "@type": "cr:FileObject",
         "@id": path,
         "name": path,
-        "description": f"Split {split} of the configuration {config}.",
         "contentUrl": path,
         "contentSize": f"{(folder / path).stat().st_size} B",
         "encodingFormat": "application/x-parquet",
@@ -109,7 +108,6 @@ def _record_set(folder: Path, config: str, split: str) -> dict[str, Any]:
         "@type": "cr:RecordSet",
         "@id": name,
         "name": name,
-        "description": f"Rows of the split {split} of the configuration {config}.",
         "field": [_field(name, path, column) for column in pq.read_schema(folder / path)],
     }
 

@@ -26,9 +26,6 @@ class History:
         )
         return History(self.test | test, self.dev | dev)
 
-    def to_dict(self) -> dict[str, list[str]]:
-        return {TEST: sorted(self.test), DEV: sorted(self.dev)}
-
 
 def select(
     items: Sequence[ReleaseItem], quotas: Mapping[str, int], seed: int, history: History | None = None

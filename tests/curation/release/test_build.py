@@ -152,12 +152,16 @@ def test_rounds_must_be_there(folder: Path) -> None:
         build_release(write_spec(folder), folder / "release")
 
 
-def test_a_release_never_replaces_a_folder(folder: Path) -> None:
-    (folder / "release").mkdir()
-    (folder / "release" / "mine.txt").write_text("keep")
-    with pytest.raises(PublishError, match="exists already"):
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [("release", "exists already, and a release never changes"), ("release.private", "it may be the only copy")],
+)
+def test_a_release_never_replaces_a_folder(folder: Path, name: str, says: str) -> None:
+    (folder / name).mkdir()
+    (folder / name / "mine.txt").write_text("keep")
+    with pytest.raises(PublishError, match=says):
         build_release(write_spec(folder), folder / "release")
-    assert (folder / "release" / "mine.txt").read_text() == "keep"
+    assert (folder / name / "mine.txt").read_text() == "keep"
 
 
 def test_private_references_stay_beside_the_release(folder: Path) -> None:
@@ -368,15 +372,6 @@ def test_an_unfinished_stage_of_anonymisation_stops_build_and_check(folder: Path
         check_release(folder / "one")
 
 
-def test_private_references_of_an_earlier_build_are_never_deleted(folder: Path) -> None:
-    private = folder / "release.private"
-    private.mkdir()
-    (private / "references-test.jsonl").write_text("the only copy")
-    with pytest.raises(PublishError, match=r"release\.private: exists already, and it may be the only copy"):
-        build_release(write_spec(folder), folder / "release")
-    assert (private / "references-test.jsonl").read_text() == "the only copy"
-
-
 def test_a_build_and_an_erasure_wait_for_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def facts(*_: object) -> None:
         erase(Workspace(folder / "W"), "made-000001")
@@ -448,9 +443,3 @@ def test_personas_of_ones_own(tmp_path: Path) -> None:
     )
     made = build_release(write_spec(tmp_path, 'personas = "mine"', quota=2), tmp_path / "release")
     assert (made.findings, (tmp_path / "release" / "personas" / "aunt.toml").is_file()) == ((), True)
-
-
-def test_an_unknown_persona_is_named_also_where_the_crowd_moves_its_item(tmp_path: Path) -> None:
-    voted(tmp_path, [different(1, persona="nobody")], crowd_says=lambda item: crowd("keep", "dialogue_emotion"))
-    with pytest.raises(DataError, match="persona 'nobody' is not known; choose from"):
-        build_release(write_spec(tmp_path, quota=1), tmp_path / "release")
