@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from h2htalk.cli.options import OutOption
 from h2htalk.cli.output import say
+from h2htalk.errors import counted
+
+if TYPE_CHECKING:
+    from h2htalk.curation.release.build import Release
+
+_SHOWN = 20  # findings of a gate
 
 
 def release_build(
@@ -18,28 +24,49 @@ def release_build(
 ) -> None:
     """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""
     from h2htalk.curation.release.build import build_release
-    from h2htalk.curation.release.terminal import release_lines
 
     release = build_release(spec, out, dry_run=dry_run)
-    for line in release_lines(release):
-        say(line)
-    if release.findings:
-        say("the release was not written: mend these items, or leave them out (`exclude`, `leave_out`)", err=True)
-        raise typer.Exit(4)
+    _report(release)
     if release.path is not None:
         say(f"every gate passed; release {release.hash}: {release.path.resolve()}")
+
+
+def _report(release: Release) -> None:
+    """Print what was accepted, refused and chosen, then what the gates found, with exit code 4."""
+    from h2htalk.curation.release.gates import GATES
+    from h2htalk.data.subtasks import in_table_order
+
+    accepted, splits = release.accepted, release.content.splits
+    for note in release.notes:
+        say(note)
+    if accepted is not None:
+        say(f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}")
+        for reason, count in accepted.reasons().items():
+            say(f"  refused: {reason}: {count:,}")
+        chosen = {split: [item.scenario.subtask for item in items] for split, items in splits.items()}
+        for name in in_table_order({name for names in chosen.values() for name in names}):
+            say(f"{name}: " + ", ".join(f"{split} {names.count(name):,}" for split, names in chosen.items()))
+    for config, rows in release.content.configs().items():
+        say(f"config {config}: " + ", ".join(f"{split} {count:,}" for split, count in rows.items()))
+    for gate in GATES.values():
+        if found := [one for one in release.findings if one.gate == gate.name]:
+            say(f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}")
+            for one in found[:_SHOWN]:
+                say(f"  {one.item}: {one.detail}" if one.item else f"  {one.detail}")
+            if len(found) > _SHOWN:
+                say(f"  and {len(found) - _SHOWN:,} more")
+    if release.findings:
+        if accepted is not None:
+            say("the release was not written: mend these items, or leave them out (`exclude`, `leave_out`)", err=True)
+        raise typer.Exit(4)
 
 
 def release_check(folder: Annotated[Path, typer.Argument(help="A release's folder.")]) -> None:
     """Run every gate over a release, and hold its files against its manifest."""
     from h2htalk.curation.release.build import check_release
-    from h2htalk.curation.release.terminal import release_lines
 
     release = check_release(folder)
-    for line in release_lines(release):
-        say(line)
-    if release.findings:
-        raise typer.Exit(4)
+    _report(release)
     say(f"every gate passed; release {release.hash}")
 
 

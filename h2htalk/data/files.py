@@ -91,9 +91,10 @@ def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return record
 
 
-# `json.loads` with arguments makes a decoder for each line, which takes as long as reading it.
+# `json.loads` and `json.dumps` with arguments make a decoder or encoder for each line.
 _ANY_KEYS = json.JSONDecoder(parse_constant=refuse_constant)
 _UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
+_LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
@@ -203,7 +204,7 @@ def json_line(record: object) -> str:
         DataError: a number that JSON cannot hold (NaN, infinity).
     """
     try:
-        text = json.dumps(record, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+        text = _LINE.encode(record)
         text.encode()
     except UnicodeEncodeError:
         text = json.dumps(record, allow_nan=False, separators=(",", ":"))

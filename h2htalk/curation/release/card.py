@@ -70,8 +70,7 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
     """
     facts, languages = manifest.facts, record["inLanguage"]
     items = sum(sum(splits.values()) for config, splits in manifest.configs.items() if config != VOTES)
-    kinds, hub_licence = {one["kind"] for one in facts["rounds"]}, _hub_licence(manifest.licence)
-    creators = {"crowdsourced": "crowd" in kinds, "expert-generated": "expert" in kinds}
+    hub_licence = _hub_licence(manifest.licence)
     writers = {
         "found": set(facts["sources"]).difference(SYNTHETIC_SOURCES),
         "machine-generated": record["rai:hasSyntheticData"],
@@ -88,7 +87,7 @@ def front_matter(manifest: Manifest, card: CardSettings, record: Mapping[str, An
         "size_categories": [next((size for below, size in _SIZES.items() if items < below), "other")],
         "task_categories": ["text-generation"],
         "tags": ["h2htalk", "benchmark", "emotional-support", "companion"],
-        "annotations_creators": [name for name, involved in creators.items() if involved],
+        "annotations_creators": ["crowdsourced", "expert-generated"],
         "language_creators": [name for name, involved in writers.items() if involved],
         "multilinguality": ["multilingual" if len(languages) > 1 else "monolingual"],
         "source_datasets": ["original"],

@@ -152,7 +152,7 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
     crises += sum(number for config, number in cases.items() if config.startswith("high_risk_"))
     origins = [origin for origin in facts["reference_origins"] if origin.startswith(MODEL)]
     synthetic = origins or "compose" in facts["models"] or not facts["sources"].keys().isdisjoint(SYNTHETIC_SOURCES)
-    annotators = {"recruitment": card.recruitment, "payment": card.payment, "demographics": card.demographics}
+    annotators = ("recruitment", "payment", "demographics")
     fields: dict[str, str | bool | list[str]] = {
         "dataCollection": f"Sources: {', '.join(sources) or 'none'}. {card.collection or GAP}",
         "dataPreprocessingProtocol": stages,
@@ -160,7 +160,7 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
         "dataAnnotationPlatform": sorted({one["where"] for one in rounds}),
         "dataAnnotationAnalysis": [line for one in rounds for line in _describe_agreement(one)],
         "annotationsPerItem": ", ".join(f"{one['kind']}: {one['overlap']}" for one in rounds),
-        "annotatorDemographics": [f"{name}: {text or GAP}" for name, text in annotators.items()],
+        "annotatorDemographics": [f"{name}: {getattr(card, name) or GAP}" for name in annotators],
         "machineAnnotationTools": tools or ["none"],
         "dataBiases": [card.biases or GAP],
         "dataUseCases": [f"Intended: {card.intended_use or GAP}", f"Forbidden: {card.forbidden_use or GAP}"],

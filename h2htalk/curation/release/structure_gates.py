@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain, product
 from pathlib import Path
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
@@ -92,12 +91,11 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
         for number, evidence in mapped.contaminated.items():
             of = f"{evidence['of']} of the split {evidence['split']}"
             yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
-        members: dict[int, list[int]] = defaultdict(list)
-        for number, node in enumerate(nodes.node.tolist()):
-            members[node].append(number)
-        equal = (product(of_node[:1], of_node[1:]) for node, of_node in members.items() if node >= 0)
-        near = (product(members[a], members[b]) for a, b in zip(*map(np.ndarray.tolist, found), strict=True))
-        for one, other in chain.from_iterable((*equal, *near)):
+        # Of equal texts one stands for all: those of other families are found already.
+        first = nodes.first.tolist()
+        pairs = [(first[node], number) for number, node in enumerate(nodes.node.tolist()) if node >= 0]
+        pairs += [(first[one], first[other]) for one, other in zip(*map(np.ndarray.tolist, found), strict=True)]
+        for one, other in pairs:
             if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):
                 first_name, second_name = sorted((names[one], names[other]))
                 yield second_name, f"{same.similarity:.2f} similar to {first_name}"

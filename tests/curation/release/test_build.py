@@ -19,7 +19,6 @@ from rounds_made import crowd, expert
 from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release, check_release
-from h2htalk.curation.release.terminal import release_lines
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, sha256_of
@@ -427,7 +426,7 @@ def test_open_rounds_are_left_out_unless_they_are_named(folder: Path) -> None:
     open_round(make_spec("expert", str(folder / "crowd"), options), folder / "later")
     made = build_release(write_spec(folder), folder / "release")
     assert made.path is not None
-    assert next(iter(release_lines(made))).startswith(f"{folder / 'later'}: this round is not closed, and left out")
+    assert made.notes[0].startswith(f"{folder / 'later'}: this round is not closed, and left out")
     close(folder / "later", lambda item: expert())
     with pytest.raises(DataError, match="name only one of them under `rounds`"):
         build_release(write_spec(folder), folder / "two")

@@ -19,7 +19,8 @@ def name_score(tokens: Tokens, index: int) -> float:
     if (
         len(word) < 2
         or _NUMBER.fullmatch(word)
-        or word in lists.never | lists.hints["kin"]
+        or word in lists.never
+        or word in lists.hints["kin"]
         or (word in lists.hints["titles"] and not kind)
     ):
         return 0.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, folded, hint, is_word, words
 from h2htalk.curation.anonymize.spans import Span
@@ -107,6 +108,7 @@ def tokenize(text: str, taken: Sequence[Span] = ()) -> Tokens:
     return tokens
 
 
+@lru_cache(maxsize=65_536)
 def _read(raw: str) -> tuple[str, int]:
     """A word folded, and its kind. Of a word with a hyphen the parts are asked: Jean-Luc is a name, Self-Help none."""
     lists = words()
