@@ -1,6 +1,6 @@
 """Paired differences of two runs: sign-flip test by cluster, CR1 interval, Holm, effect size, detectable difference.
 
-Methods and their measured false alarms: docs/measurements.md, "Comparisons".
+Methods and their measured false alarms: docs/measurements.md, "Intervals and comparisons".
 """
 
 from __future__ import annotations
