@@ -16,7 +16,7 @@ from h2htalk.data.files import write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
 from h2htalk.data.releases.release_folder import CARD, TEST, VOTES, Manifest, data_file
-from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, TOTAL_COUNT, task_id
+from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
 from h2htalk.text.markdown import Markdown, code_block, escape_markdown, paragraphs
@@ -29,11 +29,6 @@ cc-by-4.0 cc-by-sa-3.0 cc-by-sa-4.0 cc-by-nc-2.0 cc-by-nc-3.0 cc-by-nc-4.0 cc-by
 cc-by-nc-sa-2.0 cc-by-nc-sa-3.0 cc-by-nc-sa-4.0 cdla-sharing-1.0 cdla-permissive-1.0 cdla-permissive-2.0"""
 _HUB_FAMILIES = "odc-by odbl pddl gfdl gpl-3.0"  # of several of our licences
 _SIZES = {1_000: "n<1K", 10_000: "1K<n<10K", 100_000: "10K<n<100K", 1_000_000: "100K<n<1M", 10_000_000: "1M<n<10M"}
-_OTHER_SETS = (
-    ("H2HTalk, the paper's benchmark", f"{TOTAL_COUNT:,} scenarios", "the paper, Table 1"),
-    ("H2HTalk, the paper's safety study", "33 high-risk scenarios, 150 interactions", "the paper, section 5"),
-    ("mini, the split that comes with h2htalk", "154 scenarios", "h2htalk split info mini"),
-)
 
 
 def write_card(folder: Path, manifest: Manifest, card: CardSettings) -> None:
@@ -149,18 +144,10 @@ def _render(view: Mapping[str, Any]) -> str:
         "given": lambda text: text if text.strip() else Markdown(f"*{GAP}*"),
         "code": code_block,
         "interval": lambda ends: "" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}",
-        "mean": _mean,
     }
     environment.filters |= filters
     text = environment.from_string(_TEMPLATE.read_text(encoding="utf-8")).render(view)
     return re.sub(r"\n{3,}", "\n\n", text) + "\n"
-
-
-def _mean(cell: tuple[float | None, float | None, float | None] | None) -> Markdown:
-    if cell is None or cell[0] is None:
-        return Markdown()
-    value, low, high = cell
-    return Markdown(f"{value:.2f}" + ("" if low is None else f"<br>{low:.2f}&nbsp;to&nbsp;{high:.2f}"))
 
 
 def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[str, Any]) -> dict[str, Any]:
@@ -180,10 +167,8 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         "columns": columns.items(),
         "parts": parts,
         "counts": list(_count_rows(facts, parts)),
-        "sizes": [
-            ("This release", f"{items:,} scenarios, {sum(rows.values()) - items:,} cases", "above"),
-            *_OTHER_SETS,
-        ],
+        "items": items,
+        "cases": sum(rows.values()) - items,
         "guidelines": [
             (path.stem, Markdown(quote(f"guidelines/{path.name}"))) for path in sorted(folder.glob("guidelines/*.md"))
         ],

@@ -75,25 +75,7 @@ class CardSettings:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseSpec:
-    """Specification of a release.
-
-    Attributes:
-        name, version, licence, description: of the release; the licence is an SPDX identifier.
-        workspace: of the curation.
-        rounds: closed crowd and expert rounds; empty: those opened from the workspace.
-        date: ISO 8601; empty: the day on which the last round was closed.
-        seed: of what is chosen among the accepted items.
-        quotas: items of split `test` by subtask; `total` scales Table 1's numbers for the others.
-        dev: items of split `dev`, of other dialogues and persons than those of `test`.
-        previous: an earlier release, a folder or `hub:OWNER/NAME@TAG`: its items stay in their split.
-        cases: a folder of `.jsonl` files with cases.
-        personas: a folder of `.toml` files with personas beside the bundled ones.
-        private_references: write the references of `test` into a private file.
-        exclude: ids of items, dialogues or persons that are left out.
-        leave_out: gates whose findings leave items out, where they would stop the build.
-        allow: names in texts that are no personal data.
-        other_splits: splits with which no item may be a near-duplicate.
-    """
+    """Specification of a release; docs/releases.md says what each setting is."""
 
     name: _Name
     version: _Version

@@ -192,7 +192,7 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     page = Page(tmp_path / "made")
     (row,) = page.table("Answers")
     assert row[0] == "openai:gpt-4oS, unjudged (en, zh)"
-    assert row[2].startswith("40.00")
+    assert re.fullmatch(r"40\.00\d\d\.\d\d\xa0to\xa0\d\d\.\d\d", row[2])
     assert row[-1] == "22 of 22"
     assert ("img", {"src": "figures/lengths_en.png", "alt": "English: Lengths in words"}) in page.elements
     assert "English: Lengths in words. Most: a|b <c> *d*." in page.text
