@@ -15,7 +15,7 @@ from h2htalk.rounds.questions import SKIPPED, Question, questions_for
 from h2htalk.rounds.round_folder import RESTORE, SOURCES, RoundFolder
 
 
-def validate_round(folder: RoundFolder) -> list[Annotation]:
+def validate_round(folder: RoundFolder) -> tuple[tuple[Item, ...], list[Annotation]]:
     """Raise DataError, with file and line, unless the round's files can be read and fit together.
 
     Assignment sets may name only the round's items and annotators, the items must be those that were published, with
@@ -23,7 +23,7 @@ def validate_round(folder: RoundFolder) -> list[Annotation]:
     annotators. Annotators are not compared in a copy without `private`.
 
     Returns:
-        Every annotation that was ever stored.
+        The items, and every annotation that was ever stored.
 
     Raises:
         DataError: a file is invalid or does not fit the others.
@@ -75,7 +75,7 @@ def validate_round(folder: RoundFolder) -> list[Annotation]:
             raise DataError(f"{where}: {quoted(annotation.annotator)} is not an annotator of this round; {RESTORE}")
         if problem := _annotation_problem(annotation, by_id, questions):
             raise DataError(f"{where}: {problem}; {RESTORE}")
-    return [annotation for _, annotation in annotations]
+    return items, [annotation for _, annotation in annotations]
 
 
 def require_annotator_list(folder: RoundFolder) -> None:

@@ -54,8 +54,8 @@ def read_outcome(path: Path) -> RoundOutcome:
         DataError: a file of the round is invalid; a decision was edited, inserted or removed (names file and line).
     """
     folder = RoundFolder(path).require()
-    # In the order in which hashes cover them.
-    stored = dict(sorted(latest(validate_round(folder)).items()))
+    items, ever_stored = validate_round(folder)
+    stored = dict(sorted(latest(ever_stored).items()))  # as hashes cover them
     if folder.state != "closed":
         raise RoundError(
             f"{path}: this round is not closed, so its decisions are not final; run `h2htalk round close {path}` first"
@@ -65,13 +65,12 @@ def read_outcome(path: Path) -> RoundOutcome:
             f"{path}: this copy of the round has no folder `private`, so its decisions cannot be verified; name the "
             "folder in which the round was opened"
         )
-    items, spec = folder.items(), folder.spec()
     require_unchanged(folder, stored)
     annotations = folder.without_removed(stored)
     return RoundOutcome(
         name=folder.name,
         path=path,
-        spec=spec,
+        spec=folder.spec(),
         items=items,
         sources=folder.sources(),
         decisions=_read_decisions(folder, items, annotations),
