@@ -9,8 +9,8 @@ each. The results are in docs/measurements.md.
 
 from __future__ import annotations
 
+import os
 import random
-import resource
 import shutil
 import subprocess
 import sys
@@ -130,15 +130,14 @@ def make(folder: Path) -> None:
 
 
 def measure(folder: Path, *command: str) -> None:
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    done = subprocess.run(
-        [sys.executable, "-m", "h2htalk", "release", *command], cwd=folder, text=True, capture_output=True
-    )
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    print(done.stdout[-1500:], done.stderr[-1500:])
+    line = [sys.executable, "-m", "h2htalk", "release", *command]
+    process = subprocess.Popen(line, cwd=folder, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    assert process.stdout is not None
+    print(process.stdout.read()[-1500:])
+    _, status, usage = os.wait4(process.pid, 0)
     print(
-        f"release {command[0]}: exit code {done.returncode}, {seconds:.0f} CPU s, peak {after.ru_maxrss >> 10:,} MiB",
+        f"release {command[0]}: exit code {os.waitstatus_to_exitcode(status)}, "
+        f"{usage.ru_utime + usage.ru_stime:.0f} CPU s, peak {usage.ru_maxrss >> 10:,} MiB",
         flush=True,
     )
 

@@ -157,7 +157,7 @@ def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
     """What is known of the specification where the private folder is not at hand."""
     quotas, acceptance = dict(manifest.facts.get("quotas", {})), manifest.facts.get("acceptance", {})
     raw = {name: getattr(manifest, name) for name in ("name", "version", "licence")}
-    raw |= {"workspace": ".", "other_splits": [], "acceptance": acceptance, "dev": quotas.pop(DEV, 0)}
+    raw |= {"workspace": ".", "cases": ".", "other_splits": [], "acceptance": acceptance, "dev": quotas.pop(DEV, 0)}
     return spec_of(raw | {"quotas": {TOTAL: 0, **quotas}}, folder, str(folder / MANIFEST))
 
 

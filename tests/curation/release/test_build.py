@@ -242,6 +242,9 @@ def test_cases_join_the_release(folder: Path) -> None:
     made = build_release(write_spec(folder, 'cases = "cases"'), folder / "release")
     assert made.content.configs()["high_risk_en"] == made.content.configs()["high_risk_zh"] == {"test": 5}
     assert len(load_split(f"{folder / 'release'}#high_risk").cases) == 10
+    build_release(write_spec(folder, 'cases = "cases"', quota=0), folder / "of-cases")
+    shutil.rmtree(private_folder(folder / "of-cases"))
+    assert check_release(folder / "of-cases").findings == ()
     named = case(1, id=different(1).id).to_dict()
     (folder / "cases" / "low_risk.jsonl").write_text(json.dumps(named) + "\n")
     with pytest.raises(DataError, match=r"low_risk\.jsonl:1: duplicate id made-000001:.*\(first in a round"):
