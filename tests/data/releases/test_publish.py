@@ -398,7 +398,7 @@ def test_a_cut_upload_resumes_to_one_complete_commit(
     for _ in range(failures):
         assert "run the same command again" in refusal(release)
         assert not any(repo.tags for repo in hub.repos.values())
-    if failures == 2:
+    if failures == 2 or point == "verify":  # of several files, one may not have been sent before the error
         hub.mend()
     publish(release, "lab/made")
     repo = hub.dataset("lab/made")
