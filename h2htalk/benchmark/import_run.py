@@ -13,22 +13,25 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.run_folder import RunFolder, RunWriter
-from h2htalk.data.signature import Signature
+from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
 
-def import_responses(path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3") -> Summary:
+def import_responses(
+    path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3", human: bool = False
+) -> Summary:
     """Score a JSONL file of `id`, `response` against a split.
 
     The prompts are not known: the signature holds `prompts:unknown`, and the run compares only with imported ones.
 
     Args:
         path: the responses; ids that it lacks stay unscored.
-        name: what the table calls the model.
+        name: what the table calls the model, or the people.
         split_name: the split that was answered.
         out: a new run folder.
         embedder: as in `EvaluateSpec`.
+        human: people wrote the responses; every table says so.
 
     Raises:
         DataError, ConfigError: the responses or the split cannot be read, or `out` is not a new folder.
@@ -54,7 +57,7 @@ def import_responses(path: Path, name: str, split_name: str, out: Path, embedder
     protocol = {"items": split.fingerprint, "prompts": "unknown", **metric_keys(metrics, split)}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     subject = {
-        "engine": "imported",
+        "engine": HUMAN if human else "imported",
         "model": name,
         "file": digest,
         "samples": str(samples),

@@ -162,7 +162,12 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
 
 
 def model_label(signature: Signature) -> str:
-    """Return a model's name in tables: `engine:model`, with the SAP variant where it is not the full one."""
+    """Return a model's name in tables: `engine:model`, with the SAP variant where it is not the full one.
+
+    Replies of people are named as theirs: `Human replies (NAME)`.
+    """
+    if signature.human:
+        return f"Human replies ({signature.subject['model']})"
     label = f"{signature.subject['engine']}:{signature.subject['model']}"
     sap = signature.subject.get("sap", "full")
     return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"

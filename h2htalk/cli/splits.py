@@ -86,11 +86,12 @@ def import_responses(
     out: OutOption,
     name: Annotated[str, typer.Option("--name", help="The model's name in tables.")] = "imported",
     embedder: Annotated[str, typer.Option(help=EMBEDDER_HELP)] = "bge-m3",
+    human: Annotated[bool, typer.Option("--human", help="People wrote the responses; tables say so.")] = False,
 ) -> None:
-    """Score responses that another tool produced."""
+    """Score responses that another tool produced, or people wrote."""
     from h2htalk.benchmark.import_run import import_responses as run_import
 
-    finish(run_import(file, name, split, out, embedder), out)
+    finish(run_import(file, name, split, out, embedder, human), out)
 
 
 def import_authors(

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 from h2htalk.errors import DataError, quoted
 
+HUMAN = "human"  # the engine of replies that people wrote
+
 
 @dataclass(frozen=True, slots=True)
 class Signature:
@@ -30,6 +32,17 @@ class Signature:
     def fingerprint(self) -> str:
         """Hex digest of the protocol, 12 characters: runs with the same one may be compared."""
         return hashlib.sha256(json.dumps(dict(sorted(self.protocol.items()))).encode()).hexdigest()[:12]
+
+    @property
+    def human(self) -> bool:
+        """Whether people wrote the replies."""
+        return self.subject.get("engine") == HUMAN
+
+    def differing(self, other: Signature) -> list[str]:
+        """List the protocol keys in which two runs differ; prompts only where a model wrote the replies of both."""
+        ignored = {"prompts"} if self.human or other.human else set()
+        one, two = ({k: v for k, v in s.protocol.items() if k not in ignored} for s in (self, other))
+        return differing_keys(one, two)
 
     def to_dict(self) -> dict[str, dict[str, str]]:
         return {"protocol": dict(self.protocol), "subject": dict(self.subject)}

@@ -139,8 +139,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
 
 
 def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None:
-    one, other = (a.meaning(), b.meaning()) if by_metric else (a.signature.protocol, b.signature.protocol)
-    if different := differing_keys(one, other):
+    if different := differing_keys(a.meaning(), b.meaning()) if by_metric else a.signature.differing(b.signature):
         advice = "" if by_metric else "; --metric compares what is common, such as --metric lexical"
         raise ConfigError(f"{a.label} and {b.label} cannot be compared; they differ in {', '.join(different)}{advice}")
     if a.metric != b.metric:

@@ -16,7 +16,6 @@ from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.arguments import as_list, as_path
-from h2htalk.data.signature import differing_keys
 
 PLACES = 3
 
@@ -106,12 +105,12 @@ def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
     by_protocol: dict[str, list[Summary]] = {}
-    for run in runs:
-        by_protocol.setdefault(run.signature.fingerprint, []).append(run)
-    first = runs[0].signature.protocol if runs else {}
+    for run in sorted(runs, key=lambda run: run.signature.human):  # people's replies join the models' group
+        same = (key for key, members in by_protocol.items() if not members[0].signature.differing(run.signature))
+        by_protocol.setdefault(next(same, run.signature.fingerprint), []).append(run)
     groups = []
     for fingerprint, members in by_protocol.items():
-        different = differing_keys(first, members[0].signature.protocol)
+        different = runs[0].signature.differing(members[0].signature)
         note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
         if different and members[0].split != runs[0].split:
             note += f"; on {members[0].split}, not on {runs[0].split}"
@@ -158,9 +157,9 @@ def _headline(row: TableRow) -> float:
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
-    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows and a single
-    row get none."""
-    competing = [row for row in rows if row.complete]
+    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows, people's
+    and a single row get none."""
+    competing = [row for row in rows if row.complete and row.source != "human"]
     if len(competing) < 2:
         return tuple(rows)
     marks: dict[int, dict[str, int]] = {id(row): {} for row in rows}

@@ -9,6 +9,7 @@ from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
+from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, counted
 
@@ -142,6 +143,8 @@ def has_levels(row: Row) -> bool:
 def notes(summary: Summary) -> list[Note]:
     """Return the notes on this summary's figures, most important first. Warnings are not included."""
     found: list[Note] = []
+    if summary.signature.human:
+        found.append(Note("Replies written by people, not by a model."))
     if summary.incomplete:
         found.append(Note(_incomplete(summary), loud=True))
     if private := summary.counts.private:
@@ -174,13 +177,13 @@ def _incomplete(summary: Summary) -> str:
     """Describe how many items are unscored, and what to do, which depends on where the answers come from."""
     counts = summary.counts
     engine = summary.signature.subject.get("engine")
-    if engine == "imported" and "missing" in counts.failures:
+    if engine in ("imported", HUMAN) and "missing" in counts.failures:
         missing = min(counts.failures["missing"], counts.unscored)
         advice = (
             f"The imported file has no answer to {missing:,} id{'s' if missing > 1 else ''}: import a complete one "
             "into a new folder."
         )
-    elif engine == "imported":
+    elif engine in ("imported", HUMAN):
         advice = "Score the run again."
     elif engine == "baseline":
         advice = "The baseline has no answer to those: use a split with more items for each subtask and language."

@@ -17,12 +17,12 @@ from h2htalk.benchmark.report.table2_layout import (
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import ScoreRows, Summary
 
-Source = Literal["run", "baseline", "paper"]
+Source = Literal["run", "human", "baseline", "paper"]
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """One row, from a run, one of its baselines, or the paper.
+    """One row, from a run (of a model, or of people's replies), one of its baselines, or the paper.
 
     `cells` by column key (`table2_layout.ALL_COLUMNS`), each on the 0-100 scale; an unknown figure is absent. A cell
     of the paper has no counts (n = total = 0). `part` names the items of the row where a run has two rows
@@ -67,8 +67,8 @@ def table_rows(summary: Summary) -> list[TableRow]:
 
 
 def model_rows(summary: Summary) -> list[TableRow]:
-    """Return the model's row, or its two rows where the settings ask for S in some languages only."""
-    return [row for row in table_rows(summary) if row.source == "run"]
+    """Return the run's row, or its two rows where the settings ask for S in some languages only."""
+    return [row for row in table_rows(summary) if row.source != "baseline"]
 
 
 def table_row(part: Summary, baseline: str | None = None, name: str = "") -> TableRow:
@@ -80,7 +80,7 @@ def table_row(part: Summary, baseline: str | None = None, name: str = "") -> Tab
     row = main_row(part, rows)
     return TableRow(
         model=part.model if baseline is None else baseline,
-        source="run" if baseline is None else "baseline",
+        source="baseline" if baseline else "human" if part.signature.human else "run",
         cells=_cells(part, rows),
         measure=part.measure,
         split=part.split,

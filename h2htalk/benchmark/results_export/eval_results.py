@@ -27,6 +27,8 @@ def write_eval_results(
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 
     require_scored(run)
+    if run.summary.signature.human:
+        raise ConfigError(f"{run.data.folder.path}: people's replies have no model's page; use another --to")
     split = run.data.split
     if run.data.spec.limit is not None or "#" in split.source:
         raise ConfigError(f"{run.data.folder.path}: results of the benchmark are of all items of split test")

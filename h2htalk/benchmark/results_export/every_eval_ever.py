@@ -76,7 +76,7 @@ def write_every_eval_ever(
             "additional_details": without_folders(run.summary.signature.protocol),
         },
         "model_info": {
-            "name": subject["model"],
+            "name": run.summary.model if run.summary.signature.human else subject["model"],
             "id": model,
             "developer": model.partition("/")[0],
             "inference_engine": {"name": subject["engine"]},

@@ -1,0 +1,72 @@
+"""People's own replies: scored as a run, and named as people's wherever the run is shown."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import h2htalk
+from h2htalk.benchmark.import_run import import_responses
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.report.table2_layout import notes
+from h2htalk.benchmark.report.tables import table_text
+from h2htalk.data.files import read_json_object, write_jsonl
+from h2htalk.errors import ConfigError
+
+LABEL = "Human replies (panel)"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
+    """Two models' runs, and replies of people to the same items."""
+    folder = tmp_path_factory.mktemp("runs")
+    people = folder / "people"
+    for name in ("constant", "copy-last-turn"):
+        spec = {"model": f"baseline:{name}", "split": "mini", "out": folder / name, "embedder": "none"}
+        h2htalk.evaluate(h2htalk.EvaluateSpec(**spec))
+    written = ({"id": s.id, "response": s.reference + " !"} for s in h2htalk.load_split("mini").scenarios)
+    write_jsonl(folder / "replies.jsonl", written)
+    import_responses(folder / "replies.jsonl", "panel", "mini", people, "none", human=True)
+    return folder / "constant", people, folder / "copy-last-turn"
+
+
+def test_the_run_says_that_people_wrote_it(runs: tuple[Path, ...]) -> None:
+    folder = runs[1]
+    run = load_run(folder)
+    assert run.summary.model == LABEL
+    assert read_json_object(folder / "run.json")["signature"]["subject"]["engine"] == "human"
+    assert read_json_object(folder / "summary.json")["signature"]["subject"]["engine"] == "human"
+    assert "Replies written by people, not by a model." in [note.text for note in notes(run.summary)]
+    assert run.summary.costs == {}
+    for shown in (folder / "report.html", *(folder / "tables").glob("table2.*")):
+        assert "Human replies" in shown.read_text(encoding="utf-8"), shown
+
+
+def test_people_stand_beside_the_models_and_take_no_place_among_them(runs: tuple[Path, ...]) -> None:
+    board = h2htalk.leaderboard([runs[1], runs[0], runs[2]])
+    (group,) = board.runs
+    assert [(row.model, row.source, row.marks.get("overall")) for row in group.rows] == [
+        (LABEL, "human", None),
+        ("baseline:copy-last-turn", "run", 1),
+        ("baseline:constant", "run", 2),
+    ]
+    assert f"{LABEL},human," in table_text(board.rows, "csv")
+
+
+def test_people_are_compared_with_a_model_though_nobody_prompted_them(runs: tuple[Path, ...]) -> None:
+    (pair,) = h2htalk.compare(*runs[:2]).pairs
+    assert (pair.b.label, pair.headline.key) == (LABEL, "overall")
+    assert pair.notes[0].startswith("the protocols differ in prompts (")
+
+
+def test_exports_name_people(runs: tuple[Path, ...], tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="people's replies have no model's page"):
+        h2htalk.export_results(runs[1], "eval-results", tmp_path)
+    head = h2htalk.export_results(runs[1], "bundle", tmp_path / "bundle")[0]
+    assert json.loads(head.read_text())["model"] == LABEL
+    options = {"model": "lab/panel", "organization": "Lab"}
+    aggregate = h2htalk.export_results(runs[1], "every-eval-ever", tmp_path / "eee", **options)[0]
+    model = json.loads(aggregate.read_text())["model_info"]
+    assert (model["name"], model["inference_engine"]["name"]) == (LABEL, "human")
