@@ -39,6 +39,12 @@ class ModelCallError(H2HTalkError):
     """A model endpoint cannot be used at all (single failed items are typed results, not errors)."""
 
 
+class PausedError(ModelCallError):
+    """An endpoint did not answer many calls in a row; what it answered before is kept."""
+
+    exit_code = 3
+
+
 class RoundError(H2HTalkError):
     """An annotation round cannot be opened, read or closed."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
@@ -24,12 +24,13 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import open_chat, parse_model
 from h2htalk.chat.protocol import Chat, Message
 from h2htalk.data.arguments import require_kind
+from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
-from h2htalk.errors import ConfigError, H2HTalkError
+from h2htalk.errors import ConfigError, H2HTalkError, PausedError
 
 MODELS_OWN = "model's own"  # in a signature: the sampling of a model whose API takes none
 
@@ -79,7 +80,8 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         unscored (exit code 3); the same call again asks for those alone, and scores a finished run no more.
 
     Raises:
-        ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further.
+        ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further. Where
+            it stops answering after some answers, those are scored, and a warning says that the run paused.
     """
     require_kind(spec, EvaluateSpec, "spec")
     plan = make_plan(spec)
@@ -100,11 +102,17 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: Ru
     try:
         costs.open(writer)
         requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
+        data = RunData(writer.folder, plan.spec, plan.split, plan.prompt_of)
         if requests or costs.unsettled:
-            generate(chat, requests, writer, costs.spent)
+            try:
+                generate(chat, requests, writer, costs.spent)
+            except PausedError as error:  # shown with the figures, where there are any
+                if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
+                    raise
+                data = replace(data, note=str(error))
         elif (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
             return summary
-        return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
+        return _finish(plan, metrics, writer, data)
     except H2HTalkError:
         if costs.discard(writer):
             writer.discard()

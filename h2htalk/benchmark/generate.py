@@ -23,7 +23,8 @@ PromptOf = Callable[[Scenario], tuple[Message, ...]]
 
 @dataclass(frozen=True, slots=True)
 class MissingRequests(Sequence[Request]):
-    """The calls that a run still lacks, in split order: samples without an answer, failed ones included.
+    """The calls that a run still lacks, in split order: samples that were never asked, then those that failed, as a few
+    that always fail must not pause each restart before the others are asked.
 
     A request is built when it is accessed: thousands of prompts with the same persona and SAP would fill the memory.
     """
@@ -37,8 +38,8 @@ class MissingRequests(Sequence[Request]):
         cls, scenarios: Sequence[Scenario], spec: EvaluateSpec, prompt_of: PromptOf, answers: Answers
     ) -> MissingRequests:
         samples = ((scenario, sample) for scenario in scenarios for sample in range(spec.samples))
-        missing = ((s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response))
-        return cls(spec, prompt_of, tuple(missing))
+        missing = [(s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response)]
+        return cls(spec, prompt_of, tuple(sorted(missing, key=lambda one: (one[0].id, one[1]) in answers)))
 
     def __len__(self) -> int:
         return len(self.missing)

@@ -86,6 +86,22 @@ def server_faults(server: LoopbackServer, split: Path, out: Path, code: int) -> 
     return server.faults_by_message()
 
 
+def test_a_server_that_stops_answering_pauses_the_run_and_the_same_command_goes_on(tmp_path: Path) -> None:
+    split, out = write_split(tmp_path / "split", 60), tmp_path / "run"
+    command = ("--split", split, "--out", out, "--concurrency", 4, "--timeout", 0.5)
+
+    def answers_ten(payload: object, count: int) -> str:
+        return "I am here." if not hanging or server.requests <= 10 else "hang"
+
+    with LoopbackServer(reply=answers_ten) as server:
+        for hanging in (True, True, False):
+            run = start(server.spec, *command)
+            stdout, stderr = run.communicate(timeout=60)
+            assert run.returncode == (3 if hanging else 0), stderr
+            assert ("warning: paused: http://127.0.0.1" in stdout, "INCOMPLETE" in stdout) == (hanging, hanging)
+    assert stored_ids(out) == Counter({f"made-{i:05}": 1 for i in range(60)})
+
+
 @pytest.mark.slow
 def test_kill_9_at_20_random_moments_loses_nothing_and_repeats_only_what_was_in_flight(
     tmp_path: Path,

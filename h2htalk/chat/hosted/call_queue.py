@@ -84,8 +84,7 @@ def wait_for_next(failure: FailedCall, tries: int, refusals: int) -> float:
         return doubling_wait(refusals) if failure.wait is None else max(failure.wait, least)
     if failure.wait is not None:
         return failure.wait
-    # A timeout is itself a wait.
-    return 0.0 if failure.reason == "timeout" else doubling_wait(tries)
+    return doubling_wait(tries)
 
 
 def seconds_text(seconds: float) -> str:

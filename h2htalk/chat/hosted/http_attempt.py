@@ -129,7 +129,7 @@ class ApiConnection:
         status, headers = arrived.status, arrived.headers
         if 300 <= status < 400:
             variable = self.provider.url_variable
-            advice = f"{self._place} redirects (HTTP {status}): set {variable} to the final address"
+            advice = f"{self.place} redirects (HTTP {status}): set {variable} to the final address"
             return FailedCall(f"http_{status}", f"HTTP {status}", "free", fatal=advice)
         try:
             body: object = json.loads(arrived.content)
@@ -145,15 +145,15 @@ class ApiConnection:
             return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
         if found.reason == "connection" and found.billing == "free" and not answered:
             where = f"check the connection and its proxy, or {self.provider.url_variable}"
-            return ModelCallError(f"{self._place} does not answer ({found.message}): {where}")
+            return ModelCallError(f"{self.place} does not answer ({found.message}): {where}")
         return None
 
     def not_the_api(self, why: str) -> ConfigError:
         """Return the error for an address that is not the provider's API."""
-        return ConfigError(f"{self._place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}")
+        return ConfigError(f"{self.place} is no {self.provider.title} API ({why}): check {self.provider.url_variable}")
 
     @property
-    def _place(self) -> str:
+    def place(self) -> str:
         """The host without the path, which may hold something secret."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}"

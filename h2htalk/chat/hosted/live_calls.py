@@ -13,6 +13,7 @@ from typing import Any
 
 from h2htalk.chat.calls import Answer, Call, FailedCall, outcomes
 from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.circuit_breaker import PAUSE_AFTER_TIMEOUT, CircuitBreaker
 from h2htalk.chat.costs.ledger import CostLimitError, Ledger
 from h2htalk.chat.costs.reservations import Reservation
 from h2htalk.chat.event_loop import run_all, run_alone
@@ -42,8 +43,8 @@ def run_calls(
 
     Raises:
         ConfigError: the key or the model is refused, the address is wrong.
-        ModelCallError: nothing answers there, or the account has no credit left. Finished outcomes went to
-            `on_done`, and calls in flight have ended.
+        ModelCallError: nothing answers there, or the account has no credit left; a `PausedError` where it stopped
+            answering. Finished outcomes went to `on_done`, and calls in flight have ended.
     """
     calls = connection.wire.calls(requests)
     return run_alone(lambda: _complete(connection, calls, len(requests), options, on_done)) if calls else []
@@ -56,8 +57,11 @@ async def _complete(
     if ledger is None:
         ledger = Ledger(None, model=connection.wire.model, price=None)
     async with connection.connect() as send:
-        run = _Run(connection, send, options, ledger, CallQueue(calls), RateLimitPause(), [None] * size, on_done)
-        await run.work(min(options.concurrency, len(calls)))
+        workers = min(options.concurrency, len(calls))
+        breaker = CircuitBreaker(connection.place, workers)
+        queue, rate_limit = CallQueue(calls), RateLimitPause()
+        run = _Run(connection, send, options, ledger, queue, rate_limit, breaker, [None] * size, on_done)
+        await run.work(workers)
     return [outcome for outcome in run.outcomes if outcome is not None]
 
 
@@ -81,6 +85,7 @@ class _Run:
     ledger: Ledger
     queue: CallQueue
     rate_limit: RateLimitPause
+    breaker: CircuitBreaker
     outcomes: list[Outcome | None]
     on_done: OnDone | None
     answered: bool = False
@@ -114,8 +119,7 @@ class _Run:
         refusals = 0
         while True:
             if not await self._wait_for_rate_limit(deadline):
-                self._deliver(call, outcomes(self._too_late(failure), call, sent))
-                return False
+                return self._give_up(call, self._too_late(failure), sent)
             started = clock()
             reservation = await self._reserve(call)
             deadline += clock() - started  # waiting for the limit does not count
@@ -132,16 +136,15 @@ class _Run:
                 return False
             tries, refusals = (tries, refusals + 1) if failure.limited else (tries + 1, refusals)
             if not failure.retry or tries >= self.options.attempts:
-                self._deliver(call, outcomes(failure, call, sent))
-                return False
-            wait = wait_for_next(failure, tries, refusals)
+                return self._give_up(call, failure, sent)
+            timed_out = failure.reason == "timeout"
+            wait = PAUSE_AFTER_TIMEOUT * seconds if timed_out else wait_for_next(failure, tries, refusals)
             late = clock() + wait > deadline - self._shortest
             if failure.limited:
                 # A wait beyond the deadline does not stop the other calls for as long.
                 self.rate_limit.close(min(wait, doubling_wait(refusals)) if late else wait)
             if late:
-                self._deliver(call, outcomes(self._too_late(failure), call, sent))
-                return False
+                return self._give_up(call, self._too_late(failure), sent)
             if not failure.limited:
                 await asyncio.sleep(wait)
 
@@ -190,6 +193,7 @@ class _Run:
         self.answered = self.answered or isinstance(arrived, Arrived)
         if isinstance(response, Answer):
             self.nonsense = None
+            self.breaker.answered()
             try:
                 self._deliver(call, list(response.replies))
             finally:
@@ -220,10 +224,20 @@ class _Run:
                 error = self.connection.not_the_api(
                     f"the first {MOST_NONSENSE} answers are malformed: {failure.message}"
                 )
+        self._stop(error or self.breaker.failed(failure.reason, failure.message, given_up=False))
+        return self.stopped is not None
+
+    def _give_up(self, call: Call, failure: FailedCall, sent: int) -> bool:
+        """Deliver a failure that is not sent again; returns False: the call was not answered."""
+        self._deliver(call, outcomes(failure, call, sent))
+        self._stop(self.breaker.failed(failure.reason, failure.message, given_up=True))
+        return False
+
+    def _stop(self, error: H2HTalkError | None) -> None:
+        """End the run after the calls in flight; None does nothing."""
         if error is not None and self.stopped is None:
             self.stopped = error
             self._cancel(set(self.workers) - self.flying)
-        return error is not None or self.stopped is not None
 
     def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
         """Cancel these workers except the current one."""

@@ -15,6 +15,7 @@ import aiohttp
 from yarl import URL
 
 from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.circuit_breaker import PAUSE_AFTER_TIMEOUT, CircuitBreaker
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
@@ -43,6 +44,7 @@ class _Batch:
     todo: Iterator[tuple[int, Request]]
     outcomes: list[Outcome | None]
     on_done: OnDone | None
+    breaker: CircuitBreaker
     answered: bool = False  # the server has answered one request: later failures concern single items
 
 
@@ -81,7 +83,7 @@ class ServerChat:
         Raises:
             ConfigError: before its first answer the server refuses the key or does not know the model, or
                 this is called inside a running event loop.
-            ModelCallError: no server answers at the URL.
+            ModelCallError: no server answers at the URL; a `PausedError` where it stopped answering.
         """
         return run_alone(lambda: self._complete(requests, on_done))
 
@@ -101,8 +103,9 @@ class ServerChat:
             cookie_jar=aiohttp.DummyCookieJar(),
             timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_TIMEOUT, timeout / 2)),
         ) as session:
-            batch = _Batch(session, iter(enumerate(requests)), [None] * len(requests), on_done)
             workers = min(concurrency, len(requests))
+            breaker = CircuitBreaker(self.url, workers)
+            batch = _Batch(session, iter(enumerate(requests)), [None] * len(requests), on_done, breaker)
             await run_all([asyncio.create_task(self._work(batch)) for _ in range(workers)])
         return [outcome for outcome in batch.outcomes if outcome is not None]
 
@@ -116,6 +119,8 @@ class ServerChat:
                 except BaseException:
                     batch.on_done = None  # not called for requests that end before the workers are cancelled
                     raise
+            if isinstance(outcome, Failure):
+                self._count(batch, outcome.reason, outcome.message, given_up=True)
 
     async def _ask(self, batch: _Batch, request: Request) -> Outcome:
         """Send one request with its retries, in 2 x `timeout` seconds at most: time for two timeouts."""
@@ -128,13 +133,21 @@ class ServerChat:
             found = await self._try(batch.session, body, min(timeout, deadline - clock()))
             if isinstance(found, Reply):
                 batch.answered = True
+                batch.breaker.answered()
                 return found
             if not batch.answered:
                 self._raise_if_hopeless(found)
-            wait = wait_before_retry(found, tries)
+            self._count(batch, found.reason, found.message, given_up=False)
+            timed_out = found.reason == "timeout"
+            wait = PAUSE_AFTER_TIMEOUT * timeout if timed_out else wait_before_retry(found, tries)
             if not found.retry or tries >= self._options.attempts or clock() + wait + SHORTEST_TRY * timeout > deadline:
                 return Failure(found.reason, found.message, tries)
             await asyncio.sleep(wait)
+
+    def _count(self, batch: _Batch, reason: str, message: str, given_up: bool) -> None:
+        """Raise PausedError where too many calls in a row failed."""
+        if (paused := batch.breaker.failed(reason, message, given_up)) is not None:
+            raise paused
 
     async def _try(self, session: aiohttp.ClientSession, body: bytes, seconds: float) -> Reply | FailedAttempt:
         """Make one attempt, the reading of the body included, in `seconds`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import re
 import time
@@ -18,6 +17,7 @@ from h2htalk.data.responses import Usage
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
 LONGEST_RETRY_AFTER = 30.0  # seconds
+LONGEST_ASKED = 604_800.0  # seconds: the largest deadline; to wait longer is no sensible wish
 
 _QUOTED = 200  # characters of a server's text that an error message may carry
 _RETRIED = frozenset({408, 409, 429})
@@ -130,7 +130,8 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
-    """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) as seconds, 0 or more; None where absent."""
+    """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) as seconds; None where absent, in the past, or
+    longer than any call may take."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
         value = headers.get(name)
         if value is None:
@@ -142,15 +143,13 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
                 seconds = parsedate_to_datetime(value).timestamp() - time.time()
             except (ValueError, OverflowError):
                 continue
-        if not math.isnan(seconds):
-            return max(seconds, 0.0)
+        if 0 <= seconds <= LONGEST_ASKED:
+            return seconds
     return None
 
 
 def wait_before_retry(failed: FailedAttempt, tries: int) -> float:
     """Return the seconds until the next attempt: as the server asks, else doubling, with random jitter."""
-    if failed.reason == "timeout":
-        return 0.0  # the timeout itself was the wait
     if failed.wait is not None:
         return failed.wait * random.uniform(1.0, 1.1)
     return doubling_wait(tries)

@@ -28,7 +28,7 @@ from hosted_made import (
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import Outcome
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, PausedError
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
 
@@ -105,6 +105,16 @@ def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provide
     assert (totals.paid, totals.unmetered, totals.usd_paid) == (1, 1, Decimal(0))
     assert totals.usd_possible is not None
     assert totals.usd_possible > 0
+
+
+# An endpoint that answers no more
+
+
+@pytest.mark.parametrize(("made", "calls"), [(lambda: error(503, "down"), 16), (lambda: slowly(5, error(500)), 8)])
+def test_many_failures_in_a_row_pause_the_run(provider: str, made: Any, calls: int) -> None:
+    names = [f"n{number}" for number in range(60)]
+    with pytest.raises(PausedError, match=rf"^paused: https://api\S+ did not answer {calls} calls in a row"):
+        run(provider, {name: [made] * 9 for name in names}, *names, concurrency=2, timeout=0.1)
 
 
 # Storing

@@ -21,7 +21,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.server.endpoint import KEY_VARIABLE
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.errors import ConfigError, ModelCallError, PausedError
 
 
 @pytest.fixture(autouse=True)
@@ -252,6 +252,39 @@ def test_ctrl_c_ends_a_waiting_batch_without_noise() -> None:
             out, noise = process.communicate(timeout=20)
     assert out.splitlines()[-1] == "interrupted"
     assert noise == ""
+
+
+# A server that answers no more
+
+
+@pytest.mark.parametrize(("count", "concurrency", "asked"), [(40, 64, 60), (100, 16, 24), (100, 2, 10)])
+def test_a_server_that_hangs_pauses_the_run_after_one_wave(count: int, concurrency: int, asked: int) -> None:
+    with LoopbackServer(faults={"hang": 1.0}) as server:
+        with pytest.raises(PausedError, match=r"^paused: http://.* \d+ calls in a row .*no complete answer") as paused:
+            chat_with(server, concurrency=concurrency, timeout=1).complete(items(count))
+        assert paused.value.exit_code == 3
+        assert server.requests <= asked
+
+
+def test_errors_of_the_server_pause_the_run_once_calls_were_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("h2htalk.chat.server.wire.FIRST_WAIT", 0.001)
+    done: list[Outcome] = []
+    with (
+        LoopbackServer(faults={"http_500": 1.0}) as server,
+        pytest.raises(PausedError, match=r"16 calls in a row .*fell"),
+    ):
+        chat_with(server, concurrency=4).complete(items(100), lambda _, outcome: done.append(outcome))
+    assert reasons(done) == ["http_500"] * len(done)
+    assert 16 <= len(done) < 24
+
+
+def test_what_one_item_is_refused_for_or_an_answer_in_between_does_not_pause_a_run() -> None:
+    with LoopbackServer(faults={"context_length": 1.0}) as server:
+        assert reasons(chat_with(server, concurrency=2).complete(items(50))) == ["context_length"] * 50
+    texts = [f"{'item' if number % 20 else 'slow'} {number}" for number in range(60)]
+    with LoopbackServer(faults_at={"slow": "hang"}) as server:
+        outcomes = chat_with(server, concurrency=4, timeout=0.2).complete(requests_of(*texts))
+    assert Counter(reasons(outcomes)) == {"ok": 57, "timeout": 3}
 
 
 # The storm
