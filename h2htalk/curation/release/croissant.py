@@ -56,7 +56,16 @@ distribution recordSet prov:wasDerivedFrom prov:wasGeneratedBy rai:hasSyntheticD
 rai:dataPreprocessingProtocol rai:dataAnnotationProtocol rai:dataAnnotationPlatform rai:dataAnnotationAnalysis
 rai:annotationsPerItem rai:annotatorDemographics rai:machineAnnotationTools rai:dataBiases rai:dataUseCases
 rai:dataLimitations rai:dataSocialImpact rai:personalSensitiveInformation rai:dataReleaseMaintenancePlan"""
-_FILE_KEYS = "@type @id name contentUrl contentSize encodingFormat sha256"
+# The keys of what lies in a record, and those that may be missing. A field has subfields, or a type and a source.
+_PARTS = {
+    "distribution": ("@type @id name contentUrl contentSize encodingFormat sha256", ""),
+    "recordSet": ("@type @id name field", ""),
+    "field": ("@type @id name", "description isArray arrayShape dataType source subField"),
+    "subField": ("@type @id name dataType source", ""),
+    "creator": ("@type name", ""),
+    "prov:wasDerivedFrom": ("@type @id prov:label", ""),
+    "prov:wasGeneratedBy": ("@type prov:label", ""),
+}
 
 
 def licence_page(licence: str) -> str:
@@ -201,9 +210,17 @@ def check_croissant(record: Mapping[str, Any]) -> list[str]:
     context, specs = record.get("@context", {}), record.get("conformsTo", ())
     problems = [f"@context: {key} must be {value}" for key, value in _CONTEXT.items() if context.get(key) != value]
     problems += [f"conformsTo: {name} is missing" for name in _SPECS if name not in specs]
-    files = [(file.get("@id"), file, _FILE_KEYS) for file in record.get("distribution") or ()]
-    for name, one, keys in [(record.get("name", "record"), record, _KEYS), *files]:
-        wanted = set(keys.split())
-        problems += [f"{name}: {key} is missing" for key in sorted(wanted) if one.get(key) in (None, "", [], {})]
-        problems += [f"{name}: no such key {key}; {suggest(key, wanted)}" for key in sorted(one.keys() - wanted)]
-    return problems
+    return problems + [found for part in _parts(record.get("name", "record"), record, _KEYS, "") for found in part]
+
+
+def _parts(name: str, one: Mapping[str, Any], required: str, optional: str) -> Iterator[list[str]]:
+    """The problems of one object, then those of the objects in it."""
+    wanted, known = set(required.split()), {*required.split(), *optional.split()}
+    if "source" in known - wanted and not one.get("subField"):
+        wanted |= {"dataType", "source"}
+    missing = [key for key in sorted(wanted) if one.get(key) in (None, "", [], {})]
+    yield [f"{name}: {key} is missing" for key in missing]
+    yield [f"{name}: no such key {key}; {suggest(key, known)}" for key in sorted(one.keys() - known)]
+    for key, keys in _PARTS.items():
+        for number, part in enumerate(one.get(key) or (), 1):
+            yield from _parts(str(part.get("@id") or f"{key} {number}"), part, *keys)

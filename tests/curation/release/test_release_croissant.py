@@ -149,6 +149,12 @@ def test_a_missing_or_empty_field_is_found_although_the_library_may_let_it_pass(
         ("name", None, "record: name is missing"),
         ("distribution.0.sha256", None, "sha256 is missing"),
         ("distribution.0.contentURL", "x", "no such key contentURL"),
+        ("recordSet.0.field", [], "field is missing"),
+        ("recordSet.0.fields", [], "no such key fields; did you mean 'field'?"),
+        ("recordSet.0.field.0.source", None, "source is missing"),
+        ("recordSet.0.field.0.dataTypes", "sc:Text", "no such key dataTypes"),
+        ("prov:wasGeneratedBy.0.prov:label", None, "prov:wasGeneratedBy 1: prov:label is missing"),
+        ("creator.0.name", "", "creator 1: name is missing"),
     ],
 )
 def test_a_mistake_is_found(release: Path, path: str, value: object, problem: str) -> None:
