@@ -9,12 +9,12 @@ from pathlib import Path
 from h2htalk.benchmark.baselines import BASELINES, NEEDS_REFERENCES
 from h2htalk.benchmark.run_data import read_run_data
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
-from h2htalk.benchmark.summary import read_summary
+from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure
-from h2htalk.data.files import read_jsonl, remove_file, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl
 from h2htalk.data.run_folder import ERASED, RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import fingerprint_of
@@ -68,7 +68,8 @@ def _score_again(folder: RunFolder, erased: int) -> list[str]:
     """Make the figures and the page without the erased items; where that is impossible, remove them and say so."""
     scored = folder.summary.exists()
     try:
-        summary = read_summary(folder.summary)
+        # Its hashes are those of the scores before the erasure.
+        summary = Summary.from_dict(read_json_object(folder.summary, missing_ok=True), str(folder.summary))
         keys = summary.signature.protocol
         if summary.counts.erased != erased or not folder.page.is_file():
             if "references_sha256" in keys:

@@ -17,7 +17,7 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run_costs import RunCosts
-from h2htalk.benchmark.run_data import RunData
+from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
@@ -143,6 +143,9 @@ def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Sum
 
 def _open_writer(plan: EvaluationPlan, signature: Signature) -> RunWriter:
     folder = RunFolder(plan.spec.out_path)
+    folder.require_usable(signature)
+    if (folder.path / "run.json").exists():
+        read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
     return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
 
 

@@ -7,14 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
-from h2htalk.benchmark.metrics.scoring import read_scores
+from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
 from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.arguments import as_path
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, counted, quoted
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,8 @@ def load_run(path: str | os.PathLike[str]) -> Run:
 
     Raises:
         ConfigError: `path` is no path.
-        DataError: the folder holds no run, the run was never scored, or its answers changed since.
+        DataError: the folder holds no run, the run was never scored, or its answers, its scores or its summary
+            changed since.
     """
     folder = as_path(path, "path")
     summary = read_summary(folder / "summary.json")
@@ -87,8 +88,12 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     ids = [s.id for s in data.split.scenarios]
     scores = read_scores(data.folder.scores(summary.signature), ids)
     answers = data.folder.answers(ids, data.spec.samples)
-    answered = {key for key, answer in answers.items() if isinstance(answer, Response)}
-    samples = [sample for item in scores.values() for sample in item.samples]
-    if answered != {(s.id, s.sample) for s in samples if s.values or s.unscored == PRIVATE_REFERENCE}:
-        raise DataError(f"{folder}: its answers are not those that were scored; run `h2htalk score {folder}`")
+    found = {key: answer_hash(answer.answer) for key, answer in answers.items() if isinstance(answer, Response)}
+    scored = {(s.id, s.sample): s.answer for item in scores.values() for s in item.samples if s.answer is not None}
+    if different := {item_id for (item_id, _), _ in found.items() ^ scored.items()}:
+        raise DataError(
+            f"{folder}: {counted(len(different), 'item')} with answers that are not those that were scored "
+            f"({quoted(min(different))}); restore responses/, or score the answers that are there with "
+            f"`h2htalk score {folder}`"
+        )
     return Run(data, summary, answers, scores)

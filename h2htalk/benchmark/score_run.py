@@ -19,7 +19,6 @@ from h2htalk.benchmark.statistics import intervals
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
-from h2htalk.data.files import write_json
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
@@ -157,7 +156,8 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
         summary = replace(summary, warnings=(*summary.warnings, data.note))
     write_scores(folder.scores(signature), scores)
     write_report(data, summary, answers, scores)
-    write_json(folder.summary, summary.to_dict())  # last: a restart scores again unless the summary is the newest
+    # Last: a restart scores again unless the summary is the newest.
+    folder.write_summary(summary.to_dict(), folder.scores(signature))
     return summary
 
 

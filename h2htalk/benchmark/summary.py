@@ -6,20 +6,16 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from decimal import Decimal
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.chat.costs.reservations import Totals
-from h2htalk.data.files import read_json_object
-from h2htalk.data.run_folder import SCORE_AGAIN
+from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.data.signature import Signature
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.errors import DataError, quoted, shorten
+from h2htalk.errors import DataError, shorten
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -200,77 +196,21 @@ class Summary:
             raise DataError(f"{error}; {SCORE_AGAIN}") from error
         except (ValueError, RecursionError) as error:
             raise DataError(f"{where}: not a summary: {error}; {SCORE_AGAIN}") from error
-        problem = find_problem(summary)
-        if problem:
-            raise DataError(f"{where}: {problem}; {SCORE_AGAIN}")
         return summary
-
-
-def find_problem(summary: Summary) -> str | None:
-    """Describe the first impossible value, or return None: figures out of range, unknown subtasks or metrics."""
-    counts = asdict(summary.counts)
-    counts.pop("failure_messages")
-    numbers = [*counts.pop("failures").values(), *counts.values(), *summary.violations.values()]
-    if min(numbers) < 0 or summary.counts.unscored < 0:
-        return "its counts are impossible"
-    figures = [value for totals in summary.costs.values() for value in asdict(totals).values()]
-    if any(value < 0 for value in figures if isinstance(value, int | Decimal)):
-        return "its costs are impossible"
-    parts = [(summary.main, summary.measure), (summary.without_s, "lexical")]
-    found = (_find_in_part(part, measure) for part, measure in parts if part is not None)
-    return next((problem for problem in found if problem), None)
-
-
-def _find_in_part(part: MeasureResults, measure: str) -> str | None:
-    row_sets = [part.rows, *part.baselines.values()]
-    if measure == "s" and any(rows.s is None for rows in row_sets):
-        return "its measure is s, and a row of s is missing"
-    if part.reached.keys() != part.baselines.keys():
-        return "its baselines are not those that the model was compared with"
-    rows = [r for s in row_sets for r in (s.s, s.lexical, s.compliance) if r is not None]
-    names = {
-        "subtask": ([*part.metrics, *(name for row in rows for name in row.cells)], SUBTASKS),
-        "dimension": ([name for row in rows for name in row.dimensions], DIMENSIONS),
-        "metric": ([name for means in part.metrics.values() for name in means], columns()),
-    }
-    for what, (named, known) in names.items():
-        unknown = [name for name in named if name not in known]
-        if unknown:
-            return f"{quoted(unknown[0])} is no {what}"
-    cells = [cell for row in rows for cell in _cells_of(row)]
-    cells += [cell for table in (part.metrics, part.slices) for row in table.values() for cell in row.values()]
-    nulls = [rows.null_class for rows in row_sets if rows.null_class is not None]
-    cells += [cell for null in nulls for cell in (null.precision, null.recall, null.f1)]
-    wrong = [cell for cell in cells if not _is_possible(cell)]
-    return f"a figure is impossible: {wrong[0].to_dict()}" if wrong else None
-
-
-def _cells_of(row: Row) -> list[Cell]:
-    return [*row.cells.values(), *row.dimensions.values(), row.overall, row.items_mean, row.plain_mean]
-
-
-def _is_possible(cell: Cell) -> bool:
-    """RunCounts that fit, and values on the 0-100 scale (a cosine may lie below zero) with an interval or without."""
-    interval = [end for end in (cell.low, cell.high) if end is not None]
-    values = interval if cell.value is None else [*interval, cell.value]
-    whole = len(interval) in ((0, 2) if cell.value is not None else (0,))
-    return 0 <= cell.n <= cell.total and whole and all(-100.001 <= value <= 100.001 for value in values)
 
 
 def read_summary(path: Path) -> Summary:
     """A run's `summary.json`.
 
     Raises:
-        DataError: it is missing or of another version (says what to do), or its folder is no run folder.
+        DataError: it is missing, edited or of another version (says what to do), or its folder is no run folder.
     """
     try:
-        raw = read_json_object(path)
+        raw = RunFolder(path.parent).read_summary()
     except FileNotFoundError:
         if not os.path.exists(path.parent / "run.json"):
             raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
-    except DataError as error:
-        raise DataError(f"{error}; {SCORE_AGAIN}") from error
     return Summary.from_dict(raw, str(path))
 
 

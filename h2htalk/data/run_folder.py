@@ -11,6 +11,7 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 from collections.abc import Collection, Iterator, Mapping
@@ -20,11 +21,13 @@ from typing import Any
 
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import (
+    json_line,
     missing_folders,
     read_json_object,
     read_jsonl,
     remove_file,
     remove_folders,
+    sha256_of,
     write_json,
     write_text,
 )
@@ -89,9 +92,10 @@ class RunFolder:
         """Read `run.json`: spec, signature and package_version.
 
         Raises:
-            DataError: the folder is not a run, or its run.json is damaged.
+            DataError: the folder is not a run, its run.json is damaged, or something in it is a link.
         """
         path = self.path / "run.json"
+        self.refuse_links()
         try:
             raw = read_json_object(path)
         except FileNotFoundError:
@@ -99,6 +103,38 @@ class RunFolder:
         if not isinstance(raw.get("spec"), dict):
             raise DataError(f"{path}: must hold a spec and a signature")
         return raw
+
+    def refuse_links(self) -> None:
+        """Raise DataError where a file or folder of the run is a symbolic link: writing would change what it names."""
+        for folder, folders, names in os.walk(self.path):
+            for name in (*folders, *names):
+                if os.path.islink(path := os.path.join(folder, name)):
+                    raise DataError(f"{path}: is a symbolic link, which no run holds; replace it by what it names")
+
+    def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
+        """Write `summary.json` with the hash of the file of scores, and that of its own content. Raises DataError."""
+        sealed = {**record, "scores_sha256": None if scores is None else sha256_of(scores)}
+        write_json(self.summary, {**sealed, "sha256": _content_hash(sealed)})
+
+    def read_summary(self) -> dict[str, Any]:
+        """Read `summary.json`.
+
+        Raises:
+            FileNotFoundError: there is none.
+            DataError: it is damaged, or it or the file of scores was changed since scoring.
+        """
+        try:
+            sealed = read_json_object(self.summary)
+        except DataError as error:
+            raise DataError(f"{error}; {SCORE_AGAIN}") from error
+        digest = sealed.pop("sha256", None)
+        if digest != _content_hash(sealed):
+            raise DataError(f"{self.summary}: was edited, or is of another version; {SCORE_AGAIN}")
+        if (expected := sealed.pop("scores_sha256", None)) is not None:
+            scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
+            if not scores.exists() or sha256_of(scores) != expected:
+                raise DataError(f"{scores}: missing, or edited since the summary was made; {SCORE_AGAIN}")
+        return sealed
 
     def signature(self) -> Signature:
         """Read the signature that the run was made with."""
@@ -116,6 +152,7 @@ class RunFolder:
             ConfigError: the folder holds a run of another signature (the keys are named).
             DataError: it is some other folder, or cannot be read.
         """
+        self.refuse_links()
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
         if os.path.exists(self.path / "run.json"):
             _require_same(self, signature, partial)
@@ -166,6 +203,10 @@ class RunFolder:
     def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in sorted((self.path / "responses").glob("*.jsonl")):
             yield from read_jsonl(path, torn_tail=True)
+
+
+def _content_hash(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_line(record).encode()).hexdigest()
 
 
 def require_asked(

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 import shutil
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.metrics.scoring import read_scores
+from h2htalk.benchmark.report_run import report
 from h2htalk.benchmark.run_data import read_run_data
+from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import read_summary
-from h2htalk.errors import DataError, H2HTalkError
+from h2htalk.data.files import read_json_object
+from h2htalk.data.releases.card_inputs import read_results
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.errors import H2HTalkError
 
 LEXICAL = ("main", "rows", "lexical")
 
@@ -46,6 +51,10 @@ def change(path: Path, place: Sequence[str], value: object) -> None:
     path.write_text(json.dumps(record))
 
 
+def spec_of(run: Path) -> EvaluateSpec:
+    return EvaluateSpec.from_dict(read_json_object(run / "run.json")["spec"], "run.json")
+
+
 def refusal(read: Callable[[], object], path: Path) -> str:
     with pytest.raises(H2HTalkError) as raised:
         read()
@@ -58,51 +67,29 @@ def refusal(read: Callable[[], object], path: Path) -> str:
 
 # --- summary.json -----------------------------------------------------------------------------------------------
 
-CELL = {"value": 1.0, "low": None, "high": None, "n": 1, "total": 1}
-
 
 @pytest.mark.parametrize(
-    ("place", "value", "message"),
+    ("place", "value"),
     [
-        (("counts", "items"), "x", "counts.items: Input should be a valid integer"),
-        (("counts", "items"), True, "counts.items: Input should be a valid integer"),
-        (("counts", "items"), -1, "its counts are impossible"),
-        (("counts", "scored"), 23, "its counts are impossible"),
-        (("counts", "failures"), {"<b>": "x"}, "counts.failures.<b>: Input should be a valid integer"),
-        ((*LEXICAL, "overall", "value"), "9e9", "overall.value: Input should be a valid number"),
-        ((*LEXICAL, "overall", "value"), math.nan, "NaN is not JSON"),
-        ((*LEXICAL, "overall", "value"), 9e9, "a figure is impossible: {'value': 9000000000.0"),
-        ((*LEXICAL, "overall", "value"), None, "a figure is impossible"),
-        ((*LEXICAL, "overall", "low"), None, "a figure is impossible"),
-        ((*LEXICAL, "overall", "n"), 99, "a figure is impossible"),
-        ((*LEXICAL, "cells", "dialogue_base", "value"), [1], "dialogue_base.value: Input should be a valid"),
-        ((*LEXICAL, "cells"), {"bogus": CELL}, "'bogus' is no subtask"),
-        ((*LEXICAL, "dimensions"), {"bogus": CELL}, "'bogus' is no dimension"),
-        ((*LEXICAL, "overall"), None, "Input should be"),
-        (("main", "metrics"), {"nope": {"bleu_1": CELL}}, "'nope' is no subtask"),
-        (("main", "metrics"), {"dialogue_base": {"x": CELL}}, "'x' is no metric"),
-        (("main", "slices"), {"emotion": {"joy": {**CELL, "n": 2}}}, "a figure is impossible"),
-        (("main", "baselines"), {"zz": 5}, "main.baselines.zz: Input should be"),
-        (("main", "languages"), 5, "main.languages: Input should be a valid"),
-        (("main", "rows", "null_class", "f1"), {**CELL, "value": 101.0}, "a figure is impossible"),
-        (("main",), None, "main: Input should be"),
-        (("measure",), "foo", "measure: Input should be 's' or 'lexical'"),
-        (("measure",), "s", "its measure is s, and a row of s is missing"),
-        (("model",), 5, "model: Input should be a valid string"),
-        (("violations",), [1], "violations: Input should be an object"),
-        (("violations",), {"a": "b"}, "violations.a: Input should be a valid integer"),
-        (("warnings",), "abc", "warnings: Input should be a valid"),
-        (("judged",), "yes", "judged: Input should be a valid boolean"),
-        (("signature",), {"protocol": {"items": "x"}, "subject": {}}, "signature must hold protocol and subject"),
-        (("signature", "subject"), {"x": "y"}, "subject lacks engine and model"),
+        ((*LEXICAL, "overall", "value"), 99.0),
+        ((*LEXICAL, "cells"), {}),
+        (("counts", "items"), "x"),
+        (("model",), "better"),
+        (("warnings",), ["x"]),
+        (("main",), None),
+        (("sha256",), None),
+        (("scores_sha256",), None),
     ],
-)  # fmt: skip
-def test_a_summary_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object, message: str) -> None:
-    """Each of these was a traceback somewhere in a table, or a figure in it."""
+)
+def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "summary.json", place, value)
-    text = refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
-    assert message in text
-    assert text.endswith("; run `h2htalk score` again")
+    for read in (
+        lambda: read_summary(run / "summary.json"),
+        lambda: h2htalk.leaderboard([run]),
+        lambda: report(run),
+        lambda: read_results(run),
+    ):
+        assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
 
 
 @pytest.mark.parametrize("content", ["", "[]", "null", "5", "{", "{}", "[" * 100_000, '{"a":NaN}', '{"a":' * 500])
@@ -111,10 +98,12 @@ def test_what_is_no_summary_is_refused(run: Path, content: str) -> None:
     refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
 
 
-def test_a_number_too_large_for_a_float_is_refused(run: Path) -> None:
-    text = (run / "summary.json").read_text()
-    (run / "summary.json").write_text(text.replace('"items": 22', '"items": 1e999'))
-    refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
+def test_a_summary_of_another_version_is_refused(run: Path) -> None:
+    """Its hash is right, its content is not that of this version."""
+    record = RunFolder(run).read_summary()
+    RunFolder(run).write_summary({**record, "counts": {**record["counts"], "items": "22"}})
+    text = refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
+    assert "counts.items: Input should be a valid integer" in text
 
 
 # --- run.json ---------------------------------------------------------------------------------------------------
@@ -138,66 +127,70 @@ def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str]
     refusal(lambda: read_run_data(run).folder.signature(), run / "run.json")
 
 
-# --- scores -----------------------------------------------------------------------------------------------------
+# --- Answers, scores and inputs ----------------------------------------------------------------------------------
 
 
-def scores_file(run: Path) -> Path:
-    (path,) = (run / "scores").iterdir()
-    return path
-
-
-def with_column(name: str, values: Any) -> Callable[[Any], Any]:
-    def damage(table: Any) -> Any:
-        import pyarrow as pa
-
-        column = (
-            pa.array([values] * len(table)) if not isinstance(values, pa.DataType) else pa.nulls(len(table), values)
-        )
-        return table.set_column(table.schema.get_field_index(name), name, column)
-
-    return damage
-
-
-def ids_of(run: Path) -> set[str]:
-    return {s.id for s in read_run_data(run).split.scenarios}
-
-
-def test_scores_are_read_as_they_were_written(whole: Path) -> None:
-    scores = read_scores(scores_file(whole), ids_of(whole))
-    assert set(scores) == ids_of(whole)
-    assert all(0 <= (score.lexical or 0) <= 1 for score in scores.values())
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (lambda t: t.drop_columns(["ss"]), "row 1: column ss is missing"),
-        (with_column("id", "zz"), "row 1: 'zz' is none of the scenarios of this run"),
-        (with_column("id", 5), "row 1: id is 5"),
-        (with_column("sample", None), "row 1: sample is None"),
-        (with_column("sample", -1), "row 1: sample is -1"),
-        (with_column("violations", None), "row 1: violations is None"),
-        (with_column("violations", [None]), "row 1: violations is [None]"),
-        (with_column("bleu_1", math.nan), "row 1: bleu_1 is nan"),
-        (with_column("bleu_1", "x"), "row 1: bleu_1 is 'x'"),
-        (with_column("bleu_1", 7.0), "row 1: bleu_1 is 7.0"),
-        (with_column("bleu_1", None), "row 1: some of its values are missing"),
-        (with_column("s", 0.5), "row 1: some of its values are missing"),
-        (with_column("unscored", ""), "row 1: unscored is ''"),
-        (lambda t: t.slice(1), "holds no score of "),
-        (lambda t: t.take([0, *range(len(t))]), "row 2: a second score of "),
-    ],
-)  # fmt: skip
-def test_scores_that_no_run_wrote_are_refused(run: Path, damage: Callable[[Any], Any], message: str) -> None:
+def test_edited_scores_are_refused(run: Path) -> None:
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
-    path = scores_file(run)
-    pq.write_table(damage(pq.read_table(path)), path)
-    text = refusal(lambda: read_scores(path, ids_of(run)), path)
-    assert message in text
-    assert text.endswith("; run `h2htalk score` again")
+    (path,) = (run / "scores").iterdir()
+    table = pq.read_table(path)
+    place = table.schema.get_field_index("bleu_1")
+    pq.write_table(table.set_column(place, "bleu_1", pc.add(table["bleu_1"], 0.1)), path)
+    for read in (lambda: h2htalk.load_run(run), lambda: h2htalk.leaderboard([run])):
+        assert "edited since the summary was made; run `h2htalk score` again" in refusal(read, path)
+    path.unlink()
+    assert "missing" in refusal(lambda: h2htalk.load_run(run), path)
 
 
-def test_scores_that_are_not_there_say_what_to_do(run: Path) -> None:
-    with pytest.raises(DataError, match=r"x\.parquet: not there; run `h2htalk score` again"):
-        read_scores(run / "scores" / "x.parquet")
+def test_scores_of_another_version_are_refused(run: Path) -> None:
+    import pyarrow.parquet as pq
+
+    (path,) = (run / "scores").iterdir()
+    pq.write_table(pq.read_table(path).drop_columns(["answer"]), path)
+    assert "scores of another version ('answer'); run `h2htalk score` again" in refusal(lambda: read_scores(path), path)
+
+
+def test_an_edited_answer_has_no_score(run: Path) -> None:
+    path = run / "responses" / "part-0.jsonl"
+    first, *rest = path.read_text().splitlines()
+    edited = {**json.loads(first), "text": "Much better."}
+    path.write_text("\n".join([json.dumps(edited), *rest]) + "\n")
+    text = refusal(lambda: report(run), run)
+    assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in text
+    score(run)
+    report(run)
+
+
+@pytest.mark.parametrize("damaged", ["split/scenarios.jsonl", "prompts/en/dialogue_base.j2"])
+def test_a_run_does_not_go_on_with_damaged_inputs(run: Path, damaged: str) -> None:
+    path = run / "inputs" / damaged
+    path.write_text(path.read_text().replace("you", "we"))
+    spec = replace(spec_of(run), out=str(run))
+    refusal(lambda: evaluate(spec), run / "inputs")
+
+
+# --- Links -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["responses/part-0.jsonl", "tables", "tables/table2.csv", "summary.json"])
+def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path: Path, name: str) -> None:
+    """What it names is somebody's file."""
+    path, elsewhere = run / name, tmp_path / "elsewhere"
+    shutil.move(path, elsewhere)
+    path.symlink_to(elsewhere)
+    before = elsewhere.stat().st_mtime_ns
+    spec = replace(spec_of(run), out=str(run))
+    for read in (lambda: report(run), lambda: score(run), lambda: evaluate(spec)):
+        assert "is a symbolic link" in refusal(read, path)
+    assert elsewhere.stat().st_mtime_ns == before
+
+
+def test_a_new_run_does_not_begin_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run" / "responses").symlink_to(tmp_path / "elsewhere")
+    spec = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
+    refusal(lambda: evaluate(spec), tmp_path / "run" / "responses")
+    assert list((tmp_path / "elsewhere").iterdir()) == []

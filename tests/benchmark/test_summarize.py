@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -17,7 +16,7 @@ from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import FailedResponse, Failure, Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 
@@ -260,7 +259,7 @@ def test_a_model_level_with_a_baseline_is_warned_of() -> None:
 @pytest.mark.parametrize("summarized", [lexical, english])
 def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Summary]) -> None:
     summary = summarized()
-    (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict(), allow_nan=False))
+    RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
 
 

@@ -39,6 +39,7 @@ class SampleScore:
         values: by column of `metric_table`; empty for a failed call, without `ss` where no embedder was used.
         violations: the codes of the contract rules that the answer breaks.
         unscored: why it has no score (a failed call, an embedder that failed, private references), else None.
+        answer: the hash of the answer that was scored (`answer_hash`); None for a failed call.
     """
 
     id: str
@@ -46,6 +47,7 @@ class SampleScore:
     values: Mapping[str, float] = field(default_factory=dict)
     violations: tuple[str, ...] = ()
     unscored: str | None = None
+    answer: str | None = None
 
     @property
     def lexical(self) -> float | None:
@@ -65,6 +67,7 @@ class SampleScore:
             "s": self.s,
             "violations": list(self.violations),
             "unscored": self.unscored,
+            "answer": self.answer,
         }
 
 

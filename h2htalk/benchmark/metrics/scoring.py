@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
@@ -61,8 +61,14 @@ def score_answers(
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
         violations = contract_violations(response.answer, scenario, split, prompt_of)
-        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored))
+        key = answer_hash(response.answer)
+        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, key))
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
+
+
+def answer_hash(answer: str) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of an answer."""
+    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _pairs(scenario: Scenario, response: Response) -> list[Pair]:
@@ -139,7 +145,7 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
 
     numbers = [(name, pa.float64()) for name in _numbers()]
     violations: Any = ("violations", pa.list_(pa.string()))
-    ends = [violations, ("unscored", pa.string())]
+    ends = [violations, ("unscored", pa.string()), ("answer", pa.string())]
     schema = pa.schema([("id", pa.string()), ("sample", pa.int32()), *numbers, *ends])
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
@@ -152,7 +158,7 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
         ids: the run's scenarios, each of which must be there and no other; None takes what there is.
 
     Raises:
-        DataError: the file is missing, broken, or not of this run; names the row.
+        DataError: the file is missing, broken, of another version, or not of this run; names the row.
     """
     if not os.path.exists(path):
         raise DataError(f"{path}: not there; {SCORE_AGAIN}")
@@ -172,38 +178,13 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
 
 
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
-    missing = [name for name in ("id", "sample", *_numbers(), "violations", "unscored") if name not in row]
-    if missing:
-        raise DataError(f"{where}: column {missing[0]} is missing; {SCORE_AGAIN}")
-    item_id, sample, violations, unscored = (row[key] for key in ("id", "sample", "violations", "unscored"))
-    wrong = [
-        name
-        for name, right in {
-            "id": isinstance(item_id, str),
-            "sample": type(sample) is int and sample >= 0,
-            "violations": isinstance(violations, list) and all(isinstance(v, str) for v in violations),
-            "unscored": unscored is None or (isinstance(unscored, str) and unscored != ""),
-            **{name: _is_number(row[name]) for name in _numbers()},
-        }.items()
-        if not right
-    ]
-    if wrong:
-        raise DataError(f"{where}: {wrong[0]} is {quoted(row[wrong[0]])}, which no score is; {SCORE_AGAIN}")
-    lexical = [row[name] for name in METRICS["lexical"].columns]
-    # Values are there all or none; none, or S without its parts, only where a reason says why.
-    whole = None not in lexical or (lexical == [None] * len(lexical) and unscored is not None)
-    parts = [row[name] for name in columns(in_composite=True)]
-    if not whole or (row["s"] is None) != (None in parts):
-        raise DataError(f"{where}: some of its values are missing; {SCORE_AGAIN}")
-    values = {name: row[name] for name in columns() if row[name] is not None}
-    return SampleScore(item_id, sample, values, tuple(violations), unscored)
+    try:
+        values = {name: row[name] for name in columns() if row[name] is not None}
+        return SampleScore(row["id"], row["sample"], values, tuple(row["violations"]), row["unscored"], row["answer"])
+    except (KeyError, TypeError) as error:
+        raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error
 
 
 def _numbers() -> tuple[str, ...]:
     """The columns of numbers in a file of scores."""
     return (*columns(), "lexical", "s")
-
-
-def _is_number(value: object) -> bool:
-    """None, or a number from -1 to 1: a cosine may lie below 0, and rounding may lift a mean past 1."""
-    return value is None or (type(value) is float and math.isfinite(value) and abs(value) <= 1 + 1e-9)

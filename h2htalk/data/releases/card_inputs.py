@@ -43,7 +43,7 @@ def read_results(folder: Path) -> list[Result]:
     run = RunFolder(folder)
     run.read_run()
     try:
-        summary = read_json_object(run.summary)
+        summary = run.read_summary()
         if summary["incomplete"]:
             raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
         return [result for part in ("main", "without_s") if summary[part] for result in _results(summary, part)]

@@ -20,6 +20,7 @@ from h2htalk.benchmark.report.paper_table import check_paper, check_table, paper
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.tables import table_text
 from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
 
@@ -277,7 +278,7 @@ def test_the_board_as_data_says_which_rows_are_the_papers() -> None:
 
 def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     summary = made_summary(baselines={"constant": same_values(0.1)})
-    (tmp_path / "summary.json").write_text(json.dumps(summary.to_dict()))
+    RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
     assert leaderboard([tmp_path]) == rank_runs([summary])
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +16,7 @@ import h2htalk
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.results_export.eval_results import write_eval_results
 from h2htalk.benchmark.results_export.run_figures import language_figures
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import FIGURES, task_id
 from h2htalk.errors import ConfigError
 
@@ -109,10 +109,9 @@ def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_private_run_is_refused(lexical_run: Path, tmp_path: Path) -> None:
-    path = lexical_run / "summary.json"
-    summary = json.loads(path.read_text())
+    summary = RunFolder(lexical_run).read_summary()
     summary["counts"] |= {"scored": 0, "private": summary["counts"]["items"]}
-    path.write_text(json.dumps(summary))
+    RunFolder(lexical_run).write_summary(summary)
     with pytest.raises(ConfigError, match="not scored: its references are private"):
         export(lexical_run, tmp_path)
 

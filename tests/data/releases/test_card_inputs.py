@@ -15,6 +15,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="10pt" height="10pt" viewBox="0 0 10 10"></svg>'
@@ -24,7 +25,7 @@ def make_run(folder: Path, summary: Summary | None) -> Path:
     signature = made_summary().signature.to_dict()
     write_json(folder / "run.json", {"spec": {}, "signature": signature, "package_version": "0.1.0"})
     if summary is not None:
-        write_json(folder / "summary.json", summary.to_dict())
+        RunFolder(folder).write_summary(summary.to_dict())
     return folder
 
 
@@ -72,7 +73,7 @@ def test_runs_that_are_not_finished_are_refused(tmp_path: Path) -> None:
         (tmp_path / "c", DataError, "not a run folder"),
     ]
     damaged = make_run(tmp_path / "d", made_summary())
-    write_json(damaged / "summary.json", {"incomplete": False, "main": {}})
+    RunFolder(damaged).write_summary({"incomplete": False, "main": {}})
     for folder, kind, message in [*cases, (damaged, DataError, "not a summary of this version")]:
         with pytest.raises(kind, match=message):
             read_results(folder)
