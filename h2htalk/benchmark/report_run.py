@@ -8,10 +8,11 @@ from pathlib import Path
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.report.html_page import ItemView, write_page
-from h2htalk.benchmark.report.tables import write_tables
+from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
 from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
+from h2htalk.data.files import write_text
 from h2htalk.data.run_folder import Answers
 
 
@@ -25,6 +26,7 @@ def report(path: Path) -> Summary:
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
     write_tables(summary, data.folder.tables)
+    write_text(data.folder.tables / ITEMS, items_csv(data.split, scores))
     write_page(data.folder.page, summary, _item_views(data, answers, scores))
 
 

@@ -11,7 +11,7 @@ from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
-from h2htalk.benchmark.report.tables import TABLES
+from h2htalk.benchmark.report.tables import ITEMS, TABLES
 from h2htalk.benchmark.report_run import write_report
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
@@ -114,7 +114,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
         and _without_references(summary.signature) == _without_references(made)
         and bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
-        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in TABLES)))
+        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in (*TABLES, ITEMS))))
     )
     return summary if current else None
 

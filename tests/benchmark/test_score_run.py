@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 
@@ -69,6 +71,16 @@ def test_a_restart_of_a_finished_run_scores_nothing_anew(
         path.unlink()
         evaluate(replace(spec, baselines=False))
         assert path.exists()
+
+
+def test_the_items_have_the_scale_of_the_tables(spec: EvaluateSpec) -> None:
+    rows = evaluate(spec).rows
+    with (RunFolder(spec.out_path).tables / "items.csv").open(encoding="utf-8", newline="") as file:
+        items = list(csv.DictReader(file))
+    assert {item["id"] for item in items} == {s.id for s in RunFolder(spec.out_path).split().scenarios}
+    for column, row in (("lexical", rows.lexical), ("contract", rows.compliance)):
+        assert fmean(float(item[column]) for item in items) == pytest.approx(row.items_mean.value)
+    assert {item["s"] for item in items} == {""}
 
 
 def test_a_restart_repairs_a_page_that_could_not_be_written(

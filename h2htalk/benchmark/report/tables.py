@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.report.costs import costs_csv
 from h2htalk.benchmark.report.latex import latex_table
@@ -15,6 +17,7 @@ from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.files import write_text
+from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.text.escaping import csv_text
@@ -104,6 +107,23 @@ def _numbers(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
     if row.source == "paper":
         numbers |= {"n": None, "total": None}
     return numbers
+
+
+ITEMS = "items.csv"
+
+
+def items_csv(split: Split, scores: Mapping[str, ItemScore]) -> str:
+    """Format every item as CSV: id, subtask, language, why it is unscored, then its means times 100, as in the tables.
+
+    `contract` is the share of its answers that break no rule. What could not be computed is empty.
+    """
+    rows: list[list[object]] = []
+    for scenario in split.scenarios:
+        score = scores[scenario.id]
+        values = [score.s, score.lexical, *map(score.metric, columns()), score.compliance]
+        figures = [None if value is None else 100 * value for value in values]
+        rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures])
+    return csv_text(["id", "subtask", "language", "unscored", "s", "lexical", *columns(), "contract"], rows)
 
 
 _MARKS = ("complete", "comparable", "judged")
