@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
@@ -46,6 +47,14 @@ def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
         TemplateSet.load(tmp_path / "nowhere")
     write(tmp_path, "en/dialogue_base.j2", "").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a readable UTF-8 template"):
+        TemplateSet.load(tmp_path)
+
+
+def test_a_pipe_is_no_template(tmp_path: Path) -> None:
+    path = write(tmp_path, "en/dialogue_base.j2", "")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a file of at most 1,000,000 bytes"):
         TemplateSet.load(tmp_path)
 
 
@@ -101,8 +110,36 @@ def task(body: str) -> str:
         ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
         ("{{ 10 ** 11 * [persona] }}", r":4: the result of \* is too large"),
         ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
-        # The system refuses this much by itself.
-        ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
+        ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: the result of ljust is too large"),
+        ("{{ persona | center(5 * 10 ** 9) }}", r":4: the result of center is too large"),
+        ("{{ [1] | batch(10 ** 9, 'x') | list }}", r":4: the result of batch is too large"),
+        ("{{ persona | tojson(indent=10 ** 10) }}", r":4: the result of tojson is too large"),
+        ("{{ persona.format() }}", r":4: texts have no format here"),
+        ("{{ '%5000000000d' % 1 }}", r":4: texts take no %"),
+        ("{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}", r":4: the result of replace is too large"),
+        ("{{ range(99999) | map('string') | map('center', 999) | join }}", r":4: a list is too large"),
+        (
+            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set x.t = x.t ~ x.t %}{% endfor %}",
+            r":4: the result of ~ is too large",
+        ),
+        (
+            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set x.t = x.t + x.t %}{% endfor %}",
+            r":4: the result of \+ is too large",
+        ),
+        (
+            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set t %}{{ x.t }}{{ x.t }}{% endset %}"
+            "{% set x.t = t %}{% endfor %}",
+            r":4: makes more than 1,000,000 characters",
+        ),
+        (
+            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+            r":4: takes more than 1 s",
+        ),
+        ("{% for a in range(99999) %}Again and again.{% endfor %}", r":4: makes more than 1,000,000 characters"),
+        (
+            "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+            r":4: takes more than 1 s",
+        ),
         # One fingerprint, one text: nothing random, and no places in memory.
         ("{{ lipsum() }}", r":4: 'lipsum' is undefined"),
         ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
