@@ -12,12 +12,13 @@ from h2htalk.benchmark.statistics.clusters import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
-from h2htalk.data.responses import FailedResponse, Response
+from h2htalk.data.responses import KEY_MASK, FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import counted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 from h2htalk.version import __version__
 
@@ -67,6 +68,7 @@ def summarize(
             *baseline_warnings(main),
             *_language_warnings(without_s),
             *_truncation_warnings(counts),
+            *_key_warnings(scored[0]),
         ),
     )
 
@@ -232,3 +234,10 @@ def _truncation_warnings(counts: RunCounts) -> list[str]:
     if counts.truncated <= TRUNCATED_SHARE * counts.samples:
         return []
     return [f"{counts.truncated} of {counts.samples} replies were cut at their token budget (finish reason length)"]
+
+
+def _key_warnings(answers: Answers) -> list[str]:
+    ids = sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
+    if not ids:
+        return []
+    return [f"the server repeated the API key in its answers to {counted(len(ids), 'item')} ({ids[0]}); it was masked"]

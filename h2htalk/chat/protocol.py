@@ -8,11 +8,13 @@ exception and never an empty reply; exceptions are for what no item can survive 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from h2htalk.data.responses import Failure, Usage
+from h2htalk.data.responses import KEY_MASK, Failure, Usage
 from h2htalk.errors import ConfigError
 
 
@@ -92,6 +94,26 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     thinking: str | None = None
     request_id: str | None = None
+
+
+def mask_key(reply: Reply, key: str | None) -> Reply:
+    """Replace the key in every text of a reply by `KEY_MASK`: a server may repeat what it was sent.
+
+    A key of fewer than 8 characters, as servers on one's own machine take it, is no secret and may be a word.
+    """
+    if key is None or len(key) < 8:
+        return reply
+    changed: dict[str, Any] = {}
+    for one in fields(reply):
+        if isinstance(text := getattr(reply, one.name), str):
+            changed[one.name] = spellings(key).sub(KEY_MASK, text)
+    return replace(reply, **changed)
+
+
+@lru_cache(maxsize=8)
+def spellings(key: str) -> re.Pattern[str]:
+    """Match the key in a text, also where white space breaks it."""
+    return re.compile(r"\s*".join(map(re.escape, key)))
 
 
 Outcome = Reply | Failure

@@ -7,11 +7,10 @@ import re
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any
 
 from h2htalk.chat.calls import Billing, FailedCall
-from h2htalk.chat.protocol import Request
+from h2htalk.chat.protocol import Request, spellings
 from h2htalk.chat.server.wire import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
 from h2htalk.data.responses import Usage
 
@@ -35,13 +34,7 @@ class ErrorBody:
 
 def scrub(text: str, key: str | None) -> str:
     """Return a provider's text as one short line without control characters or any part of a key."""
-    return clean(_KEY.sub("[key]", _spelled(key).sub("[key]", text) if key else text))
-
-
-@lru_cache(maxsize=8)
-def _spelled(key: str) -> re.Pattern[str]:
-    """Match the key in a text, also where white space breaks it."""
-    return re.compile(r"\s*".join(map(re.escape, key)))
+    return clean(_KEY.sub("[key]", spellings(key).sub("[key]", text) if key else text))
 
 
 def read_error_body(body: object, key: str | None) -> ErrorBody:

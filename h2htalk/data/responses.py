@@ -10,6 +10,7 @@ from typing import Any
 from h2htalk.data.dialogue import read_id
 from h2htalk.errors import DataError
 
+KEY_MASK = "[API key masked]"  # in a text that held the key when it came
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
 

@@ -15,7 +15,7 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
-from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.responses import KEY_MASK, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
@@ -155,6 +155,13 @@ def test_replies_cut_at_their_budget_are_warned_of_beyond_a_tenth() -> None:
     warned = summary_of(split, cut(5))
     assert warned.counts.truncated == 5
     assert warned.warnings == ("5 of 40 replies were cut at their token budget (finish reason length)",)
+
+
+def test_a_masked_key_is_a_warning_that_names_an_item() -> None:
+    first = MINI.scenarios[0]
+    masked = Response(first.id, 0, f"Your key is {KEY_MASK}.")
+    warnings = summary_of(replace(MINI, scenarios=(first,)), {(first.id, 0): masked}).warnings
+    assert warnings[-1] == f"the server repeated the API key in its answers to 1 item ({first.id}); it was masked"
 
 
 def test_several_samples_count_as_one_item() -> None:

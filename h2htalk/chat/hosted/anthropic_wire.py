@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
-from h2htalk.chat.protocol import Message, Reply, Request
+from h2htalk.chat.protocol import Message, Reply, Request, mask_key
 from h2htalk.chat.provider_replies import (
     ErrorBody,
     count,
@@ -144,7 +144,8 @@ class AnthropicWire:
             return malformed_answer("a field has the wrong type", body, self.key, usage, name)
         reason = _FINISH.get(finish, scrub(finish, self.key)) if finish else "unknown"
         thought = well_formed(thinking) or None
-        return Answer((Reply(well_formed(text), reason, usage, thought, name),), usage, name)
+        reply = Reply(well_formed(text), reason, usage, thought, name)
+        return Answer((mask_key(reply, self.key),), usage, name)
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """See `WireFormat.read_error`."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
-from h2htalk.chat.protocol import Reply, Request, Sampling
+from h2htalk.chat.protocol import Reply, Request, Sampling, mask_key
 from h2htalk.chat.provider_replies import (
     ErrorBody,
     count,
@@ -115,7 +115,8 @@ class OpenAIWire:
             what = f"{len(texts)} choices where {len(call.requests)} were asked for"
             return malformed_answer(what, body, self.key, usage, name)
         each = usage if len(texts) == 1 else Usage()
-        replies = tuple(Reply(text, finish, each, request_id=name) for text, finish in texts)
+        made = (Reply(text, finish, each, request_id=name) for text, finish in texts)
+        replies = tuple(mask_key(reply, self.key) for reply in made)
         return Answer(replies, usage, name)
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:

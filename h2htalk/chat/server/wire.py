@@ -12,7 +12,7 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from h2htalk.chat.local.chat_template import SWITCHES
-from h2htalk.chat.protocol import Reply, Request
+from h2htalk.chat.protocol import Reply, Request, mask_key
 from h2htalk.data.responses import Usage
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
@@ -89,13 +89,14 @@ def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> R
         return malformed("a field is not text", body, key)
     if refusal and not content:
         content, finish_reason = refusal, "refusal"
-    return Reply(
+    reply = Reply(
         text=well_formed(content or ""),
         finish_reason=_FINISH.get(finish_reason, clean(finish_reason)) if finish_reason else "unknown",
         usage=_read_usage(payload.get("usage")),
         thinking=well_formed(thinking) if thinking else None,
         request_id=_read_request_id(request_id or payload.get("id")),
     )
+    return mask_key(reply, key)
 
 
 def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> FailedAttempt:

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx2
 import pytest
-from hosted_made import KEYS, Double, completion, error, ok, requests_of, set_keys
+from hosted_made import KEYS, Double, completion, error, message, ok, requests_of, set_keys
 
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
@@ -14,7 +14,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.hosted.openai_engine import OPENAI
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.data.responses import Failure
+from h2htalk.data.responses import KEY_MASK, Failure
 from h2htalk.errors import ConfigError
 
 API = OpenAIWire("gpt-made-up", KEYS["openai"])
@@ -174,6 +174,22 @@ def test_errors_quote_no_key_not_even_a_masked_one() -> None:
     outcomes = double.chat(ChatOptions(concurrency=1)).complete(requests_of("a", "b", "c", "d"))
     messages = [outcome.message for outcome in outcomes if isinstance(outcome, Failure)]
     assert messages == ["HTTP 400: key [key] is odd"] * 4
+
+
+@pytest.mark.parametrize("provider", ["openai", "anthropic"])
+def test_a_key_in_a_good_answer_is_masked(provider: str) -> None:
+    key = KEYS[provider]
+    body = completion(f"Your key is {key}.") if provider == "openai" else message(f"Your key is {key}.")
+    body |= {"id": key, "stop_reason": key}
+    if provider == "openai":
+        body["choices"][0]["finish_reason"] = key
+    else:
+        body["content"] += [{"type": "text", "text": key[:5]}, {"type": "text", "text": key[5:]}]
+    double = Double(provider, lambda _: httpx2.Response(200, json=body))
+    (reply,) = double.chat(ChatOptions()).complete(requests_of("a"))
+    assert isinstance(reply, Reply)
+    assert reply.text.startswith(f"Your key is {KEY_MASK}.")
+    assert key not in repr(reply)
 
 
 def test_neither_chat_nor_wire_shows_the_key() -> None:

@@ -21,7 +21,7 @@ from h2htalk.chat.server.wire import (
     retry_after,
     wait_before_retry,
 )
-from h2htalk.data.responses import Usage
+from h2htalk.data.responses import KEY_MASK, Usage
 
 KEY = "sk-loopback-4711"
 
@@ -123,6 +123,15 @@ def test_reasoning_is_kept_apart_from_the_text(name: str) -> None:
 def test_token_counts_that_make_no_sense_are_unknown(count: object) -> None:
     payload = completion() | {"usage": {"prompt_tokens": count, "completion_tokens": 3}}
     assert reply_of(payload).usage == Usage(None, 3)
+
+
+def test_a_key_in_a_good_answer_is_masked() -> None:
+    payload = with_message(content=f"Your key is {KEY}.", reasoning=KEY) | {"id": KEY}
+    payload["choices"][0]["finish_reason"] = KEY
+    found = read_reply(json.dumps(payload).encode(), None, KEY)
+    assert isinstance(found, Reply)
+    assert found.text == f"Your key is {KEY_MASK}."
+    assert KEY not in repr(found)
 
 
 def test_half_a_surrogate_pair_becomes_a_character_that_a_file_can_hold() -> None:
