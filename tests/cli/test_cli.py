@@ -30,6 +30,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
     assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage"}
     assert {p.name for p in (out / "tables").iterdir()} == {
+        "items.csv",
         "metrics.csv",
         "slices.csv",
         "table2.csv",
