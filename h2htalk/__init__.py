@@ -17,6 +17,7 @@ from h2htalk.version import __version__
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.benchmark.compare.comparison import compare
+    from h2htalk.benchmark.compare.correlation import correlate
     from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.load_run import Run, load_run
@@ -41,6 +42,7 @@ _MODULES = {
     "check_release": "curation.release.build",
     "close_round": "rounds.closing",
     "compare": "benchmark.compare.comparison",
+    "correlate": "benchmark.compare.correlation",
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
@@ -63,6 +65,7 @@ __all__ = [
     "check_release",
     "close_round",
     "compare",
+    "correlate",
     "curate",
     "evaluate",
     "export_results",

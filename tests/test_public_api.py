@@ -32,6 +32,7 @@ EXAMPLES = (
     "load_run",
     "leaderboard",
     "compare",
+    "correlate",
     "plan",
     "export_results",
     "verify_results",

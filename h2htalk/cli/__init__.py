@@ -53,6 +53,7 @@ for command in (
     splits.prompt,
     runs.leaderboard,
     runs.compare,
+    runs.correlate,
     runs.plan,
 ):
     app.command()(command)

@@ -130,6 +130,37 @@ def compare(
         say(f"page: {(out / 'compare.html').resolve()}")
 
 
+def correlate(
+    runs: Annotated[list[Path], typer.Argument(help="Scored run folders of one protocol.")],
+    ratings: Annotated[Path | None, typer.Option("--ratings", help="CSV of id, rating[, sample, run].")] = None,
+    scores: Annotated[Path | None, typer.Option("--with", help="CSV of other benchmarks: a row a model.")] = None,
+    format: Annotated[str, typer.Option("--format", help="terminal, csv or json.")] = "terminal",
+    out: Annotated[Path | None, typer.Option("--out", help="A folder for correlate.csv, .json and figures.")] = None,
+) -> None:
+    """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
+    from h2htalk.benchmark.compare.correlation import column_title as title
+    from h2htalk.benchmark.compare.correlation import to_csv, to_json, to_lines
+
+    require_format(format, "csv", "json")
+    found = h2htalk.correlate(runs, ratings=ratings, scores=scores)
+    texts = {"csv": to_csv(found), "json": to_json(found)}
+    if out is not None:
+        from h2htalk.analysis.figures.correlation import draw_correlations
+        from h2htalk.analysis.figures.saving import save_figure
+        from h2htalk.data.files import write_text
+
+        for kind, text in texts.items():
+            write_text(out / f"correlate.{kind}", text)
+        for level in dict.fromkeys(pair.level for pair in found.pairs):
+            cells = {(title(one.a), title(one.b)): one[3:6] for one in found.pairs if one.level == level}
+            save_figure(draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
+    if format == "terminal":
+        for line in to_lines(found):
+            say(line)
+    else:
+        typer.echo(texts[format], nl=False)
+
+
 def plan(
     difference: Annotated[float, typer.Option("--difference", help="Points (0-100) that should be found.")],
     runs: Annotated[

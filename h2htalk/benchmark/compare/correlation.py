@@ -1,0 +1,203 @@
+"""Correlate what runs measure: metrics with people's ratings, dimensions with each other and with other benchmarks."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, combinations, groupby, product
+from statistics import fmean
+from typing import NamedTuple
+
+import numpy as np
+from rich.cells import set_cell_size
+
+from h2htalk.benchmark.compare.formats import title_of
+from h2htalk.benchmark.compare.user_tables import Ratings, read_benchmarks, read_ratings
+from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.metrics.composite import item_score
+from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.report.table2_layout import cell_at, main_row
+from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.rank_correlation import LEAST, closed_form, rank_correlation
+from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.text.escaping import csv_text
+
+HUMAN = "human_rating"
+FEW = 10  # models, below which an interval is wider than 1 unless they nearly agree
+_METRICS = ("s", "lexical", *columns(in_composite=True))
+_DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
+_FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
+_WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
+_TITLES = {name: name.upper().replace("_", "-") for name in _METRICS} | {name: title_of(name) for name in _FIGURES}
+_TITLES |= {"lexical": "Lexical mean", HUMAN: "Human rating"}
+Unit = tuple[str, Mapping[str, float]]  # a cluster, and values by column
+
+
+class Pair(NamedTuple):
+    """Spearman's correlation of two columns with its 95 % interval, over n pairs of values in so many clusters.
+
+    `level` says what a pair of values belongs to: an item, a dialogue (or another cluster of items) or a model.
+    """
+
+    level: str
+    a: str
+    b: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    clusters: int
+
+
+class Correlations(NamedTuple):
+    """The pairs that have values, level by level, and what the reader must know."""
+
+    pairs: tuple[Pair, ...]
+    notes: tuple[str, ...]
+
+
+def correlate(
+    runs: Sequence[str | os.PathLike[str]],
+    *,
+    ratings: str | os.PathLike[str] | None = None,
+    scores: str | os.PathLike[str] | None = None,
+) -> Correlations:
+    """Correlate the figures of runs by rank: over items and dialogues within each run, over models.
+
+    Args:
+        runs: scored run folders.
+        ratings: a CSV file of people's ratings of replies: `id`, `rating` and, where needed, `sample` and `run`.
+        scores: a CSV file of other benchmarks, a row a model (named as in tables, as its run's folder or as the model
+            alone) and a column a benchmark.
+
+    Examples:
+        >>> import h2htalk
+        >>> h2htalk.correlate(["runs/constant"]).notes[0]
+        '1 model of at least 4: no correlation over models'
+
+    Raises:
+        ConfigError: the runs' protocols differ (the keys are named), or a table lacks a column.
+        DataError: a folder is no scored run, or a table cannot be read.
+    """
+    loaded = [load_run(as_path(path, "runs")) for path in as_list(runs, "runs")]
+    for run in loaded[1:]:
+        if different := loaded[0].summary.signature.differing(run.summary.signature):
+            raise ConfigError(f"{run.data.folder.path}: another protocol than the first run's: {listed(different)}")
+    rated: list[Ratings] = [{} for _ in loaded]
+    benchmarks, others = [dict[str, float]() for _ in loaded], list[str]()
+    if ratings is not None:
+        rated = read_ratings(as_path(ratings, "ratings"), loaded)
+    if scores is not None:
+        benchmarks, others = read_benchmarks(as_path(scores, "scores"), loaded)
+    names = dict.fromkeys(chain(*benchmarks))
+    if taken := names.keys() & {HUMAN, *_FIGURES}:
+        raise ConfigError(f"{scores}: a column is named {min(taken)} as a figure here is; rename it")
+    models = [
+        (str(at), _figures(run, rated[at]) | benchmarks[at])
+        for at, run in enumerate(loaded)
+        if not run.summary.signature.human
+    ]
+    across = (*_WITHIN, ("overall", HUMAN), *product((*_FIGURES, HUMAN), names))
+    pairs = [
+        *_pairs("item", product(_METRICS, (HUMAN,)), [list(_rated(run, rated[at])) for at, run in enumerate(loaded)]),
+        *_pairs("dialogue", _WITHIN, [list(_dialogues(run)) for run in loaded]),
+        *_pairs("model", across, [models]),
+    ]
+    return Correlations(tuple(pairs), tuple(_notes(loaded, len(models), pairs, others)))
+
+
+def _notes(runs: Sequence[Run], models: int, pairs: Sequence[Pair], others: Sequence[str]) -> Iterator[str]:
+    if models < LEAST:
+        yield f"{counted(models, 'model')} of at least {LEAST}: no correlation over models"
+    elif models < FEW:
+        yield f"{models} models are few: the intervals over models are wide"
+    if all(pair.level != "dialogue" for pair in pairs):
+        yield "no two dialogues have items of the same two subtasks: no correlation over dialogues"
+    for what, names in (
+        ("written by people, not among the models", [r.summary.model for r in runs if r.summary.signature.human]),
+        ("incomplete, so of fewer items than the others", [r.summary.model for r in runs if r.summary.incomplete]),
+        ("rows that name no run", others),
+    ):
+        if names:
+            yield f"{what}: {listed(names)}"
+
+
+# --- Units and their values --------------------------------------------------------------------------------------
+
+
+def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:
+    """Each rated reply with its mean rating, S and the parts of S."""
+    clusters, measure = clusters_of(run.data.split.scenarios), run.summary.measure
+    for (item, sample), own in ratings.items():
+        score = run.item_scores[item]
+        of = score if sample is None else item_score(item, [score.samples[sample]])
+        values = {name: of.metric(name) for name in _METRICS} | {measure: getattr(of, measure), HUMAN: fmean(own)}
+        yield clusters[item], {name: value for name, value in values.items() if value is not None}
+
+
+def _dialogues(run: Run) -> Iterator[Unit]:
+    """Each cluster with the means of its items by dimension and by subtask."""
+    clusters, found = clusters_of(run.data.split.scenarios), dict[str, dict[str, list[float]]]()
+    for scenario in run.data.split.scenarios:
+        value = getattr(run.item_scores[scenario.id], run.summary.measure)
+        for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask) if value is not None else ():
+            found.setdefault(clusters[scenario.id], {}).setdefault(name, []).append(value)
+    for cluster, values in found.items():
+        yield cluster, {name: fmean(own) for name, own in values.items()}
+
+
+def _figures(run: Run, ratings: Ratings) -> dict[str, float]:
+    """The run's figures of Table 2, and its mean rating."""
+    cells = {key: cell_at(main_row(run.summary), key) for key in _FIGURES}
+    found = {key: cell.value for key, cell in cells.items() if cell is not None and cell.value is not None}
+    return found | ({HUMAN: fmean(map(fmean, ratings.values()))} if ratings else {})
+
+
+def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequence[Unit]]) -> Iterator[Pair]:
+    """Correlate each two columns over the units that have both, in runs with at least four of these."""
+    for a, b in wanted:
+        both = [[(cluster, (v[a], v[b])) for cluster, v in units if a in v and b in v] for units in runs]
+        if both := [units for units in both if len(units) >= LEAST]:
+            n, clusters = sum(map(len, both)), len({cluster for units in both for cluster, _ in units})
+            found = rank_correlation([([c for c, _ in units], np.array([v for _, v in units]).T) for units in both])
+            if level == "model":  # a bootstrap of a few models holds the truth too seldom
+                found = closed_form(math.nan if found.value is None else found.value, n)
+            yield Pair(level, a, b, *found, n, clusters)
+
+
+# --- Formats -----------------------------------------------------------------------------------------------------
+
+
+def to_csv(found: Correlations) -> str:
+    """One line a pair."""
+    return csv_text(Pair._fields, found.pairs)
+
+
+def to_json(found: Correlations) -> str:
+    """The pairs and the notes."""
+    content = {"pairs": [pair._asdict() for pair in found.pairs], "notes": found.notes}
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def column_title(name: str) -> str:
+    """The name of a column in tables; benchmarks keep theirs."""
+    return _TITLES.get(name, name)
+
+
+def to_lines(found: Correlations) -> Iterator[str]:
+    """The pairs for the terminal, those of two subtasks left out."""
+    for level, pairs in groupby(found.pairs, key=lambda pair: pair.level):
+        yield f"{f'over {level}s':60}   rho  95 % interval      n"
+        for pair in pairs:
+            if not {pair.a, pair.b} <= SUBTASKS.keys():
+                rho = "-" if pair.value is None else f"{pair.value:+.2f}"
+                ends = "" if pair.low is None or pair.high is None else f"{pair.low:+.2f} to {pair.high:+.2f}"
+                names = (set_cell_size(column_title(name), 29) for name in (pair.a, pair.b))
+                yield f"{' '.join(names)}{rho:>8}  {ends:<16}{pair.n:>6,}"
+        yield ""
+    yield from found.notes
+    yield "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
