@@ -2,7 +2,7 @@
 
 python tools/bench_statistics.py intervals     # 4,000 repetitions a line, about 2 CPU minutes
 python tools/bench_statistics.py comparisons   # about 10 CPU minutes
-python tools/bench_statistics.py correlations  # 500 and 4,000 repetitions a line, about 3 CPU minutes
+python tools/bench_statistics.py correlations  # 500 and 4,000 repetitions a line, about 1 CPU minute
 """
 
 from __future__ import annotations
