@@ -23,7 +23,7 @@ CORE_TESTS := tests/data/test_append_log.py tests/data/test_parquet.py tests/dat
 	tests/chat/local/test_embedded.py tests/chat/test_response_schema.py tests/text/embeddings/test_minilm.py \
 	tests/text/test_token_counts.py tests/text/test_tokens.py tests/benchmark/metrics tests/benchmark/test_score_run.py \
 	tests/benchmark/prompts/test_templates.py tests/benchmark/report/test_report_html.py tests/cli/test_cli_commands.py \
-	tests/data/releases tests/benchmark/results_export
+	tests/data/releases tests/data/imports tests/benchmark/results_export
 PEOPLE_TESTS := tests/curation/anonymize/test_find_spans.py tests/curation/anonymize/test_user_recognizers.py \
 	tests/curation/anonymize/test_engine.py tests/curation/anonymize/test_surrogates.py \
 	tests/curation/dedup/test_similarity.py tests/rounds/aggregation/test_agreement.py tests/rounds/argilla \

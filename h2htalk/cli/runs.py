@@ -103,10 +103,16 @@ def _check_paper(more: bool, format: str) -> None:
 
 
 def compare(
-    runs: Annotated[list[Path], typer.Argument(help="The reference run, then the runs to compare with it.")],
+    runs: Annotated[
+        list[Path],
+        typer.Argument(help="The reference run, then the runs to compare with it; also other harnesses' logs."),
+    ],
     metric: Annotated[
-        str | None,
-        typer.Option("--metric", help="s, lexical, bleu_1, ..., ss or compliance: compares what is common."),
+        list[str] | None,
+        typer.Option("--metric", help="s, lexical, ..., compliance; a log's SCORER or SCORER/KEY. One, or one a run."),
+    ] = None,
+    scale: Annotated[
+        list[str] | None, typer.Option("--scale", help="LOW-HIGH of logs' values (0-1). One, or one a log.")
     ] = None,
     format: FormatOption = "terminal",
     out: Annotated[Path | None, typer.Option("--out", help="A folder for compare.html, .csv, .json and .tex.")] = None,
@@ -115,7 +121,7 @@ def compare(
     from h2htalk.benchmark.compare import formats
 
     require_format(format)
-    comparison = h2htalk.compare(*runs, metric=metric)
+    comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
     if out is not None:
         from h2htalk.benchmark.compare.comparison_page import write_comparison
 

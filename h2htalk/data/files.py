@@ -20,7 +20,7 @@ MAX_LINE = 1 << 26
 
 
 def read_jsonl(
-    path: Path, *, torn_tail: bool = False, unique_keys: bool = False
+    path: Path, *, torn_tail: bool = False, unique_keys: bool = False, nan: bool = False
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
@@ -29,6 +29,7 @@ def read_jsonl(
         torn_tail: leave out a last line without a line end that does not parse (a writer was killed in the
             middle of it). One that parses is a whole record: an editor removed the line end.
         unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
+        nan: read NaN and infinities, which Python's writers give and JSON does not have.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
@@ -46,7 +47,7 @@ def read_jsonl(
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.strip():
-                    yield where, parse_object(line, where, unique_keys)
+                    yield where, parse_object(line, where, unique_keys, nan)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 
@@ -60,12 +61,12 @@ def is_whole(line: bytes) -> bool:
     return True
 
 
-def parse_object(line: bytes, where: str, unique_keys: bool = False) -> dict[str, Any]:
+def parse_object(line: bytes, where: str, unique_keys: bool = False, nan: bool = False) -> dict[str, Any]:
     """Parse one line of JSONL. Raises DataError, which starts with `where`."""
     try:
         # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
-        record = (_UNIQUE_KEYS if unique_keys else _ANY_KEYS).decode(text)
+        record = (_UNIQUE_KEYS if unique_keys else _WITH_NAN if nan else _ANY_KEYS).decode(text)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -93,6 +94,7 @@ def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 # `json.loads` and `json.dumps` with arguments make a decoder or encoder for each line.
 _ANY_KEYS = json.JSONDecoder(parse_constant=refuse_constant)
+_WITH_NAN = json.JSONDecoder()
 _UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 

@@ -1,22 +1,27 @@
-"""Compare scored runs with one another, item by item."""
+"""Compare scored runs and logs of other harnesses with one another, item by item."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import stdev
+from statistics import fmean, stdev
+from typing import TypeVar
 
+from h2htalk.benchmark.compare.harness_items import align, read_log_items
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, read_run_items
 from h2htalk.benchmark.report.table2_layout import cell_at
-from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures
+from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures, paired_result
 from h2htalk.benchmark.statistics.table2_averages import ItemValue, aggregate
 from h2htalk.benchmark.statistics.table2_averages import Row as TableRow
 from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.imports.opencompass_results import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, counted, listed
 
+Text = TypeVar("Text", str, str | None)
 # Figures that are tested together, so that p is adjusted for their number and for that of the runs.
 CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
 
@@ -54,6 +59,21 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Items of one side of a pair: asked = answered + failed; unscored ones were answered; reasons are of both.
+
+    unpaired: items with a value that the comparison leaves out.
+    """
+
+    asked: int
+    answered: int
+    failed: int
+    unscored: int
+    unpaired: int
+    reasons: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Pair:
     """A run compared with the reference run.
 
@@ -64,6 +84,7 @@ class Pair:
         only_a, only_b: items with a value in one run only.
         changed: items that have one id and another content; they are not compared.
         notes: what the reader must know.
+        counts: of A and of B.
     """
 
     b: ScoredItems
@@ -73,6 +94,7 @@ class Pair:
     only_b: tuple[str, ...]
     changed: tuple[str, ...]
     notes: tuple[str, ...]
+    counts: tuple[Counts, Counts]
 
     @property
     def headline(self) -> Row:
@@ -102,14 +124,19 @@ class Comparison:
 
 
 def compare(
-    reference: str | os.PathLike[str], *others: str | os.PathLike[str], metric: str | None = None
+    reference: str | os.PathLike[str],
+    *others: str | os.PathLike[str],
+    metric: str | Sequence[str] | None = None,
+    scale: str | Sequence[str] = "0-1",
 ) -> Comparison:
     """Compare runs with a reference run, on the items that both have a value for.
 
     Args:
-        reference: a run folder.
-        others: one or more run folders.
-        metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show.
+        reference: a run folder, or a log of another harness (docs/comparing.md lists the forms).
+        others: one or more of them.
+        metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show. Of a log:
+            the name of its metric, None for the only one. A list has one for each.
+        scale: `LOW-HIGH` of logs' values, which are compared on 0-100. A list has one for each log.
 
     Examples:
         >>> import h2htalk
@@ -120,20 +147,36 @@ def compare(
 
     Raises:
         ConfigError: protocols differ (the keys are named) and no metric is, or what the metric means differs; the runs
-            have no item in common.
-        DataError: a folder is no scored run.
+            have no item in common; a log's value is outside its scale.
+        DataError: a path is neither a scored run nor a log.
     """
     if not others:
         raise ConfigError("name at least two runs: the reference, and those to compare with it")
     paths = [as_path(path, "runs") for path in as_list([reference, *others], "runs")]
-    return compare_items([read_run_items(path, metric) for path in paths], by_metric=metric is not None)
+    metrics = _for_each(metric, len(paths), "--metric")
+    logs = [path for path in paths if not path.is_dir() or is_opencompass(path)]
+    scales = dict(zip(logs, _for_each(scale, len(logs), "--scale"), strict=True))
+    runs = [
+        read_log_items(path, name, scales[path]) if path in scales else read_run_items(path, name)
+        for path, name in zip(paths, metrics, strict=True)
+    ]
+    return compare_items(runs, by_metric=metric is not None)
+
+
+def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequence[Text]:
+    """One value for each: a single one is of all."""
+    values = [given] if given is None or isinstance(given, str) else given
+    if len(values) not in (1, number):
+        raise ConfigError(f"{option} is given {len(values)} times; name one for all, or one for each of {number}")
+    return [values[0]] * number if len(values) == 1 else values
 
 
 def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     """Compare runs that were read; `by_metric`: their protocols may differ where the metric's meaning does not."""
     a, *others = runs
     for b in others:
-        _require_comparable(a, b, by_metric)
+        if not a.harness and not b.harness:
+            _require_comparable(a, b, by_metric)
     pairs = [_pair(a, b) for b in others]
     return Comparison(a, a.metric, tuple(_adjusted(pairs)), tuple(filter(None, map(_spread, runs))))
 
@@ -147,6 +190,11 @@ def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
+    notes: list[str] = []
+    if a.harness or b.harness:
+        a, b, notes = align(a, b)
+    elif different := differing_keys(a.signature.protocol, b.signature.protocol):
+        notes.append(f"the protocols differ in {', '.join(different)}")
     common = [name for name in a.items if name in b.items]
     changed = {name for name in common if a.items[name].content != b.items[name].content}
     moved = []
@@ -155,21 +203,34 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         if name not in changed and one.value is not None and other.value is not None:
             moved.append(Moved(name, one.subtask, one, other, other.value - one.value))
     if not moved:
-        raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for")
+        also = f"; {counted(len(changed), 'item')} changed: {listed(sorted(changed))}" if changed else ""
+        raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for{also}")
     moved.sort(key=lambda one: (-abs(one.difference), one.id))
     shared = {one.id for one in moved} | changed
     only_a, only_b = (
         tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
     )
-    notes = []
-    if different := differing_keys(a.signature.protocol, b.signature.protocol):
-        notes.append(f"the protocols differ in {', '.join(different)}")
-    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes))
+    counts = (_counts(a, len(moved)), _counts(b, len(moved)))
+    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes), counts)
+
+
+def _counts(run: ScoredItems, paired: int) -> Counts:
+    items = run.items.values()
+    failed = sum(item.failed for item in items)
+    scored = sum(bool(item.values) for item in items)
+    reasons = Counter(item.unscored for item in items if item.unscored)
+    answered = len(items) - failed
+    return Counts(len(items), answered, failed, answered - scored, scored - paired, dict(reasons.most_common()))
 
 
 def _rows(moved: Sequence[Moved]) -> list[Row]:
     """The figures with their tests, p not adjusted yet."""
-    results = paired_figures([Difference(one.subtask, one.a.cluster, one.difference) for one in moved])
+    differences = [Difference(one.subtask, one.a.cluster, one.difference) for one in moved]
+    if not moved[0].subtask:  # two logs of other harnesses
+        result = paired_result(differences)
+        means = (fmean(one.a.value or 0.0 for one in moved), fmean(one.b.value or 0.0 for one in moved))
+        return [Row("items_mean", HEADLINE, *means, result, result.p(), result.p())]
+    results = paired_figures(differences)
     headline = "overall" if "overall" in results else "items_mean"
     a, b = (_table_row([getattr(one, side) for one in moved]) for side in ("a", "b"))
     rows = []
@@ -209,6 +270,8 @@ def _spread(run: ScoredItems) -> Spread | None:
     samples = min(len(item.values) for item in scored)
     if samples < 2:
         return None
+    if run.harness:
+        return Spread(run.label, tuple(fmean(item.values[sample] for item in scored) for sample in range(samples)))
     rows = [_table_row(scored, sample) for sample in range(samples)]
     key = "items_mean" if rows[0].overall.value is None else "overall"
     return Spread(run.label, tuple(_value(row, key) for row in rows))

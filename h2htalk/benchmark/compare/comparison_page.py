@@ -10,6 +10,7 @@ from typing import Any
 
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
 from h2htalk.benchmark.compare.formats import interval_text, p_text, pair_notes, title_of, to_csv, to_json, to_latex
+from h2htalk.benchmark.compare.scored_items import ScoredItems
 from h2htalk.data.files import write_text
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
@@ -48,13 +49,14 @@ def _view(comparison: Comparison) -> dict[str, Any]:
 
 
 def _pair(comparison: Comparison, pair: Pair) -> dict[str, Any]:
-    scale = max(abs(end) for row in pair.rows for end in (row.result.mean, row.result.low, row.result.high) if end)
+    ends = [abs(end) for row in pair.rows for end in (row.result.mean, row.result.low, row.result.high) if end]
+    scale = max(ends, default=1.0)
     return {
         "b": printable(pair.b.label),
         "scale": f"{scale:.0f}",
         "blocks": [[_row(row, scale) for row in rows] for _, rows in groupby(pair.rows, key=lambda row: row.family)],
         "notes": [printable(note) for note in pair_notes(pair)],
-        "moved": [_item(one, comparison.a.scenarios[one.id]) for one in pair.moved[:MOST_MOVED]],
+        "moved": [_item(one, comparison.a, pair.b) for one in pair.moved[:MOST_MOVED]],
         "of": f"{len(pair.moved):,}",
     }
 
@@ -81,17 +83,21 @@ def _row(row: Row, scale: float) -> dict[str, Any]:
     }
 
 
-def _item(one: Moved, scenario: Scenario) -> dict[str, Any]:
+def _item(one: Moved, a: ScoredItems, b: ScoredItems) -> dict[str, Any]:
+    scenario = a.scenarios.get(one.a.id) or b.scenarios.get(one.b.id)
+    asked = a.input_of(one.a.id) or b.input_of(one.b.id) if scenario is None else None
+    inputs = [(role, printable_lines(text)) for role, text in asked.messages] if asked else []
+    references = asked.references if asked else scenario.references if scenario else ()
     return {
         "id": printable(one.id),
-        "subtask": SUBTASKS[one.subtask].title,
+        "subtask": SUBTASKS[one.subtask].title if one.subtask else "",
         "difference": f"{one.difference:+.2f}",
         "a": f"{one.a.value:.2f}",
         "b": f"{one.b.value:.2f}",
         "answers_a": [printable_lines(text) or "(empty)" for text in one.a.answers],
         "answers_b": [printable_lines(text) or "(empty)" for text in one.b.answers],
-        "references": [printable_lines(text) for text in scenario.references],
-        "inputs": list(_inputs(scenario)),
+        "references": [printable_lines(text) for text in references],
+        "inputs": list(_inputs(scenario)) if scenario else inputs,
     }
 
 

@@ -6,9 +6,10 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import Any
 
-from h2htalk.benchmark.compare.comparison import CELLS, Comparison, Pair, Row
+from h2htalk.benchmark.compare.comparison import Comparison, Pair, Row
 from h2htalk.benchmark.report.latex import latex_escaped
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -74,6 +75,7 @@ def to_json(comparison: Comparison) -> str:
                 "only_b": pair.only_b,
                 "changed": pair.changed,
                 "notes": pair.notes,
+                "counts": {side: asdict(counts) for side, counts in zip("ab", pair.counts, strict=True)},
             }
             for pair in comparison.pairs
         ],
@@ -126,7 +128,7 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
         yield f"B: {pair.b.label} on {pair.b.split}"
         yield ""
         yield f"{'':27} items       A       B   B - A  95 % interval          p  p Holm  detects"
-        family = CELLS
+        family = pair.rows[0].family
         for row in pair.rows:
             if row.family != family:
                 yield ""
@@ -168,6 +170,12 @@ def _verdict(pair: Pair) -> Iterator[str]:
 def pair_notes(pair: Pair) -> Iterator[str]:
     """What is not in the figures of a pair, and what they rest on."""
     yield from pair.notes
+    for side, counts in zip("AB", pair.counts, strict=True):
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts.reasons.items())
+        yield (
+            f"{side}: asked {counts.asked:,}, answered {counts.answered:,}, failed {counts.failed:,}, "
+            f"unscored {counts.unscored:,}, unpaired {counts.unpaired:,}" + (f" ({reasons})" if reasons else "")
+        )
     for what, names in (
         ("with a value in A only", pair.only_a),
         ("with a value in B only", pair.only_b),

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.data.imports.harness_log import ItemInput
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
@@ -27,12 +29,14 @@ class ScoredItem:
     """An item of a run.
 
     Attributes:
-        id, subtask: of the scenario.
+        id, subtask: of the scenario; in another harness's log its id or position, and no subtask.
         cluster: of items that are not independent of each other.
         content: what was asked and what it is scored against; equal in two runs of the same item.
         values: one a sample, on the 0-100 scale; empty for an unscored item.
         unscored: why it has no value, else None.
         answers: one a sample; empty texts for failures.
+        failed: whether a call gave no answer.
+        own_id: whether `id` is the data set's, not a position in a log.
     """
 
     id: str
@@ -42,6 +46,8 @@ class ScoredItem:
     values: tuple[float, ...]
     unscored: str | None
     answers: tuple[str, ...]
+    failed: bool = False
+    own_id: bool = True
 
     @property
     def value(self) -> float | None:
@@ -50,7 +56,10 @@ class ScoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ScoredItems:
-    """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id."""
+    """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id.
+
+    `input_of`: what an item asked, None where that is unknown; `harness` and `notes` of another harness's log.
+    """
 
     label: str
     split: str
@@ -58,6 +67,9 @@ class ScoredItems:
     signature: Signature
     items: Mapping[str, ScoredItem]
     scenarios: Mapping[str, Scenario]
+    input_of: Callable[[str], ItemInput | None]
+    harness: str = ""
+    notes: tuple[str, ...] = ()
 
     def meaning(self) -> dict[str, str]:
         """The part of the protocol that decides what a value of the metric means."""
@@ -92,7 +104,21 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
     scenarios = {s.id: s for s in run.data.split.scenarios}
-    return ScoredItems(run.summary.model, run.summary.split, name, run.summary.signature, items, scenarios)
+    return ScoredItems(
+        run.summary.model,
+        run.summary.split,
+        name,
+        run.summary.signature,
+        items,
+        scenarios,
+        lambda item: _input(run.data, scenarios[item]),
+    )
+
+
+def _input(data: RunData, scenario: Scenario) -> ItemInput:
+    """The prompt; of imported answers the scenario's turns."""
+    messages = data.prompt_of(scenario) if data.prompt_of else scenario.turns
+    return ItemInput.of([(message.role, message.content) for message in messages], scenario.references)
 
 
 def _item(
@@ -108,6 +134,7 @@ def _item(
         values=tuple(100 * v for v in values if v is not None) if whole else (),
         unscored=None if whole else score.unscored or f"no {metric}",
         answers=tuple(_text(answers.get((scenario.id, k))) for k in range(samples)),
+        failed=not all(isinstance(answers.get((scenario.id, k)), Response) for k in range(samples)),
     )
 
 

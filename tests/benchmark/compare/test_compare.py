@@ -45,7 +45,7 @@ def run_of(
         )
         for name, found in values.items()
     }
-    return ScoredItems(label, "mini 1", metric, Signature({**PROTOCOL, **protocol}, {}), items, MINI)
+    return ScoredItems(label, "mini 1", metric, Signature({**PROTOCOL, **protocol}, {}), items, MINI, {}.get)
 
 
 def both(a: Mapping[str, Sequence[float]], b: Mapping[str, Sequence[float]]) -> Comparison:

@@ -1,0 +1,108 @@
+"""Read a log of Inspect: `.eval`, a zip of JSON files, or one JSON file."""
+
+from __future__ import annotations
+
+import copy
+import zipfile
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from h2htalk.data.files import MAX_LINE, parse_object
+from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number, read_object
+from h2htalk.errors import DataError, counted, quoted
+
+ZSTD = 93  # of zip; Python's zipfile reads it from 3.14 on
+_MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+
+
+def read_inspect(path: Path) -> HarnessLog:
+    """Read a log; items that a run did not come to, because it was killed or cancelled, are failures.
+
+    Raises:
+        DataError: no whole log, or one that was marked as invalid.
+    """
+    if path.suffix == ".json":
+        header = read_object(path)
+        samples = header.get("samples") or []
+    else:
+        header, samples = _read_zip(path)
+    if header.get("invalidated"):
+        raise DataError(f"{path}: the log is marked as invalid")
+    records = [_record(sample) for sample in samples]
+    held, about = {(record.item, record.epoch) for record in records}, header["eval"]
+    for name in about["dataset"].get("sample_ids") or []:
+        for epoch in range(1, (about["config"].get("epochs") or 1) + 1):
+            if (str(name), epoch) not in held:
+                records.append(LogRecord(str(name), isinstance(name, str), epoch, None, None, {}, "not in the log"))
+    notes, status = [], header.get("status", "started")  # a killed run has no header
+    if status != "success" or len(records) > len(samples):
+        notes.append(f"the log is partial: status {status}, {len(samples):,} of {len(records):,} samples")
+    if edited := sum(bool(one.get("history")) for s in samples for one in (s.get("scores") or {}).values()):
+        notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
+    harness = f"Inspect {about.get('packages', {}).get('inspect_ai', '')}".strip()
+    return HarnessLog(path, harness, about["model"], about["task"], records, tuple(notes))
+
+
+def _record(sample: Mapping[str, Any]) -> LogRecord:
+    asked = [{"role": "user", "content": sample["input"]}] if isinstance(sample["input"], str) else sample["input"]
+    values: dict[str, float | str] = {}
+    for name, score in (sample.get("scores") or {}).items():
+        values |= _values(name, score)
+    return LogRecord(
+        item=str(sample["id"]),
+        own_id=isinstance(sample["id"], str),  # without ids Inspect numbers from 1
+        epoch=int(sample["epoch"]),
+        input=ItemInput.of([(m["role"], _text(m["content"])) for m in asked], sample.get("target")),
+        answer=str((sample.get("output") or {}).get("completion", "")),
+        values=values,
+        failure="invalidated" if sample.get("invalidation") else "error" if sample.get("error") else None,
+    )
+
+
+def _values(name: str, score: Mapping[str, Any]) -> dict[str, float | str]:
+    reason = str(score.get("reason") or (score.get("metadata") or {}).get("unscored_reason") or "NaN")
+    value = score["value"]
+    if isinstance(value, dict):
+        return {f"{name}/{key}": number(one, reason) for key, one in value.items()}
+    return {name: number(_MARKS.get(value, value) if isinstance(value, str) else value, reason)}
+
+
+def _text(content: str | list[Mapping[str, Any]]) -> str:
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _read_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    import pyarrow as pa
+
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = dict.fromkeys(archive.namelist())
+            header = _member(archive, "header.json" if "header.json" in names else "_journal/start.json", path)
+            return header, [_member(archive, name, path) for name in names if name.startswith("samples/")]
+    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, pa.ArrowException) as error:
+        raise DataError(f"{path}: no whole log of Inspect (damaged, cut off or something else): {error}") from error
+
+
+def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
+    import pyarrow as pa
+
+    info, where = archive.getinfo(name), f"{path}: {quoted(name)}"
+    if info.file_size > MAX_LINE:
+        raise DataError(f"{where}: larger than {MAX_LINE >> 20} MiB")
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
+        raise DataError(f"{where}: encrypted, or not compressed as Inspect does")
+    if info.compress_type == ZSTD:
+        # zipfile hands over what it takes for stored as it is; the checksum is that of the content.
+        stored = copy.copy(info)
+        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
+        del stored.CRC
+        stream: Any = pa.CompressedInputStream(archive.open(stored), "zstd")
+    else:
+        stream = archive.open(info)
+    with stream:
+        text = stream.read(info.file_size + 1)
+    if len(text) != info.file_size or zlib.crc32(text) != info.CRC:
+        raise DataError(f"{where}: damaged: not what the archive says of it")
+    return parse_object(text, where, nan=True)

@@ -1,0 +1,215 @@
+"""Logs of other harnesses: of the real Inspect and lm-eval in `fixtures/` (tools/harness_logs), and damaged ones."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from h2htalk.data.imports.harness_log import HarnessLog, ItemInput
+from h2htalk.data.imports.inspect_log import ZSTD
+from h2htalk.data.imports.log_forms import read_harness_log
+from h2htalk.errors import ConfigError, DataError
+
+FIXTURES = Path(__file__).parent / "fixtures"
+LM_EVAL, FILTERS = (next(FIXTURES.glob(f"samples_{name}_2*")) for name in ("companion", "companion_filters"))
+FIRST = "mini-en-dialogue-base-01"
+
+
+def values_of(log: HarnessLog, metric: str) -> dict[tuple[str, int], float | str]:
+    return {(record.item, record.epoch): record.value(metric) for record in log.records}
+
+
+def test_inspect_has_failed_unscored_and_scored_items() -> None:
+    log = read_harness_log(FIXTURES / "once.eval")
+    assert (log.harness, log.model, log.task, log.notes) == (
+        *("Inspect 0.3.285", "openai-api/loopback/demo", "companion"),
+        (),
+    )
+    found = values_of(log, "text_scores/lexical")
+    assert found[FIRST, 1] == pytest.approx(0.3158422857496322, abs=1e-15)
+    # A value of a scorer with several values is NaN as a whole, with its reason.
+    assert (found["mini-en-dialogue-emotion-01", 1], found["mini-en-dialogue-schedule-01", 1]) == (
+        "error",
+        "no_response",
+    )
+    assert values_of(log, "asks_back")[FIRST, 1] == 1.0
+    with pytest.raises(
+        ConfigError, match="name a metric with --metric: choose from 'asks_back', 'text_scores/lexical'"
+    ):
+        log.metric(None)
+    with pytest.raises(ConfigError, match="did you mean 'asks_back'"):
+        log.metric("ask_back")
+
+
+def test_inspect_epochs_json_positions_and_edits() -> None:
+    assert len(values_of(read_harness_log(FIXTURES / "epochs.eval"), "asks_back")) == 4
+    log = read_harness_log(FIXTURES / "positions.json")
+    assert [(record.item, record.own_id) for record in log.records] == [("1", False)]
+    assert log.metric(None) == "asks_back"
+    assert read_harness_log(FIXTURES / "edited.eval").notes == ("1 score was edited by hand",)
+
+
+def test_inspect_runs_that_did_not_end_say_so_and_invalid_ones_are_refused() -> None:
+    killed, stopped = (read_harness_log(FIXTURES / f"{name}.eval") for name in ("killed", "stopped"))
+    assert killed.notes == ("the log is partial: status started, 1 of 3 samples",)
+    assert [record.failure for record in killed.records] == [None, "not in the log", "not in the log"]
+    assert stopped.notes == ("the log is partial: status error, 1 of 1 samples",)
+    with pytest.raises(DataError, match="no item has a score"):
+        stopped.metric("asks_back")
+    with pytest.raises(DataError, match="marked as invalid"):
+        read_harness_log(FIXTURES / "invalid.eval")
+
+
+def test_lm_eval_samples_and_filters(tmp_path: Path) -> None:
+    log = read_harness_log(LM_EVAL)
+    assert (log.harness, log.model, log.task, log.notes) == ("lm-eval 0.4.13", "demo", "companion", ())
+    assert values_of(log, "rouge_l")["mini-en-dialogue-schedule-01", 0] == "NaN"
+    assert values_of(log, "lexical")[FIRST, 0] == pytest.approx(0.3158422857496322, abs=1e-15)
+    assert values_of(read_harness_log(FILTERS), "lexical,last_sentence").keys() == {(FIRST, 0)}
+    alone = read_harness_log(Path(shutil.copy(LM_EVAL, tmp_path)))
+    assert "no results_2" in alone.notes[0]
+
+
+def opencompass(folder: Path, details: Any = None, replicas: int = 2) -> Path:
+    """Two items in the documented form, in one or more replicas."""
+    items = {
+        str(place): {
+            "origin_prompt": [{"role": "SYSTEM", "prompt": "s"}, {"role": "HUMAN", "prompt": f"Question {place % 2}"}],
+            "prediction": "" if place == 3 else f"answer {place}",
+            "gold": f"Reference {place % 2}",
+        }
+        for place in range(2 * replicas)
+    }
+    scores = [{"example_abbr": f"set_{j}", "exact": [j / 2 + k / 4 for k in range(replicas)]} for j in range(2)]
+    for kind, content in (("predictions", items), ("results", {"exact": 50.0, "details": details or scores})):
+        (folder / kind / "demo").mkdir(parents=True)
+        (folder / kind / "demo" / "set.json").write_text(json.dumps(content))
+    return folder
+
+
+def test_opencompass_replicas_are_epochs(tmp_path: Path) -> None:
+    log = read_harness_log(opencompass(tmp_path / "20261122"))
+    assert values_of(log, log.metric(None)) == {
+        ("set_0", 0): 0.0,
+        ("set_1", 0): 0.5,
+        ("set_0", 1): 0.25,
+        ("set_1", 1): 0.75,
+    }
+    assert log.records[1].input == ItemInput.of([("system", "s"), ("user", "Question 1")], "Reference 1")
+    assert read_harness_log(tmp_path / "20261122" / "predictions" / "demo").records == log.records
+    (tmp_path / "20261122" / "predictions" / "demo" / "tmp_other.jsonl").write_text("")
+    assert "did not end" in read_harness_log(tmp_path / "20261122").notes[0]
+
+
+def test_opencompass_without_details_and_of_several_models(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="wrote no details of items"):
+        read_harness_log(opencompass(tmp_path / "gen", details={"type": "GEN", "0": {}}))
+    (opencompass(tmp_path / "two") / "predictions" / "other").mkdir()
+    with pytest.raises(DataError, match="name one model, as predictions/MODEL: demo, other"):
+        read_harness_log(tmp_path / "two")
+
+
+def test_score_tables(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("\ufeffid,sample,score\na,0,1\na,1,0.5\nb,0,\nb,1,nan\n", encoding="utf-8")
+    log = read_harness_log(path)
+    assert values_of(log, "score") == {("a", 0): 1.0, ("a", 1): 0.5, ("b", 0): "no score", ("b", 1): "NaN"}
+    path.write_text("id,score\na,1\na,2\n")
+    with pytest.raises(DataError, match="'a' has two answers with the number 0"):
+        read_harness_log(path)
+
+
+def eee_row(**changed: Any) -> str:
+    row = {"sample_id": "q-1", "model_id": "lab/m", "evaluation_name": "exact", "evaluation": {"score": 1.0}}
+    return json.dumps({**row, "input": {"raw": "Q", "reference": ["R"]}, **changed}) + "\n"
+
+
+def test_every_eval_ever_with_several_metrics_failures_and_positions(tmp_path: Path) -> None:
+    path = tmp_path / "x_samples.jsonl"
+    path.write_text(
+        eee_row()
+        + eee_row(evaluation_name="fluent", evaluation={"score": 0.5})
+        + eee_row(sample_id="7", error="timeout")
+    )
+    log = read_harness_log(path)
+    assert values_of(log, "fluent") == {("q-1", 1): 0.5, ("7", 1): "error"}
+    assert [record.own_id for record in log.records] == [True, False]
+
+
+# --- Files that are something else, damaged or enormous ----------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    shutil.copy(FIXTURES / "once.eval", path)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2)
+
+
+def flipped(path: Path) -> None:
+    """One byte of a sample changed."""
+    content = bytearray((FIXTURES / "once.eval").read_bytes())
+    content[content.index(b"samples/") + 600] ^= 0xFF
+    path.write_bytes(content)
+
+
+def bomb(path: Path, claimed: int | None = None) -> None:
+    """A member of 1 GB in a few kB, which may claim to be small."""
+    packed = pa.compress(bytes(2**28), "zstd", asbytes=True) * 4
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("header.json", packed)
+        info = archive.getinfo("header.json")
+        info.compress_type, info.file_size = ZSTD, claimed or 2**30
+
+
+def long_line(path: Path) -> None:
+    with path.open("wb") as file:
+        file.write(b'{"doc_id": 0, "doc": "')
+        file.truncate(2**30)  # sparse
+
+
+def large(path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(2**30)
+
+
+def text(content: str) -> Callable[[Path], None]:
+    return lambda path: path.write_text(content) and None
+
+
+@pytest.mark.parametrize(
+    ("name", "write", "message"),
+    [
+        ("cut.eval", cut, "no whole log of Inspect .*not a zip file"),
+        ("flipped.eval", flipped, "no whole log of Inspect|damaged"),
+        ("bomb.eval", bomb, "larger than 64 MiB"),
+        ("lying.eval", lambda path: bomb(path, 100), "damaged: not what the archive says"),
+        ("page.eval", text("<html></html>"), "no whole log of Inspect"),
+        ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole log of Inspect.*start.json"),
+        ("page.json", text("<html></html>"), "broken JSON"),
+        ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
+        ("large.json", large, "larger than 64 MiB"),
+        ("line.jsonl", long_line, "line longer than 64 MiB"),
+        ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
+        ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
+        ("empty.jsonl", text(""), "neither one of lm-eval's samples nor"),
+        ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
+        ("words.csv", text("id,score\na,good\n"), "could not convert string to float: 'good'"),
+        ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "UnicodeDecodeError"),
+        ("large.csv", large, "larger than 64 MiB"),
+        ("paper.pdf", text("%PDF-1.7"), "neither a run folder nor an Inspect log"),
+        ("missing.eval", lambda path: None, "neither a run folder nor"),
+    ],
+)
+def test_other_files_are_refused_with_their_name(
+    tmp_path: Path, name: str, write: Callable[[Path], None], message: str
+) -> None:
+    write(tmp_path / name)
+    with pytest.raises(DataError, match=f"{name}.*({message})"):
+        read_harness_log(tmp_path / name)
