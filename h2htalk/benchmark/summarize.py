@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
@@ -86,7 +86,20 @@ def measure_results(
         reached={
             name: reached_figures(scenarios, scored[1], baseline[1], measure) for name, baseline in baselines.items()
         },
+        by_sample=tuple(_by_sample(scenarios, scored[1], measure)),
     )
+
+
+def _by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], measure: Measure) -> Iterator[float]:
+    """The headline figure of each sample, over the items of which every sample is scored."""
+    values = {s.id: [getattr(sample, measure) for sample in scores[s.id].samples] for s in scenarios}
+    whole = [s for s in scenarios if None not in values[s.id]]
+    samples = min((len(values[s.id]) for s in whole), default=0)
+    for number in range(samples if samples > 1 else 0):
+        row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
+        figure = row.items_mean.value if row.overall.value is None else row.overall.value
+        if figure is not None:
+            yield figure
 
 
 def reached_figures(

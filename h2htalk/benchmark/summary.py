@@ -77,7 +77,8 @@ class MeasureResults:
 
     `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
     value of each tag. `reached` names for each baseline the figures (`figure_weights`) in which the model is not shown
-    to be above it: the paired 95 % interval of the difference holds 0, or lies below.
+    to be above it: the paired 95 % interval of the difference holds 0, or lies below. `by_sample` holds the headline
+    figure (overall, else the mean over items) of each sample alone; empty where an item has one answer.
     """
 
     languages: tuple[str, ...]
@@ -86,6 +87,7 @@ class MeasureResults:
     slices: Mapping[str, Mapping[str, Cell]]
     baselines: Mapping[str, ScoreRows]
     reached: Mapping[str, tuple[str, ...]]
+    by_sample: tuple[float, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -95,6 +97,7 @@ class MeasureResults:
             "slices": _cells_to_dict(self.slices),
             "baselines": {name: rows.to_dict() for name, rows in self.baselines.items()},
             "reached": {name: list(keys) for name, keys in self.reached.items()},
+            "by_sample": list(self.by_sample),
         }
 
 

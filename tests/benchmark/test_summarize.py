@@ -12,6 +12,7 @@ from summaries_made import SIGNATURE, FirstLetters, scored, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.report.table2_layout import spread_lines
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
@@ -174,6 +175,9 @@ def test_several_samples_count_as_one_item() -> None:
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
     assert summary.counts.samples == 2 * len(split.scenarios)
+    assert summary.main.by_sample == pytest.approx((0, 100), abs=1)
+    assert spread_lines(summary) == ["Mean of items by sample: 0.00, 100.00 (standard deviation 70.71)"]
+    assert summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).main.by_sample == ()
 
 
 # --- Baselines and the null class ----------------------------------------------------------------------------------

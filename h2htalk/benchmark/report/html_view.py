@@ -29,6 +29,7 @@ from h2htalk.benchmark.report.table2_layout import (
     ordered_slices,
     part_title,
     parts_of,
+    spread_lines,
     subtasks_at_hand,
 )
 from h2htalk.benchmark.report.table2_rows import TableRow, table_rows
@@ -48,7 +49,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "split": printable(summary.split),
         "states": _states(summary),
         "loud": [printable(note.text) for note in all_notes if note.loud],
-        "quiet": [printable(note.text) for note in all_notes if not note.loud],
+        "quiet": [*(printable(note.text) for note in all_notes if not note.loud), *spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
         "tiles": _tiles(parts, summary),
         "has_baselines": bool(summary.baselines),

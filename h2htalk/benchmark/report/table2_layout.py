@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import stdev
 
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
@@ -171,6 +172,17 @@ def notes(summary: Summary) -> list[Note]:
             of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
             found.append(Note(f"No overall{of}: it needs all subtasks, and {_missing(missing)} missing."))
     return found
+
+
+def spread_lines(summary: Summary) -> list[str]:
+    """Return a line for each part on how much its headline figure differs between the answers to the same items."""
+    lines = []
+    for part in parts_of(summary).values():
+        if figures := part.main.by_sample:
+            name = "Mean of items" if main_row(part).overall.value is None else "Overall"
+            listed = ", ".join(f"{figure:.2f}" for figure in figures)
+            lines.append(f"{name} by sample: {listed} (standard deviation {stdev(figures):.2f})")
+    return lines
 
 
 def _incomplete(summary: Summary) -> str:

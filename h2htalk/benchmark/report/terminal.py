@@ -32,6 +32,7 @@ from h2htalk.benchmark.report.table2_layout import (
     ordered_slices,
     part_title,
     parts_of,
+    spread_lines,
     subtasks_at_hand,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
@@ -75,7 +76,7 @@ def print_summary(
         say.line(_elsewhere(summary), "dim")
         for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
             say.line(say.half_width(line))
-    for line in cost_lines(summary.costs):
+    for line in [*spread_lines(summary), *cost_lines(summary.costs)]:
         say.line(line)
     for warning in summary.warnings:
         say.line(f"warning: {warning}", "yellow")
