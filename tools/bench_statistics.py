@@ -1,13 +1,16 @@
 """Coverage of intervals and false alarms of comparisons, by simulation with fixed seeds (docs/measurements.md).
 
-python tools/bench_statistics.py intervals     # 4,000 repetitions a line, about 2 CPU minutes
+h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 48 --out RUN
+python tools/bench_statistics.py intervals --run RUN   # 4,000 repetitions a line, about 2 CPU minutes
 python tools/bench_statistics.py comparisons   # about 10 CPU minutes
 python tools/bench_statistics.py correlations  # 500 and 4,000 repetitions a line, about 1 CPU minute
+python tools/bench_statistics.py runs          # about 10 CPU minutes
 """
 
 from __future__ import annotations
 
 import argparse
+import random
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,9 +19,12 @@ import numpy as np
 import numpy.typing as npt
 
 import h2htalk
+from h2htalk.benchmark.compare.comparison import CELLS
 from h2htalk.benchmark.statistics.intervals import mean_of, weighted_mean
 from h2htalk.benchmark.statistics.paired import Difference, holm, items_needed, paired_result
 from h2htalk.benchmark.statistics.rank_correlation import closed_form, rank_correlation
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 
 Values = npt.NDArray[np.float64]
@@ -27,18 +33,25 @@ REPETITIONS = 4000
 SIZES = (7, 14, 50, 400)
 
 
-def real_values(column: str) -> Values:
-    """Item values of a scripted answer on the split mini."""
+def real_values(run: Path) -> Iterator[tuple[str, Values]]:
+    """The metric and the item values of a run, of an answer that needs no model, and of the run's BLEU-4 alone."""
     with tempfile.TemporaryDirectory() as folder:
         spec = h2htalk.EvaluateSpec(
             model="baseline:copy-last-turn", split="mini", out=str(Path(folder) / "run"), embedder="none"
         )
         h2htalk.evaluate(spec)
-        table = h2htalk.load_run(Path(folder) / "run").scores()
-        return np.array([v for v in table.column(column).to_pylist() if v is not None])
+        runs = {"a model": h2htalk.load_run(run).scores()}
+        runs["the user's last turn"] = h2htalk.load_run(Path(folder) / "run").scores()
+    for name, column in (
+        *(("a model", column) for column in ("s", "lexical")),
+        *(("the user's last turn", "lexical"), ("a model", "bleu_4"), ("the user's last turn", "bleu_4")),
+    ):
+        values = [v for v in runs[name].column(column).to_pylist() if v is not None]
+        if values:
+            yield f"items of mini answered by {name}, {column}", np.array(values)
 
 
-def populations() -> Iterator[tuple[str, Draw, float]]:
+def populations(run: Path) -> Iterator[tuple[str, Draw, float]]:
     """Name, how to draw, and the true mean of each distribution of scores."""
 
     def zeros(rng: np.random.Generator, size: tuple[int, ...]) -> Values:
@@ -50,24 +63,19 @@ def populations() -> Iterator[tuple[str, Draw, float]]:
     yield "Beta(2, 5), a tenth 0", zeros, 0.9 * 2 / 7
     yield "Beta(.5, 4)", lambda rng, size: rng.beta(0.5, 4, size), 0.5 / 4.5
     yield "0 or 1, mean .2", yes_no, 0.2
-    for column in ("lexical", "bleu_4"):
-        values = real_values(column)
-        yield (
-            f"items of mini, {column}",
-            lambda rng, size, values=values: rng.choice(values, size),
-            float(values.mean()),
-        )
+    for name, values in real_values(run):
+        yield name, lambda rng, size, values=values: rng.choice(values, size), float(values.mean())
 
 
 def covered(low: float, high: float, truth: float) -> bool:
     return low <= truth <= high
 
 
-def intervals() -> None:
+def intervals(run: Path) -> None:
     print("| scores | " + " | ".join(f"n = {n}" for n in SIZES) + " | 11 cells of 7, weighted |")
     print("| --- |" + " ---: |" * (len(SIZES) + 1))
     weights = [float(subtask.count) for subtask in SUBTASKS.values()]
-    for name, draw, truth in populations():
+    for name, draw, truth in populations(run):
         cells = []
         for n in SIZES:
             samples = draw(np.random.default_rng(n), (REPETITIONS, n)).tolist()
@@ -167,15 +175,43 @@ def correlations(repetitions: int) -> None:
         print(f"| {n} models | " + " | ".join(cells) + " |")
 
 
+def runs(pairs: int, number: int = 200) -> None:
+    """Compare runs of one scripted model, which answers with a reference drawn at random from the same subtask."""
+    scenarios = load_split("mini").scenarios
+    rng = random.Random(1)
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        for n in range(number):
+            lines = []
+            for one in scenarios:
+                alike = [s for s in scenarios if (s.subtask, s.language) == (one.subtask, one.language)]
+                lines.append({"id": one.id, "text": rng.choice(alike).reference})
+            write_jsonl(folder / f"{n}.jsonl", lines)
+            model, out = f"scripted:{folder}/{n}.jsonl", str(folder / str(n))
+            h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, split="mini", out=out, embedder="none", baselines=False))
+        headline = cells = 0
+        for _ in range(pairs):
+            a, b = rng.sample(range(number), 2)
+            pair = h2htalk.compare(folder / str(a), folder / str(b)).pairs[0]
+            headline += pair.headline.p < 0.05
+            cells += any(row.p_holm < 0.05 for row in pair.rows if row.family == CELLS)
+    print("| what | asked | measured |\n| --- | ---: | ---: |")
+    print(f"| {pairs:,} pairs of {number} runs of a model, headline | at most 6.5 | {100 * headline / pairs:.1f} |")
+    print(f"| any of their eleven subtasks, Holm | at most 6.5 | {100 * cells / pairs:.1f} |")
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("intervals", "comparisons", "correlations"))
+    parser.add_argument("what", choices=("intervals", "comparisons", "runs", "correlations"))
+    parser.add_argument("--run", type=Path, help="of a model on mini, with an embedder")
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=500)
     parser.add_argument("--seeds", type=int, default=2000)
     options = parser.parse_args()
     if options.what == "intervals":
-        intervals()
+        intervals(options.run)
+    elif options.what == "runs":
+        runs(options.pairs)
     elif options.what == "correlations":
         correlations(options.repetitions)
     else:
