@@ -171,11 +171,9 @@ def pair_notes(pair: Pair) -> Iterator[str]:
     """What is not in the figures of a pair, and what they rest on."""
     yield from pair.notes
     for side, counts in zip("AB", pair.counts, strict=True):
-        reasons = ", ".join(f"{reason} {count:,}" for reason, count in counts.reasons.items())
-        yield (
-            f"{side}: asked {counts.asked:,}, answered {counts.answered:,}, failed {counts.failed:,}, "
-            f"unscored {counts.unscored:,}, unpaired {counts.unpaired:,}" + (f" ({reasons})" if reasons else "")
-        )
+        figures = asdict(counts)
+        why = ", ".join(f"{reason} {count:,}" for reason, count in figures.pop("reasons").items())
+        yield f"{side}: {', '.join(f'{what} {n:,}' for what, n in figures.items())}" + (f" ({why})" if why else "")
     for what, names in (
         ("with a value in A only", pair.only_a),
         ("with a value in B only", pair.only_b),

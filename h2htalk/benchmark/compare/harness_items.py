@@ -34,8 +34,9 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     records = sorted(log.records, key=lambda record: (record.item, record.epoch))
     groups = {item: list(own) for item, own in groupby(records, key=lambda record: record.item)}
     items = {item: _item(own, name, low, high) for item, own in groups.items()}
-    if outside := [f"{item} {100 * v}" for item in items.values() for v in item.values if not 0 <= v <= 100]:
-        raise ConfigError(f"{path}: {name} is outside {scale} in {counted(len(outside), 'item')}; declare it: --scale")
+    if outside := [item for item, own in items.items() if not all(0 <= value <= 100 for value in own.values)]:
+        found = f"{counted(len(outside), 'item')} outside {scale}: {listed(outside)}"
+        raise ConfigError(f"{path}: {name} of {found}; name the scale of its values with --scale")
     inputs = {item: next((record.input for record in own if record.input), None) for item, own in groups.items()}
     digest = f", sha256 {sha256_of(path)[:12]}" if path.is_file() else ""
     notes = [f"metric {name} on {scale}{digest}", *log.notes]
@@ -69,7 +70,7 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
     """
     names = {name: name for name, item in b.items.items() if item.own_id and name in a.items and a.items[name].own_id}
     by_id = len(names)
-    for key in (lambda one: (one.turns, one.references), lambda one: one.turns, _last_turn):
+    for key in (lambda one: one.turns, _last_turn):
         names |= _matches(a, b, names, key)
     asked = {name: (a.input_of(other), b.input_of(name)) for name, other in names.items()}
     same = {name for name, pair in asked.items() if _is_same(*pair)}

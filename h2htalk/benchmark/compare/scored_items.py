@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from h2htalk.benchmark.load_run import load_run
@@ -16,6 +17,7 @@ from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, suggest
 
 COMPLIANCE = "compliance"
@@ -104,19 +106,16 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
     scenarios = {s.id: s for s in run.data.split.scenarios}
-    return ScoredItems(
-        run.summary.model,
-        run.summary.split,
-        name,
-        run.summary.signature,
-        items,
-        scenarios,
-        lambda item: _input(run.data, scenarios[item]),
-    )
+    summary = run.summary
+    input_of = partial(_input, run.data, scenarios)
+    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of)
 
 
-def _input(data: RunData, scenario: Scenario) -> ItemInput:
-    """The prompt; of imported answers the scenario's turns."""
+def _input(data: RunData, scenarios: Mapping[str, Scenario], item: str) -> ItemInput | None:
+    """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
+    scenario = scenarios[item]
+    if data.prompt_of is None and not SUBTASKS[scenario.subtask].is_chat:
+        return None
     messages = data.prompt_of(scenario) if data.prompt_of else scenario.turns
     return ItemInput.of([(message.role, message.content) for message in messages], scenario.references)
 

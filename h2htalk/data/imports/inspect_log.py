@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,24 +23,24 @@ def read_inspect(path: Path) -> HarnessLog:
     Raises:
         DataError: no whole log, or one that was marked as invalid.
     """
-    if path.suffix == ".json":
-        header = read_object(path)
-        samples = header.get("samples") or []
-    else:
-        header, samples = _read_zip(path)
+    parts = _members(path) if path.suffix == ".eval" else _parts(read_object(path))
+    header = next(parts)
     if header.get("invalidated"):
         raise DataError(f"{path}: the log is marked as invalid")
-    records = [_record(sample) for sample in samples]
-    held, about = {(record.item, record.epoch) for record in records}, header["eval"]
-    for name in about["dataset"].get("sample_ids") or []:
-        for epoch in range(1, (about["config"].get("epochs") or 1) + 1):
-            if (str(name), epoch) not in held:
-                records.append(LogRecord(str(name), isinstance(name, str), epoch, None, None, {}, "not in the log"))
+    records, edited, about = [], 0, header["eval"]
+    for sample in parts:  # one at a time: each holds everything that happened
+        records.append(_record(sample))
+        edited += sum(bool(score.get("history")) for score in (sample.get("scores") or {}).values())
+    held, ids = {(record.item, record.epoch) for record in records}, about["dataset"].get("sample_ids") or []
+    epochs = range(1, (about["config"].get("epochs") or 1) + 1)
+    missing = [(name, epoch) for name in ids for epoch in epochs if (str(name), epoch) not in held]
     notes, status = [], header.get("status", "started")  # a killed run has no header
-    if status != "success" or len(records) > len(samples):
-        notes.append(f"the log is partial: status {status}, {len(samples):,} of {len(records):,} samples")
-    if edited := sum(bool(one.get("history")) for s in samples for one in (s.get("scores") or {}).values()):
+    if status != "success" or missing:
+        total = len(records) + len(missing)
+        notes.append(f"the log is partial: status {status}, {len(records):,} of {total:,} samples")
+    if edited:
         notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
+    records += [LogRecord(str(n), isinstance(n, str), epoch, None, None, {}, "not in the log") for n, epoch in missing]
     harness = f"Inspect {about.get('packages', {}).get('inspect_ai', '')}".strip()
     return HarnessLog(path, harness, about["model"], about["task"], records, tuple(notes))
 
@@ -73,14 +73,22 @@ def _text(content: str | list[Mapping[str, Any]]) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _read_zip(path: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+def _parts(log: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """The header, then each sample."""
+    yield log
+    yield from log.get("samples") or []
+
+
+def _members(path: Path) -> Iterator[dict[str, Any]]:
     import pyarrow as pa
 
     try:
         with zipfile.ZipFile(path) as archive:
             names = dict.fromkeys(archive.namelist())
-            header = _member(archive, "header.json" if "header.json" in names else "_journal/start.json", path)
-            return header, [_member(archive, name, path) for name in names if name.startswith("samples/")]
+            yield _member(archive, "header.json" if "header.json" in names else "_journal/start.json", path)
+            for name in names:
+                if name.startswith("samples/"):
+                    yield _member(archive, name, path)
     except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, pa.ArrowException) as error:
         raise DataError(f"{path}: no whole log of Inspect (damaged, cut off or something else): {error}") from error
 

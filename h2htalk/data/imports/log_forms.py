@@ -20,9 +20,8 @@ FORMS = "an Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jso
 
 def read_harness_log(path: Path) -> HarnessLog:
     """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
-    reader = read_opencompass if path.is_dir() else _reader(path)
     try:
-        log = reader(path)
+        log = _reader(path)(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, ZeroDivisionError, csv.Error) as error:
@@ -37,6 +36,8 @@ def read_harness_log(path: Path) -> HarnessLog:
 
 
 def _reader(path: Path) -> Callable[[Path], HarnessLog]:
+    if path.is_dir():
+        return read_opencompass
     if not path.is_file() or path.suffix not in (*_READERS, ".jsonl"):
         raise DataError(f"{path}: is neither a run folder nor {FORMS}")
     if path.suffix in _READERS:

@@ -166,7 +166,7 @@ def test_tables_are_matched_by_id_alone_and_say_so(tmp_path: Path) -> None:
 
 def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
     scores = table(tmp_path / "a.csv", {"x": 3, "y": 0.5, "z": 0})
-    with pytest.raises(ConfigError, match=r"score is outside 0-1 in 1 item; declare it: --scale"):
+    with pytest.raises(ConfigError, match=r"score of 1 item outside 0-1: x; name the scale"):
         one_pair(scores, scores)
     pair = one_pair(scores, scores, scale="0-5")
     assert {moved.id: moved.a.value for moved in pair.moved} == pytest.approx({"x": 60, "y": 10, "z": 0})
