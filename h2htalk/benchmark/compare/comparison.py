@@ -210,6 +210,13 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     only_a, only_b = (
         tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
     )
+    values = [(a.items[name].value, b.items[name].value) for name in common if name not in changed]
+    if len(values) > len(moved):
+        low, high = (
+            fmean((worst if y is None else y) - (100 - worst if x is None else x) for x, y in values)
+            for worst in (0.0, 100.0)
+        )
+        notes.append(f"with the unscored at 0 or 100, the mean of {len(values):,} items is {low:+.2f} to {high:+.2f}")
     counts = (_counts(a, len(moved)), _counts(b, len(moved)))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes), counts)
 

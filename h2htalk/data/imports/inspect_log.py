@@ -42,7 +42,7 @@ def read_inspect(path: Path) -> HarnessLog:
         notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
     records += [LogRecord(str(n), isinstance(n, str), epoch, None, None, {}, "not in the log") for n, epoch in missing]
     harness = f"Inspect {about.get('packages', {}).get('inspect_ai', '')}".strip()
-    return HarnessLog(path, harness, about["model"], about["task"], records, tuple(notes))
+    return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
 
 
 def _record(sample: Mapping[str, Any]) -> LogRecord:

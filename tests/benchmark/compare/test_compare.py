@@ -92,6 +92,10 @@ def test_items_scored_in_one_run_only_are_named_and_not_compared() -> None:
     pair = both(a, b).pairs[0]
     assert (pair.only_a, pair.only_b) == ((names[0],), (names[1],))
     assert pair.headline.result.items == len(ALL) - 2
+    # The unscored item of B has 30 in A: B - A is -30 with it at 0, and +70 with it at 100.
+    assert pair.notes == (
+        f"with the unscored at 0 or 100, the mean of 153 items is {-30 / 153:+.2f} to {70 / 153:+.2f}",
+    )
 
 
 def test_an_item_that_changed_between_the_runs_is_named_and_not_compared() -> None:
