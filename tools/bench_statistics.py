@@ -3,7 +3,7 @@
 h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 48 --out RUN
 python tools/bench_statistics.py intervals --run RUN   # 4,000 repetitions a line, about 2 CPU minutes
 python tools/bench_statistics.py comparisons   # about 10 CPU minutes
-python tools/bench_statistics.py correlations  # 500 and 4,000 repetitions a line, about 1 CPU minute
+python tools/bench_statistics.py correlations  # 1,000 repetitions a figure, about 2 CPU minutes
 python tools/bench_statistics.py runs          # about 10 CPU minutes
 """
 
@@ -22,7 +22,7 @@ import h2htalk
 from h2htalk.benchmark.compare.comparison import CELLS
 from h2htalk.benchmark.statistics.intervals import mean_of, weighted_mean
 from h2htalk.benchmark.statistics.paired import Difference, holm, items_needed, paired_result
-from h2htalk.benchmark.statistics.rank_correlation import closed_form, rank_correlation
+from h2htalk.benchmark.statistics.rank_correlation import rank_correlation
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -140,39 +140,33 @@ RATING_CUTS = (-1.5, -0.8, 0.0, 0.8, 1.5)  # of ratings 0 to 5, so that many are
 RHOS = (0.0, 0.3, 0.7, 0.9)  # of the normal values behind scores and ratings
 
 
-def rated(rng: np.random.Generator, rho: float, n: int, size: int = 1) -> Values:
+def normal(rng: np.random.Generator, rho: float, n: int) -> Values:
+    z = rng.standard_normal((2, n))
+    return np.array([z[0], rho * z[0] + np.sqrt(1 - rho**2) * z[1]])
+
+
+def rated(rng: np.random.Generator, rho: float, n: int, size: int) -> Values:
     """Scores, of which 30 % are tied at the bottom, and ratings; clusters of `size` have intraclass correlation .3."""
-
-    def normal(count: int) -> Values:
-        z = rng.standard_normal((2, count))
-        return np.array([z[0], rho * z[0] + np.sqrt(1 - rho**2) * z[1]])
-
-    z = normal(n) if size == 1 else np.sqrt(0.3) * np.repeat(normal(n // size), size, 1) + np.sqrt(0.7) * normal(n)
+    shared = np.sqrt(0.3) * np.repeat(normal(rng, rho, n // size), size, 1)
+    z = normal(rng, rho, n) if size == 1 else shared + np.sqrt(0.7) * normal(rng, rho, n)
     return np.array([np.maximum(z[0], -0.52), np.digitize(z[1], RATING_CUTS)])
 
 
 def correlations(repetitions: int) -> None:
     print("| pairs | " + " | ".join(f"rho {rho:g}" for rho in RHOS) + " |\n| --- |" + " ---: |" * len(RHOS))
-    truths = [rank_correlation([(("1",) * 10**6, rated(np.random.default_rng(0), rho, 10**6))]).value for rho in RHOS]
-    for n, size in ((20, 1), (50, 1), (154, 1), (160, 4)):
-        cells, clusters = [], [str(k // size) for k in range(n)]
-        for rho, truth in zip(RHOS, truths, strict=True):
+    large = [rated(np.random.default_rng(0), rho, 10**6, 1) for rho in RHOS]
+    of_items = [rank_correlation([(["1"] * 10**6, values)]).value for values in large]
+    of_models = [6 / np.pi * np.arcsin(rho / 2) for rho in RHOS]
+    for n, size in ((4, 0), (6, 0), (10, 0), (37, 0), (20, 1), (50, 1), (154, 1), (160, 4)):
+        cells, clusters = [], [str(k // (size or 1)) for k in range(n)]
+        for rho, truth in zip(RHOS, of_items if size else of_models, strict=True):
             rng = np.random.default_rng(n)
-            found = [rank_correlation([(clusters, rated(rng, rho, n, size))]) for _ in range(repetitions)]
-            cells.append(sum(covered(low, high, truth) for _, low, high in found if low is not None) / repetitions)
-        name = f"{n} items" if size == 1 else f"{n} items in clusters of {size}"
-        print(f"| {name} | " + " | ".join(f"{100 * c:.1f}" for c in cells) + " |", flush=True)
-    for n in (4, 6, 10, 37):
-        cells = []
-        for rho in RHOS:
-            z = np.random.default_rng(n).standard_normal((2, REPETITIONS, n))
-            x, y = (side.argsort(1).argsort(1) for side in (z[0], rho * z[0] + np.sqrt(1 - rho**2) * z[1]))
-            values = 1 - 6 * ((x - y) ** 2).sum(1) / (n * (n * n - 1))
-            found = [closed_form(value, n) for value in values.tolist()]
-            width = np.mean([high - low for _, low, high in found])
-            hits = sum(covered(low, high, 6 / np.pi * np.arcsin(rho / 2)) for _, low, high in found) / REPETITIONS
-            cells.append(f"{100 * hits:.1f} (width {width:.2f})")
-        print(f"| {n} models | " + " | ".join(cells) + " |")
+            drawn = (rated(rng, rho, n, size) if size else normal(rng, rho, n) for _ in range(repetitions))
+            ends = [(low, high) for _, low, high in (rank_correlation([(clusters, one)]) for one in drawn) if low is not None]
+            hits = 100 * sum(covered(low, high, truth) for low, high in ends) / len(ends)
+            cells.append(f"{hits:.1f} ({np.mean([high - low for low, high in ends]):.2f})")
+        name = f"{n} items in clusters of {size}" if size > 1 else f"{n} items" if size else f"{n} models"
+        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
 def runs(pairs: int, number: int = 200) -> None:
@@ -205,7 +199,7 @@ if __name__ == "__main__":
     parser.add_argument("what", choices=("intervals", "comparisons", "runs", "correlations"))
     parser.add_argument("--run", type=Path, help="of a model on mini, with an embedder")
     parser.add_argument("--pairs", type=int, default=1000)
-    parser.add_argument("--repetitions", type=int, default=500)
+    parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=2000)
     options = parser.parse_args()
     if options.what == "intervals":

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, groupby, product
@@ -20,14 +19,13 @@ from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.table2_layout import cell_at, main_row
 from h2htalk.benchmark.statistics.clusters import clusters_of
-from h2htalk.benchmark.statistics.rank_correlation import LEAST, closed_form, rank_correlation
+from h2htalk.benchmark.statistics.rank_correlation import FEW, LEAST, rank_correlation
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed
 from h2htalk.text.escaping import csv_text
 
 HUMAN = "human_rating"
-FEW = 10  # models, below which an interval is wider than 1 unless they nearly agree
 _METRICS = ("s", "lexical", *columns(in_composite=True))
 _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
@@ -83,7 +81,7 @@ def correlate(
         ConfigError: the runs' protocols differ (the keys are named), or a table lacks a column.
         DataError: a folder is no scored run, or a table cannot be read.
     """
-    loaded = [load_run(as_path(path, "runs")) for path in as_list(runs, "runs")]
+    loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in as_list(runs, "runs"))]
     for run in loaded[1:]:
         if different := loaded[0].summary.signature.differing(run.summary.signature):
             raise ConfigError(f"{run.data.folder.path}: another protocol than the first run's: {listed(different)}")
@@ -101,7 +99,7 @@ def correlate(
         for at, run in enumerate(loaded)
         if not run.summary.signature.human
     ]
-    across = (*_WITHIN, ("overall", HUMAN), *product((*_FIGURES, HUMAN), names))
+    across = (*product((*_FIGURES, HUMAN), names), ("overall", HUMAN), *_WITHIN)
     pairs = [
         *_pairs("item", product(_METRICS, (HUMAN,)), [list(_rated(run, rated[at])) for at, run in enumerate(loaded)]),
         *_pairs("dialogue", _WITHIN, [list(_dialogues(run)) for run in loaded]),
@@ -164,8 +162,6 @@ def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequenc
         if both := [units for units in both if len(units) >= LEAST]:
             n, clusters = sum(map(len, both)), len({cluster for units in both for cluster, _ in units})
             found = rank_correlation([([c for c, _ in units], np.array([v for _, v in units]).T) for units in both])
-            if level == "model":  # a bootstrap of a few models holds the truth too seldom
-                found = closed_form(math.nan if found.value is None else found.value, n)
             yield Pair(level, a, b, *found, n, clusters)
 
 

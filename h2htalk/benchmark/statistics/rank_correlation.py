@@ -1,4 +1,4 @@
-"""Spearman's rank correlation with 95 % intervals: of items by a cluster bootstrap, of a few models in closed form."""
+"""Spearman's rank correlation with 95 % intervals: by a cluster bootstrap, of few clusters in closed form."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
-Part = tuple[npt.NDArray[np.intp], Values]  # of a run: the cluster of each unit, and two rows of values
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
+FEW = 10  # clusters of a bootstrap; draws of fewer repeat too few of them
 DRAWS = 1000
 _BLOCK = 1 << 18  # weights drawn at once
 
@@ -29,24 +29,27 @@ class Correlation(NamedTuple):
 def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Correlation:
     """Correlate within each run, and average over the runs.
 
-    The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run. Where no draw
-    differs (1 or -1) it is `closed_form`'s.
+    The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
+    for fewer than ten clusters, and where no draw differs (1 or -1).
 
     Args:
         runs: of each run the cluster of each unit, and its values, two rows.
     """
     names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
-    parts = [(np.array([names[name] for name in clusters]), values) for clusters, values in runs]
+    parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
+
+    def mean(weights: Values) -> Values:
+        """The mean over runs by row of weights, which say how often each cluster was drawn."""
+        return np.asarray(np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0))
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
-        value = float(_mean(parts, np.ones((1, len(names))))[0])
-        if len(names) < LEAST or math.isnan(value):
+        value = float(mean(np.ones((1, len(names))))[0])
+        if len(names) < FEW or math.isnan(value):
             return closed_form(value, len(names))
-        rng, rows = np.random.default_rng(0), max(1, _BLOCK // len(names))
-        even = np.full(len(names), 1 / len(names))
+        rng, rows, even = np.random.default_rng(0), max(1, _BLOCK // len(names)), np.full(len(names), 1 / len(names))
         counts = (rng.multinomial(len(names), even, min(rows, DRAWS - n)) for n in range(0, DRAWS, rows))
-        ends = np.nanquantile(np.concatenate([_mean(parts, drawn.astype(float)) for drawn in counts]), (0.025, 0.975))
-    low, high = ends.tolist()
+        low, high = np.nanquantile(np.concatenate([mean(one.astype(float)) for one in counts]), (0.025, 0.975)).tolist()
     return closed_form(value, len(names)) if low == high else Correlation(value, low, high)
 
 
@@ -61,12 +64,6 @@ def closed_form(value: float, n: int) -> Correlation:
     r = max(-most, min(most, value))
     half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + r * r / 2) / (n - 3))
     return Correlation(value, min(value, math.tanh(math.atanh(r) - half)), max(value, math.tanh(math.atanh(r) + half)))
-
-
-def _mean(parts: Sequence[Part], weights: Values) -> Values:
-    """Mean correlation over the runs by row of weights, which say how often each cluster was drawn."""
-    mean: Values = np.nanmean([_spearman(a, b, weights[:, clusters]) for clusters, (a, b) in parts], axis=0)
-    return mean
 
 
 def _spearman(x: Values, y: Values, weights: Values) -> Values:

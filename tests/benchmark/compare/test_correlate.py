@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import random
+import shutil
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -150,7 +151,7 @@ def test_a_table_that_cannot_name_the_run_is_refused(folder: Path, tmp_path: Pat
         correlate(runs_of(folder, 2), ratings=tmp_path / "none.csv")
     (tmp_path / "table.csv").write_text("model,A\nmodel-0,1\n")
     with pytest.raises(DataError, match="'model-0' names 2 runs; write the name of a run's folder"):
-        correlate([folder / "m0", folder / "m0"], scores=tmp_path / "table.csv")
+        correlate([folder / "m0", shutil.copytree(folder / "m0", tmp_path / "copy")], scores=tmp_path / "table.csv")
 
 
 def test_runs_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> None:

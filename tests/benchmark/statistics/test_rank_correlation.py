@@ -28,7 +28,7 @@ def test_rho_is_scipys_on_tied_values(levels: int) -> None:
 
 def test_a_draw_is_the_correlation_of_the_repeated_units() -> None:
     """The interval's ends are quantiles of scipy's rho over the same seeded draws of clusters."""
-    x = RNG.integers(0, 5, 24).astype(float)
+    x = RNG.integers(0, 5, 24).astype(float)  # 12 clusters of 2
     y = x + RNG.integers(0, 4, 24)
     found = rank_correlation([(alone(24, 2), np.array([x, y]))])
     rng, rhos = np.random.default_rng(0), []
