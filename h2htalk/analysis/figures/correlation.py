@@ -10,14 +10,12 @@ from h2htalk.analysis.figures.style import (
     DOUBLE_COLUMN,
     INK,
     LINE,
-    MOST_ROWS,
     PALETTE,
     PAPER,
     POINTS,
     SMALL,
     figure_style,
     new_figure,
-    not_drawn,
     notes,
     panel,
     tint,
@@ -41,8 +39,7 @@ def draw_correlations(cells: Mapping[tuple[str, str], Estimate], what: str) -> F
     """
     from matplotlib.patches import Rectangle
 
-    across, down = (list(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
-    rows = down[:MOST_ROWS]
+    across, rows = (list(dict.fromkeys(pair[side] for pair in cells)) for side in (0, 1))
     texts = [shortened(label(name), 120, SMALL) for name in (*across, *rows)]
     left, head = 12 + max(width_of(one, SMALL) for one in texts), 12 + 0.8 * max(width_of(t, SMALL) for t in texts)
     width = min(WIDEST, (DOUBLE_COLUMN * POINTS - left - head) / len(across))
@@ -57,8 +54,6 @@ def draw_correlations(cells: Mapping[tuple[str, str], Estimate], what: str) -> F
     for text in axes.get_xticklabels():
         text.set(rotation=45, ha="left", rotation_mode="anchor")
     for (column, row), (value, low, high) in cells.items():
-        if row not in rows:
-            continue
         x, y, share = across.index(column), rows.index(row), abs(value or 0.0)
         colour = PAPER if value is None else tint(PALETTE[value < 0], share)
         hatch = "////" if value is None else None
@@ -69,5 +64,5 @@ def draw_correlations(cells: Mapping[tuple[str, str], Estimate], what: str) -> F
             ink = PAPER if share > _DARK else INK
             write(axes, x, y, label(f"{value:.2f}{mark}"), 6, ha="center", va="center_baseline", color=ink)
     sentence = f"Spearman's rho {what}. * The 95 % interval does not hold 0."
-    notes(figure, [sentence, *not_drawn(len(down) - len(rows), "row"), *replaced_note(texts)])
+    notes(figure, [sentence, *replaced_note(texts)])
     return figure
