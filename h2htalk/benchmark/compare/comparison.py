@@ -19,7 +19,7 @@ from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.imports.opencompass_results import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.errors import ConfigError, listed
 
 Text = TypeVar("Text", str, str | None)
 # Figures that are tested together, so that p is adjusted for their number and for that of the runs.
@@ -203,7 +203,7 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         if name not in changed and one.value is not None and other.value is not None:
             moved.append(Moved(name, one.subtask, one, other, other.value - one.value))
     if not moved:
-        also = f"; {counted(len(changed), 'item')} changed: {listed(sorted(changed))}" if changed else ""
+        also = f"; those that ask something else under one id: {listed(sorted(changed))}" if changed else ""
         raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for{also}")
     moved.sort(key=lambda one: (-abs(one.difference), one.id))
     shared = {one.id for one in moved} | changed

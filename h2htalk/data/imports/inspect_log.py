@@ -13,6 +13,7 @@ from h2htalk.data.files import MAX_LINE, parse_object
 from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number, read_object
 from h2htalk.errors import DataError, counted, quoted
 
+MOST_SAMPLES = 10_000_000
 ZSTD = 93  # of zip; Python's zipfile reads it from 3.14 on
 _MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
@@ -23,7 +24,7 @@ def read_inspect(path: Path) -> HarnessLog:
     Raises:
         DataError: no whole log, or one that was marked as invalid.
     """
-    parts = _members(path) if path.suffix == ".eval" else _parts(read_object(path))
+    parts = _members(path) if path.suffix == ".eval" else iter([log := read_object(path), *(log.get("samples") or [])])
     header = next(parts)
     if header.get("invalidated"):
         raise DataError(f"{path}: the log is marked as invalid")
@@ -32,8 +33,10 @@ def read_inspect(path: Path) -> HarnessLog:
         records.append(_record(sample))
         edited += sum(bool(score.get("history")) for score in (sample.get("scores") or {}).values())
     held, ids = {(record.item, record.epoch) for record in records}, about["dataset"].get("sample_ids") or []
-    epochs = range(1, (about["config"].get("epochs") or 1) + 1)
-    missing = [(name, epoch) for name in ids for epoch in epochs if (str(name), epoch) not in held]
+    epochs = about["config"].get("epochs") or 1
+    if len(ids) * epochs > MOST_SAMPLES:
+        raise DataError(f"{path}: claims to have {epochs:,} epochs of {counted(len(ids), 'item')}; is it Inspect's?")
+    missing = [(name, k) for name in ids for k in range(1, epochs + 1) if (str(name), k) not in held]
     notes, status = [], header.get("status", "started")  # a killed run has no header
     if status != "success" or missing:
         total = len(records) + len(missing)
@@ -73,13 +76,8 @@ def _text(content: str | list[Mapping[str, Any]]) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
 
 
-def _parts(log: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The header, then each sample."""
-    yield log
-    yield from log.get("samples") or []
-
-
 def _members(path: Path) -> Iterator[dict[str, Any]]:
+    """The header, then each sample."""
     import pyarrow as pa
 
     try:

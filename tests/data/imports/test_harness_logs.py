@@ -179,6 +179,12 @@ def large(path: Path) -> None:
         file.truncate(2**30)
 
 
+def endless(path: Path) -> None:
+    log = json.loads((FIXTURES / "positions.json").read_text())
+    log["eval"]["config"]["epochs"] = 10**12
+    path.write_text(json.dumps(log))
+
+
 def text(content: str) -> Callable[[Path], None]:
     return lambda path: path.write_text(content) and None
 
@@ -195,6 +201,7 @@ def text(content: str) -> Callable[[Path], None]:
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
         ("large.json", large, "larger than 64 MiB"),
+        ("epochs.json", endless, "claims to have 1,000,000,000,000 epochs of 1 item"),
         ("line.jsonl", long_line, "line longer than 64 MiB"),
         ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
