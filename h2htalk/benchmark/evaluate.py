@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
 from h2htalk.benchmark.metrics.metric_table import Metrics
@@ -21,7 +22,7 @@ from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.engines import open_chat, parse_model
+from h2htalk.chat.engines import ENGINES, open_chat, parse_model
 from h2htalk.chat.protocol import Chat, Message
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Response
@@ -31,6 +32,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, PausedError
+from h2htalk.version import installed_versions
 
 MODELS_OWN = "model's own"  # in a signature: the sampling of a model whose API takes none
 
@@ -105,7 +107,14 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: Ru
         data = RunData(writer.folder, plan.spec, plan.split, plan.prompt_of)
         if requests or costs.unsettled:
             try:
-                generate(chat, requests, writer, costs.spent)
+                with answering_session(
+                    writer,
+                    getattr(chat, "endpoint", ""),
+                    installed_versions(*ENGINES[plan.spec.engine].packages),
+                    accept_endpoint=plan.spec.accept_endpoint,
+                    open_jobs=costs.unsettled,
+                ):
+                    generate(chat, requests, writer, costs.spent)
             except PausedError as error:  # shown with the figures, where there are any
                 if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
                     raise

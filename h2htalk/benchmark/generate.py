@@ -116,4 +116,6 @@ def as_response(item_id: str, sample: int, outcome: Outcome) -> Response | Faile
         outcome.usage,
         outcome.thinking,
         outcome.request_id,
+        outcome.model,
+        outcome.system_fingerprint,
     )

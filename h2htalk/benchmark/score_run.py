@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.baselines import read_baselines
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
@@ -25,8 +26,9 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
+from h2htalk.text.embeddings.embedders import packages_of
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
-from h2htalk.version import __version__
+from h2htalk.version import __version__, installed_versions
 
 REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a signature
 
@@ -149,13 +151,17 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
         name: (replies, score_answers(split, replies, 1, metrics)) for name, replies in read_baselines(folder).items()
     }
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
-    summary = summarize(model_label(signature), split, signature, metrics, (answers, scores), baselines)
+    costs = read_costs(folder.path)
+    packages = ("numpy", "jieba", "sacrebleu", "rapidfuzz", *packages_of(signature.protocol["embedder"]))
+    answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
+    label = model_label(signature) + answering.label
+    summary = summarize(label, split, signature, metrics, (answers, scores), baselines)
     counts = replace(summary.counts, erased=len(erased))
-    summary = replace(summary, counts=counts, costs=read_costs(folder.path))
-    if data.note:
-        summary = replace(summary, warnings=(*summary.warnings, data.note))
+    warnings = (*summary.warnings, *answering.warnings(), *([data.note] if data.note else []))
+    summary = replace(summary, counts=counts, costs=costs, answering=answering, warnings=warnings)
     write_scores(folder.scores(signature), scores)
     write_report(data, summary, answers, scores)
+    folder.write_facts("answering", asdict(answering))
     # Last: a restart scores again unless the summary is the newest.
     folder.write_summary(summary.to_dict(), folder.scores(signature))
     return summary

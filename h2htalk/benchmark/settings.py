@@ -59,6 +59,7 @@ class EvaluateSpec:
         batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
         max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
         prices: a price file that replaces bundled prices.
+        accept_endpoint: continue a run whose earlier answers came from another URL; every table then says so.
     """
 
     model: str
@@ -90,6 +91,7 @@ class EvaluateSpec:
     batch: bool = False
     max_cost: float | None = None
     prices: PathText | None = None
+    accept_endpoint: bool = False
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""

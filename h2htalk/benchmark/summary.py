@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from h2htalk.benchmark.answering import Answering
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.chat.costs.reservations import Totals
@@ -114,6 +115,7 @@ class Summary:
     others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
     stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
     levels I-III have no judge's rating in them. `costs` holds what each stage paid; empty where no call cost anything.
+    `answering` says when, how long and by what the run was answered.
     """
 
     model: str
@@ -129,6 +131,7 @@ class Summary:
     warnings: tuple[str, ...]
     judged: bool = False
     costs: Mapping[str, Totals] = field(default_factory=dict)
+    answering: Answering = field(default_factory=Answering)
 
     @property
     def incomplete(self) -> bool:
@@ -173,6 +176,7 @@ class Summary:
             "warnings": list(self.warnings),
             "judged": self.judged,
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
+            "answering": asdict(self.answering),
         }
 
     @classmethod

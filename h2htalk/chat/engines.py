@@ -36,6 +36,7 @@ class Engine:
         schemas: it makes replies match a response schema.
         small: its model is too small for tasks in several steps; compose asks it for replies as plain text only.
         downloads: it fetches a model of the Hub only where `ChatOptions.download` is set.
+        packages: the distributions that answer or ask, whose versions a run records.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Engine:
     schemas: bool = True
     small: bool = False
     downloads: bool = False
+    packages: tuple[str, ...] = ()
 
     def open(self, model_name: str, options: ChatOptions) -> Chat:
         """Open a model of this engine."""
@@ -80,6 +82,7 @@ ENGINES: Mapping[str, Engine] = {
             reasons=False,
             schemas=False,
             small=True,
+            packages=("openvino-genai", "openvino"),
         ),
         Engine(
             name="hf",
@@ -88,6 +91,7 @@ ENGINES: Mapping[str, Engine] = {
             model_is="folder",
             schemas=False,
             downloads=True,
+            packages=("transformers", "torch"),
         ),
         Engine(
             name="vllm",
@@ -95,6 +99,7 @@ ENGINES: Mapping[str, Engine] = {
             local=True,
             options="h2htalk.chat.vllm.engine_options:VLLMOptions",
             model_is="folder",
+            packages=("vllm", "transformers", "torch"),
         ),
         Engine(
             name="openai",
@@ -104,6 +109,7 @@ ENGINES: Mapping[str, Engine] = {
             moderates=True,
             sampling="optional",
             wire="h2htalk.chat.hosted.openai_wire:OpenAIWire",
+            packages=("openai",),
         ),
         Engine(
             name="anthropic",
@@ -112,8 +118,15 @@ ENGINES: Mapping[str, Engine] = {
             batches=True,
             sampling="none",
             wire="h2htalk.chat.hosted.anthropic_wire:AnthropicWire",
+            packages=("anthropic",),
         ),
-        Engine(name="server", path="h2htalk.chat.server.engine:ServerChat", sampling="optional", model_is="url"),
+        Engine(
+            name="server",
+            path="h2htalk.chat.server.engine:ServerChat",
+            sampling="optional",
+            model_is="url",
+            packages=("aiohttp",),
+        ),
         Engine(name="scripted", path="h2htalk.chat.scripted:ScriptedChat", local=True, model_is="file"),
     )
 }

@@ -87,6 +87,7 @@ class Reply:
 
     `finish_reason`: `stop`; `length` (cut at the budget); `refusal` (the model or its provider declined; the
     text may be empty); `context` (cut where the model's context ends); `unknown`; or the engine's own reason.
+    `model` and `system_fingerprint`: what the server returned.
     """
 
     text: str
@@ -94,6 +95,8 @@ class Reply:
     usage: Usage = field(default_factory=Usage)
     thinking: str | None = None
     request_id: str | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
 
 
 def mask_key(reply: Reply, key: str | None) -> Reply:
@@ -121,7 +124,7 @@ OnDone = Callable[[int, Outcome], None]
 
 
 class Chat(Protocol):
-    """An open model."""
+    """An open model. One behind a URL also has `endpoint`: that URL without anything secret, and without its query."""
 
     @property
     def subject(self) -> Mapping[str, str]:

@@ -63,6 +63,10 @@ def evaluate(
     ] = None,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that the run may cost in all.")] = None,
     prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
+    accept_endpoint: Annotated[
+        bool | None,
+        typer.Option("--accept-endpoint", help="Continue a run that another URL answered; every table says so."),
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Print the number of calls and their cost; send and write nothing."),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,6 +14,7 @@ from h2htalk.errors import DataError
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
+_TEXTS = ("thinking", "request_id", "model", "system_fingerprint", "endpoint")  # of a response, where it has them
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,8 @@ class Response:
     """A model's answer to one sample of one scenario, unchanged.
 
     `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
-    engine delivered apart from the text.
+    engine delivered apart from the text. `model` and `system_fingerprint` are what the server returned, `endpoint`
+    is what was asked, `at` the Unix time when the answer was stored.
     """
 
     id: str
@@ -88,6 +91,10 @@ class Response:
     usage: Usage = field(default_factory=Usage)
     thinking: str | None = None
     request_id: str | None = None
+    model: str | None = None
+    system_fingerprint: str | None = None
+    endpoint: str | None = None
+    at: float | None = None
 
     @property
     def answer(self) -> str:
@@ -102,11 +109,8 @@ class Response:
             "finish_reason": self.finish_reason,
             "usage": self.usage.to_dict(),
         }
-        if self.thinking is not None:
-            record["thinking"] = self.thinking
-        if self.request_id is not None:
-            record["request_id"] = self.request_id
-        return record
+        optional = {name: getattr(self, name) for name in (*_TEXTS, "at")}
+        return record | {name: value for name, value in optional.items() if value is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +120,11 @@ class FailedResponse:
     id: str
     sample: int
     failure: Failure
+    at: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        return {"id": self.id, "sample": self.sample, "failure": self.failure.to_dict()}
+        record = {"id": self.id, "sample": self.sample, "failure": self.failure.to_dict()}
+        return record if self.at is None else record | {"at": self.at}
 
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
@@ -131,20 +137,26 @@ def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedRespon
     if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
         raise DataError(f"{where}: sample must be a whole number, 0 or more")
     if raw.get("failure") is not None:
-        return FailedResponse(response_id, sample, Failure.from_dict(raw["failure"], where))
+        return FailedResponse(response_id, sample, Failure.from_dict(raw["failure"], where), _read_time(raw))
     text = raw.get("text")
     if not isinstance(text, str):
         raise DataError(f"{where}: needs a text (or a failure)")
-    thinking, request_id, finish_reason = (raw.get(k) for k in ("thinking", "request_id", "finish_reason"))
+    finish_reason = raw.get("finish_reason")
+    texts = {key: sys.intern(raw[key]) for key in _TEXTS if type(raw.get(key)) is str}  # many are equal
     return Response(
         response_id,
         sample,
         text,
         finish_reason if isinstance(finish_reason, str) else "unknown",
         Usage.from_dict(raw.get("usage"), where),
-        thinking if isinstance(thinking, str) else None,
-        request_id if isinstance(request_id, str) else None,
+        **texts,
+        at=_read_time(raw),
     )
+
+
+def _read_time(raw: Mapping[str, Any]) -> float | None:
+    at = raw.get("at")
+    return at if isinstance(at, float) and 0 <= at < 1e11 else None
 
 
 _TAG = re.compile(r"<(/?)think(?:ing)?\s*>", re.IGNORECASE)

@@ -1,6 +1,6 @@
 """A run as a folder: the request, the responses, and the numbers computed from them.
 
-run.json                     spec, signature, package version
+run.json                     spec, signature, package version, sessions, and a summary of how it was answered
 inputs/split, inputs/prompts the scenarios and templates that were used, so that a run is complete by itself
 responses/part-0.jsonl       append-only, one writer
 baselines/NAME.jsonl            the baselines' answers
@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -169,6 +170,10 @@ class RunFolder:
         """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""
         return signed if found in self.erased().values() else found
 
+    def write_facts(self, name: str, facts: object) -> None:
+        """Set one entry of `run.json`, whole or not at all. Raises DataError."""
+        write_json(self.path / "run.json", self.read_run() | {name: facts})
+
     def split(self) -> Split:
         """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
         source = self.split_source()
@@ -234,7 +239,8 @@ def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
 class RunWriter:
     """The one writer of a run folder: creates or resumes it, and stores answers as they come.
 
-    `answers` holds what the folder held when it was opened.
+    `answers` holds what the folder held when it was opened. `endpoint` is what answers come from now (empty for engines
+    on this machine), None where nothing is asked: it and the time are stored with them.
     """
 
     def __init__(
@@ -257,6 +263,7 @@ class RunWriter:
         self._ids = frozenset(scenario.id for scenario in split.scenarios)
         self._samples = int(spec.get("samples", 1))
         self._new = False
+        self.endpoint: str | None = None
         folder.require_usable(signature)
         self._made = missing_folders(folder.path / "responses")
         try:
@@ -298,6 +305,10 @@ class RunWriter:
 
     def store(self, response: Response | FailedResponse) -> None:
         """Append one answer or failure. Raises DataError when it cannot be stored."""
+        if self.endpoint is not None:
+            response = replace(response, at=round(time.time(), 3))
+            if isinstance(response, Response) and self.endpoint:
+                response = replace(response, endpoint=self.endpoint)
         self._log.append(response.to_dict())
 
     def close(self) -> None:

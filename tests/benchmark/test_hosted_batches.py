@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -79,6 +80,8 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
         # Without --batch the same items would be asked twice.
         refused = run.run(code=2, batch=False)
         assert "--batch" in refused.stderr
+        with ProviderServer() as other:  # which has no such job
+            assert "--accept-endpoint" in replace(run, server=other).run(code=2).stderr
         server.jobs.plan.polls = 0
         run.run()
         assert our_jobs(server) == 1

@@ -28,10 +28,11 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     assert summary["measure"] == "lexical"
     assert summary["counts"]["scored"] == len(load_split("mini").scenarios)
     lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
-    assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage"}
+    assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage", "at"}
     assert {p.name for p in (out / "tables").iterdir()} == {
         "items.csv",
         "metrics.csv",
+        "run.csv",
         "slices.csv",
         "table2.csv",
         "table2.json",

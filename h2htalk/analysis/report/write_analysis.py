@@ -6,7 +6,6 @@ import contextlib
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +21,7 @@ from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
+from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -192,7 +192,7 @@ def made_with(analysis: Analysis) -> dict[str, str]:
         **{f"font {language}": font_name(language) for language in parts},
         "seed": str(spec.seed),
         "h2htalk": analysis.package_version,
-        **{package: _version(package) for package in _PACKAGES},
+        **{package: installed_versions(package).get(package, "not installed") for package in _PACKAGES},
     }
 
 
@@ -208,10 +208,3 @@ def font_name(language: str) -> str:
 
     font = find_font(language)
     return f"{font.name} ({font.source})"
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:
-        return "not installed"

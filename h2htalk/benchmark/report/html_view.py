@@ -173,7 +173,7 @@ def _signature(summary: Summary) -> list[tuple[str, list[tuple[str, str]]]]:
     parts = (("Protocol", summary.signature.protocol), ("Subject", summary.signature.subject))
     named = [(title, [(printable(k), printable(v)) for k, v in part.items()]) for title, part in parts]
     named[0][1].append(("fingerprint", summary.signature.fingerprint))
-    return named
+    return [*named, ("Answers", [(name, printable(text)) for name, text in summary.answering.facts()])]
 
 
 BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture

@@ -32,14 +32,14 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
     return csv_table(rows) if kind == "csv" else latex_table(rows)
 
 
-TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv")  # of every run
+TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", "run.csv")  # of every run
 
 
 def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """Write a run's tables.
 
     `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
-    metric; `slices.csv` the slices; `costs.csv` what each stage paid, where calls cost money.
+    metric; `slices.csv` the slices; `run.csv` how the run was answered; `costs.csv` what each stage paid, if any.
 
     Returns:
         Their paths.
@@ -49,7 +49,8 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
     """
     rows = table_rows(summary)
     three = csv_table(rows), table_text(rows, "json"), latex_table(rows)
-    texts = dict(zip(TABLES, (*three, metrics_csv(summary), slices_csv(summary)), strict=True))
+    facts = csv_text(["fact", "value"], [("model", summary.model), *summary.answering.facts()])
+    texts = dict(zip(TABLES, (*three, metrics_csv(summary), slices_csv(summary), facts), strict=True))
     if summary.costs:
         texts["costs.csv"] = costs_csv(summary.costs)
     for name, text in texts.items():

@@ -78,6 +78,8 @@ def print_summary(
             say.line(say.half_width(line))
     for line in [*spread_lines(summary), *cost_lines(summary.costs)]:
         say.line(line)
+    if facts := summary.answering.facts():
+        say.line("; ".join(f"{name}: {text}" for name, text in facts), "dim")
     for warning in summary.warnings:
         say.line(f"warning: {warning}", "yellow")
     for name in ("protocol", "subject") if verbose else ():

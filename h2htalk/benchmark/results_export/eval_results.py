@@ -51,7 +51,7 @@ def write_eval_results(
 def _values(run: Run) -> Iterator[tuple[str, float, str]]:
     """Yield task, value and notes of each figure."""
     summary = run.summary
-    made = f"h2htalk {summary.package_version}; protocol {summary.signature.fingerprint}"
+    made = f"h2htalk {summary.package_version}; protocol {summary.signature.fingerprint}{summary.answering.label}"
     for language, figures in language_figures(run.data.split.scenarios, run.item_scores).items():
         caution = ""
         if figures.measure == "lexical":

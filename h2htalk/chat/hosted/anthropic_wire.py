@@ -25,7 +25,7 @@ from h2htalk.chat.provider_replies import (
     whole_counts,
 )
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.chat.server.wire import well_formed
+from h2htalk.chat.server.wire import served_by, well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
@@ -144,7 +144,7 @@ class AnthropicWire:
             return malformed_answer("a field has the wrong type", body, self.key, usage, name)
         reason = _FINISH.get(finish, scrub(finish, self.key)) if finish else "unknown"
         thought = well_formed(thinking) or None
-        reply = Reply(well_formed(text), reason, usage, thought, name)
+        reply = Reply(well_formed(text), reason, usage, thought, name, **served_by(body, self.key))
         return Answer((mask_key(reply, self.key),), usage, name)
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:

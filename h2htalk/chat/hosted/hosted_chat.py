@@ -5,9 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
+from urllib.parse import urlsplit
 
 from h2htalk.chat.batch.batch_runner import run_batches
 from h2htalk.chat.calls import FailedCall, WireFormat
@@ -24,6 +26,7 @@ from h2htalk.chat.hosted.http_attempt import (
 )
 from h2htalk.chat.hosted.live_calls import run_calls
 from h2htalk.chat.protocol import OnDone, Outcome, Request
+from h2htalk.chat.server.endpoint import base_url
 
 if TYPE_CHECKING:
     import httpx2
@@ -58,6 +61,13 @@ class HostedChat(ABC):
     def subject(self) -> Mapping[str, str]:
         """`engine` and `model`."""
         return {"engine": self.provider.module, "model": self._name}
+
+    @property
+    def endpoint(self) -> str:
+        """The API's URL. A path that is not the provider's may hold something secret: its hash stands for it."""
+        parts, own = urlsplit(base_url(self._url)), urlsplit(self.provider.url).path
+        path = parts.path if parts.path in ("", own) else f"/sha256:{sha256(parts.path.encode()).hexdigest()[:12]}"
+        return f"{parts.scheme}://{parts.netloc}{path}"
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""

@@ -25,7 +25,7 @@ from h2htalk.chat.provider_replies import (
     whole_counts,
 )
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.chat.server.wire import well_formed
+from h2htalk.chat.server.wire import served_by, well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
@@ -115,7 +115,7 @@ class OpenAIWire:
             what = f"{len(texts)} choices where {len(call.requests)} were asked for"
             return malformed_answer(what, body, self.key, usage, name)
         each = usage if len(texts) == 1 else Usage()
-        made = (Reply(text, finish, each, request_id=name) for text, finish in texts)
+        made = (Reply(text, finish, each, request_id=name, **served_by(body, self.key)) for text, finish in texts)
         replies = tuple(mask_key(reply, self.key) for reply in made)
         return Answer(replies, usage, name)
 

@@ -56,6 +56,13 @@ def parse_endpoint(name: str) -> Endpoint:
     return Endpoint(model, urlunsplit(parts._replace(path=path)))
 
 
+def base_url(url: str) -> str:
+    """Return which server a URL asks: scheme, host and path, without query and route."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/").removesuffix(_ROUTE)
+    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+
+
 def holds_secret(query: str) -> bool:
     """Whether a parameter of a URL's query is named like a secret; `api-version` is not."""
     names = (name for name, _ in parse_qsl(query, keep_blank_values=True))

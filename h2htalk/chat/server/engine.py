@@ -18,7 +18,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.circuit_breaker import PAUSE_AFTER_TIMEOUT, CircuitBreaker
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
-from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
+from h2htalk.chat.server.endpoint import KEY_VARIABLE, base_url, parse_endpoint, read_key, read_proxy
 from h2htalk.chat.server.wire import (
     FailedAttempt,
     clean,
@@ -69,8 +69,13 @@ class ServerChat:
 
     @property
     def subject(self) -> Mapping[str, str]:
-        """`engine` and `model`, without the URL: a server may move between a run and its restart."""
+        """`engine` and `model`; the URL is the `endpoint`: a server may move between a run and its restart."""
         return {"engine": "server", "model": self._endpoint.model}
+
+    @property
+    def endpoint(self) -> str:
+        """The server's URL without query and route."""
+        return base_url(self.url)
 
     @property
     def url(self) -> str:

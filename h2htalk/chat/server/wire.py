@@ -95,8 +95,15 @@ def read_reply(body: bytes, request_id: str | None, key: str | None = None) -> R
         usage=_read_usage(payload.get("usage")),
         thinking=well_formed(thinking) if thinking else None,
         request_id=_read_request_id(request_id or payload.get("id")),
+        **served_by(payload, key),
     )
     return mask_key(reply, key)
+
+
+def served_by(payload: Any, key: str | None) -> dict[str, str]:
+    """Return the `model` and the `system_fingerprint` that the JSON of a reply names."""
+    named = {name: payload.get(name) for name in ("model", "system_fingerprint")}
+    return {name: clean(value, key) for name, value in named.items() if isinstance(value, str) and value}
 
 
 def read_error(status: int, headers: Mapping[str, str], body: bytes, key: str | None = None) -> FailedAttempt:

@@ -18,6 +18,16 @@ def check_embedder(name: str) -> None:
         find_model(name)
 
 
+def packages_of(name: str) -> tuple[str, ...]:
+    """Return the distributions that compute an embedder's vectors."""
+    if name == "none":
+        return ()
+    if name == "minilm":
+        return ("openvino", "tokenizers")
+    own = "FlagEmbedding" if name.startswith("bge-m3") else "sentence-transformers"
+    return (own, "transformers", "torch")
+
+
 def open_embedder(name: str) -> Embedder:
     """Open the embedder of that name.
 

@@ -192,7 +192,7 @@ def test_places_are_marked_in_latex() -> None:
 
 def test_write_tables_writes_the_model_and_its_baselines(tmp_path: Path) -> None:
     paths = write_tables(made_summary(baselines=BASELINES), tmp_path)
-    names = ["table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv"]
+    names = ["table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", "run.csv"]
     assert [path.name for path in paths] == names
     plain = json.loads(paths[1].read_text())
     assert [(row["model"], row["source"]) for row in plain] == [("server:m", "run"), ("constant", "baseline")]

@@ -42,7 +42,8 @@ def test_a_reply_keeps_its_request_id_its_reasoning_and_its_usage() -> None:
     }
     double = Double("anthropic", lambda body: ok("anthropic", content=content, usage=usage))
     reply = double.chat().complete(requests_of("a"))[0]
-    assert reply == Reply("I am here.", "stop", Usage(1220, 300, 1024, 64, 32, 250), "They are sad.", "req_made_up")
+    whole = Usage(1220, 300, 1024, 64, 32, 250)
+    assert reply == Reply("I am here.", "stop", whole, "They are sad.", "req_made_up", "made-up")
 
 
 @pytest.mark.parametrize(

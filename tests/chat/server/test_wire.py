@@ -96,11 +96,11 @@ def test_a_form_is_asked_for_by_its_schema() -> None:
 @pytest.mark.parametrize(
     ("payload", "expected"),
     [
-        (completion("Hello."), Reply("Hello.", "stop", Usage(120, 24), None, "chatcmpl-loopback")),
-        (completion("Hel", "length"), Reply("Hel", "length", Usage(120, 24), None, "chatcmpl-loopback")),
-        (completion("", "content_filter"), Reply("", "refusal", Usage(120, 24), None, "chatcmpl-loopback")),
-        (completion("x", "abort"), Reply("x", "abort", Usage(120, 24), None, "chatcmpl-loopback")),
-        (completion(None), Reply("", "stop", Usage(120, 24), None, "chatcmpl-loopback")),
+        (completion("Hello."), Reply("Hello.", "stop", Usage(120, 24), None, "chatcmpl-loopback", "loopback")),
+        (completion("Hel", "length"), Reply("Hel", "length", Usage(120, 24), None, "chatcmpl-loopback", "loopback")),
+        (completion("", "content_filter"), Reply("", "refusal", Usage(120, 24), None, "chatcmpl-loopback", "loopback")),
+        (completion("x", "abort"), Reply("x", "abort", Usage(120, 24), None, "chatcmpl-loopback", "loopback")),
+        (completion(None), Reply("", "stop", Usage(120, 24), None, "chatcmpl-loopback", "loopback")),
         ({"choices": [{"message": {"content": "bare"}}]}, Reply("bare", "unknown")),
         (
             {"choices": [{"message": {"content": "x"}, "finish_reason": None}], "usage": None},

@@ -1,0 +1,178 @@
+"""How the answers of a run came about: when, in what time, from which endpoint, with which versions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from itertools import zip_longest
+
+from h2htalk.chat.costs.reservations import Totals, sum_totals
+from h2htalk.data.responses import Response
+from h2htalk.data.run_folder import Answers, RunFolder, RunWriter
+from h2htalk.errors import ConfigError, DataError, counted
+
+NOT_RECORDED = "not recorded"  # the endpoint of answers of earlier versions
+_MOST_NAMED = 20  # models and fingerprints: a server may send another one each time
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One start of a run, from its first call to its last, in UTC; `ended` is None where it was killed.
+
+    `endpoint` is what was asked (empty for engines on this machine), `versions` are those of the packages that did it.
+    """
+
+    started: datetime
+    endpoint: str = ""
+    versions: Mapping[str, str] = field(default_factory=dict)
+    ended: datetime | None = None
+
+
+@contextmanager
+def answering_session(
+    writer: RunWriter, endpoint: str, versions: Mapping[str, str], *, accept_endpoint: bool, open_jobs: bool
+) -> Iterator[None]:
+    """Record a session in `run.json`; what is stored within it has its time and the endpoint.
+
+    Raises ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted. With
+    open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
+    """
+    sessions = read_sessions(writer.folder)
+    known = {a.endpoint for a in writer.answers.values() if isinstance(a, Response) and a.endpoint}
+    known |= {session.endpoint for session in sessions if open_jobs and session.endpoint}
+    if endpoint and known and endpoint not in known and not accept_endpoint:
+        raise ConfigError(
+            f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
+            "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
+        )
+    writer.endpoint, now = endpoint, Session(datetime.now(UTC), endpoint, versions)
+    write_sessions(writer.folder, [*sessions, now])
+    try:
+        yield
+    finally:
+        with suppress(DataError):  # a full disk, which the log reported: the session ends with its last answer
+            write_sessions(writer.folder, [*sessions, replace(now, ended=datetime.now(UTC))])
+
+
+def read_sessions(folder: RunFolder) -> list[Session]:
+    """Read when a run was started and resumed, oldest first; empty in runs of earlier versions. Raises DataError."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(list[Session]).validate_python(folder.read_run().get("sessions", []))
+    except ValidationError as error:
+        raise DataError(f"{folder.path / 'run.json'}: sessions: {error.errors()[0]['msg']}") from error
+
+
+def write_sessions(folder: RunFolder, sessions: list[Session]) -> None:
+    """Write them, whole or not at all. Raises DataError."""
+    from pydantic import TypeAdapter
+
+    folder.write_facts("sessions", TypeAdapter(list[Session]).dump_python(sessions, mode="json"))
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """What is known of the calls behind a run's answers; empty where nothing was called.
+
+    Attributes:
+        started, ended: of the first and the last session, in UTC; `seconds` were spent answering in all `sessions`.
+        input_tokens, output_tokens: of all paid calls, else of the answers that came with a count; None where none did.
+        endpoints, models, fingerprints: number of answers by the URL that was asked, and by the `model` and the
+            `system_fingerprint` that the server returned.
+        versions, scoring_versions: of the packages that answered, and of those that scored, such as `Python 3.11.7`.
+    """
+
+    started: str = ""
+    ended: str = ""
+    seconds: float = 0.0
+    sessions: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    endpoints: Mapping[str, int] = field(default_factory=dict)
+    models: Mapping[str, int] = field(default_factory=dict)
+    fingerprints: Mapping[str, int] = field(default_factory=dict)
+    versions: tuple[str, ...] = ()
+    scoring_versions: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """What every table adds to the model's name where more than one endpoint answered."""
+        return f" [{len(self.endpoints)} endpoints]" if len(self.endpoints) > 1 else ""
+
+    def warnings(self) -> list[str]:
+        """Name what changed during the run."""
+        changing = (
+            ("several endpoints answered", self.endpoints),
+            ("the server returned several model names", self.models),
+            ("the server's system_fingerprint changed during the run", self.fingerprints),
+        )
+        return [f"{what}: {_shares(counts)}" for what, counts in changing if len(counts) > 1]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """Return what is known as pairs of a name and a text, for tables and the page."""
+        sessions = f" in {self.sessions} sessions" if self.sessions > 1 else ""
+        counts = (("in", self.input_tokens), ("out", self.output_tokens))
+        pairs = (
+            ("started", self.started),
+            ("ended", self.ended),
+            ("time answering", self.started and f"{self.seconds:,.1f} s{sessions}"),
+            ("tokens", ", ".join(f"{n:,} {way}" for way, n in counts if n is not None)),
+            ("endpoint", _shares(self.endpoints)),
+            ("model returned", _shares(self.models)),
+            ("system_fingerprint", _shares(self.fingerprints)),
+            ("answered with", ", ".join(self.versions)),
+            ("scored with", ", ".join(self.scoring_versions)),
+        )
+        return [pair for pair in pairs if pair[1]]
+
+
+def _shares(counts: Mapping[str, int]) -> str:
+    """Format `a`, or `a (34 answers), b (120 answers)`."""
+    if len(counts) < 2:
+        return "".join(counts)
+    return ", ".join(f"{name} ({counted(number, 'answer')})" for name, number in counts.items())
+
+
+def describe_answering(
+    sessions: Sequence[Session], answers: Answers, costs: Mapping[str, Totals], scoring_versions: Mapping[str, str]
+) -> Answering:
+    """Sum up a run's sessions and answers. A session that was killed ended with its last answer."""
+    times = sorted(datetime.fromtimestamp(answer.at, UTC) for answer in answers.values() if answer.at is not None)
+    spans = []
+    for session, following in zip_longest(sessions, sessions[1:]):
+        own = [at for at in times if at >= session.started and (following is None or at < following.started)]
+        if end := session.ended or (own[-1] if own else None):
+            spans.append((session.started, end))
+    replies = [answer for answer in answers.values() if isinstance(answer, Response)]
+    paid = sum_totals(costs.values()) if costs else None
+    endpoints = _named(answer.endpoint or NOT_RECORDED for answer in replies)
+    return Answering(
+        started=spans[0][0].isoformat(timespec="seconds") if spans else "",
+        ended=spans[-1][1].isoformat(timespec="seconds") if spans else "",
+        seconds=round(sum((end - start).total_seconds() for start, end in spans), 3),
+        sessions=len(spans),
+        input_tokens=paid.input_tokens if paid else _sum(answer.usage.input_tokens for answer in replies),
+        output_tokens=paid.output_tokens if paid else _sum(answer.usage.output_tokens for answer in replies),
+        endpoints={} if set(endpoints) == {NOT_RECORDED} else endpoints,
+        models=_named(answer.model for answer in replies),
+        fingerprints=_named(answer.system_fingerprint for answer in replies),
+        versions=tuple(dict.fromkeys(f"{n} {v}" for session in sessions for n, v in session.versions.items())),
+        scoring_versions=tuple(f"{n} {v}" for n, v in scoring_versions.items()),
+    )
+
+
+def _sum(counts: Iterable[int | None]) -> int | None:
+    """Add what was counted; None where nothing was."""
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None
+
+
+def _named(names: Iterable[str | None]) -> dict[str, int]:
+    """Count names, most frequent first; a long tail of them together."""
+    counts = Counter(name for name in names if name).most_common()
+    rest = sum(number for _, number in counts[_MOST_NAMED:])
+    return dict(counts[:_MOST_NAMED]) | ({f"{len(counts) - _MOST_NAMED:,} others": rest} if rest else {})

@@ -1,0 +1,139 @@
+"""A run says when, how long, by what and with which versions it was answered, and does not mix endpoints unnoticed."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from loopback import Answer, LoopbackServer, completion
+from rich.console import Console
+from splits_made import write_split
+
+from h2htalk.benchmark.answering import NOT_RECORDED, Session, describe_answering
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.report.leaderboard import leaderboard
+from h2htalk.benchmark.report.terminal import print_summary
+from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl
+from h2htalk.data.responses import Response
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.errors import ConfigError
+
+ITEMS = 24
+NEW_IN_ANSWERS = ("model", "system_fingerprint", "endpoint", "at")
+
+
+def named(payload: dict[str, Any], count: int) -> Answer:
+    """A reply of a server whose back end changes for some items."""
+    fingerprint = "fp_new" if "item7" in payload["messages"][-1]["content"] else "fp_old"
+    return Answer(completion() | {"model": "loopback-2026", "system_fingerprint": fingerprint})
+
+
+def spec_of(server: LoopbackServer, folder: Path, **settings: Any) -> EvaluateSpec:
+    split = folder / "split"
+    if not split.exists():
+        write_split(split, ITEMS)
+    return EvaluateSpec(
+        model=server.spec, split=str(split), out=str(folder / "run"), embedder="none", baselines=False, **settings
+    )
+
+
+def half_answered(folder: Path) -> LoopbackServer:
+    """Answer some items; return the server, which is closed."""
+    with LoopbackServer(faults={"context_length": 0.5}) as server:
+        assert evaluate(spec_of(server, folder)).incomplete
+    return server
+
+
+def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
+    before = datetime.now(UTC)
+    with LoopbackServer(reply=named) as server:
+        summary = evaluate(spec_of(server, tmp_path))
+    run = json.loads((tmp_path / "run" / "run.json").read_text())
+    stored = json.loads((tmp_path / "run" / "summary.json").read_text())
+    told = summary.answering
+    assert run["answering"] == stored["answering"]
+    assert before - timedelta(seconds=1) <= datetime.fromisoformat(told.started) <= datetime.now(UTC)
+    assert (told.sessions, told.input_tokens, told.output_tokens) == (1, 120 * ITEMS, 24 * ITEMS)
+    assert 0 < told.seconds < 60
+    assert told.endpoints == {server.url: ITEMS}
+    assert told.models == {"loopback-2026": ITEMS}
+    assert told.fingerprints == {"fp_old": ITEMS - 1, "fp_new": 1}
+    assert {one.partition(" ")[0] for one in told.versions} == {"h2htalk", "Python", "aiohttp"}
+    assert {"numpy", "jieba", "sacrebleu"} < {one.partition(" ")[0] for one in told.scoring_versions}
+    assert load_run(tmp_path / "run").summary == summary
+    text = io.StringIO()
+    print_summary(summary, Console(file=text, width=200))
+    shown = {
+        "terminal": text.getvalue(),
+        "table": (tmp_path / "run" / "tables" / "run.csv").read_text(),
+        "page": (tmp_path / "run" / "report.html").read_text(),
+    }
+    for where, content in shown.items():
+        for fact in (told.started, "2,880 in, 576 out", "loopback-2026", "fp_new (1 answer)", "Python 3.", "aiohttp"):
+            assert fact in content, (where, fact)
+    assert "the server's system_fingerprint changed during the run" in shown["terminal"]
+
+
+def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp_path: Path) -> None:
+    first = half_answered(tmp_path)
+    lines = (tmp_path / "run" / "responses" / "part-0.jsonl").read_bytes()
+    with LoopbackServer() as second:
+        with pytest.raises(ConfigError, match=rf"{first.url}, and {second.url} is to be asked.*--accept-endpoint"):
+            evaluate(spec_of(second, tmp_path))
+        assert second.requests == 0
+        assert (tmp_path / "run" / "responses" / "part-0.jsonl").read_bytes() == lines
+        summary = evaluate(spec_of(second, tmp_path, accept_endpoint=True))
+        assert summary == evaluate(spec_of(second, tmp_path))  # complete: nothing is asked
+    assert not summary.incomplete
+    assert summary.answering.sessions == 2
+    assert set(summary.answering.endpoints) == {first.url, second.url}
+    assert sum(summary.answering.endpoints.values()) == ITEMS
+    tables = {path.name: path.read_text() for path in (tmp_path / "run" / "tables").glob("*2.*")}
+    tables["page"] = (tmp_path / "run" / "report.html").read_text()
+    tables["leaderboard"] = leaderboard([tmp_path / "run"]).rows[0].name
+    text = io.StringIO()
+    print_summary(summary, Console(file=text, width=80))
+    tables["terminal"] = text.getvalue()
+    assert len(tables) == 6
+    for name, table in tables.items():
+        assert "2 endpoints" in table, name
+    assert f"{second.url} (" in tables["terminal"].replace("\n", "")
+
+
+def test_a_run_of_an_earlier_version_is_read_and_continued_and_its_endpoint_is_unknown(tmp_path: Path) -> None:
+    half_answered(tmp_path)
+    folder = RunFolder(tmp_path / "run")
+    records = [{k: v for k, v in one.items() if k not in NEW_IN_ANSWERS} for _, one in read_jsonl(folder.shard)]
+    write_jsonl(folder.shard, records)
+    run = {key: value for key, value in folder.read_run().items() if key not in ("sessions", "answering")}
+    del run["spec"]["accept_endpoint"]
+    write_json(folder.path / "run.json", run)
+    assert [name for name, _ in score(folder.path).answering.facts()] == ["tokens", "scored with"]
+    with LoopbackServer() as server:
+        told = evaluate(spec_of(server, tmp_path)).answering
+    assert set(told.endpoints) == {NOT_RECORDED, server.url}
+    assert told.sessions == 1
+
+
+def test_a_session_that_was_killed_ended_with_its_last_answer() -> None:
+    start = datetime(2026, 11, 1, 12, tzinfo=UTC)
+    sessions = [
+        Session(start, "http://a"),
+        Session(start + timedelta(hours=1), "http://a", ended=start + timedelta(hours=1, minutes=5)),
+        Session(start + timedelta(hours=3), "http://a"),  # killed before its first answer
+    ]
+    answers = {
+        (name, 0): replace(Response(name, 0, "hi"), at=(start + timedelta(minutes=minutes)).timestamp())
+        for name, minutes in (("a", 2), ("b", 10), ("c", 61))
+    }
+    told = describe_answering(sessions, answers, {}, {})
+    assert (told.seconds, told.sessions, told.ended) == (15 * 60, 2, "2026-11-01T13:05:00+00:00")
+    assert told.input_tokens is None
