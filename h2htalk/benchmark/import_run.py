@@ -12,6 +12,7 @@ from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_dat
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.imports.response_files import read_foreign_responses
+from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import load_split
@@ -66,6 +67,9 @@ def import_responses(
     writer = RunWriter(RunFolder(out), spec.to_dict(), Signature(protocol, subject), split, {})
     try:
         for response in responses:
+            # Of people's replies the text alone: they have no model, no tokens and no request.
+            if human and isinstance(response, Response):
+                response = Response(response.id, response.sample, response.text)
             writer.store(response)
         write_baselines(writer.folder, split, split)
         return score_run_data(read_run_data(out), metrics)

@@ -12,7 +12,7 @@ from h2htalk.benchmark.import_run import import_responses
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.table2_layout import notes
 from h2htalk.benchmark.report.tables import table_text
-from h2htalk.data.files import read_json_object, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl
 from h2htalk.errors import ConfigError
 
 LABEL = "Human replies (panel)"
@@ -26,7 +26,9 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     for name in ("constant", "copy-last-turn"):
         spec = {"model": f"baseline:{name}", "split": "mini", "out": folder / name, "embedder": "none"}
         h2htalk.evaluate(h2htalk.EvaluateSpec(**spec))
-    written = ({"id": s.id, "response": s.reference + " !"} for s in h2htalk.load_split("mini").scenarios)
+    # In the form of a stored response, with fields that only a call has.
+    called = {"usage": {"output_tokens": 9}, "model": "m", "thinking": "so"}
+    written = ({"id": s.id, "text": s.reference + " !", **called} for s in h2htalk.load_split("mini").scenarios)
     write_jsonl(folder / "replies.jsonl", written)
     import_responses(folder / "replies.jsonl", "panel", "mini", people, "none", human=True)
     return folder / "constant", people, folder / "copy-last-turn"
@@ -40,6 +42,8 @@ def test_the_run_says_that_people_wrote_it(runs: tuple[Path, ...]) -> None:
     assert read_json_object(folder / "summary.json")["signature"]["subject"]["engine"] == "human"
     assert "Replies written by people, not by a model." in [note.text for note in notes(run.summary)]
     assert run.summary.costs == {}
+    stored = [record for _, record in read_jsonl(folder / "responses" / "part-0.jsonl")]
+    assert not any(record.get(key) for record in stored for key in ("usage", "model", "thinking"))
     for shown in (folder / "report.html", *(folder / "tables").glob("table2.*")):
         assert "Human replies" in shown.read_text(encoding="utf-8"), shown
 

@@ -66,7 +66,7 @@ def print_summary(
             say.line(part_title(part), "bold underline")
         console.print(_table(part, say), soft_wrap=True)
     if any(baselines_reach(part) for part in parts.values()):
-        say.line("! the model is not shown to be above this baseline (paired 95 % interval)", "yellow")
+        say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):
         if note.loud or verbose:
             say.line(note.text, "bold red" if note.loud else "")
