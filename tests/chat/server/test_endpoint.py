@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
+
 import pytest
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.hosted.openai_engine import OpenAIChat
 from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
+from h2htalk.chat.server.engine import ServerChat
 from h2htalk.errors import ConfigError
+
+PATH_HASH = sha256(b"/team-4711/openai").hexdigest()[:12]
 
 
 @pytest.mark.parametrize(
@@ -123,3 +129,23 @@ def test_a_proxy_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch
 def test_options_that_would_never_ask_are_refused(options: dict[str, float]) -> None:
     with pytest.raises(ConfigError, match="1 or more"):
         ChatOptions(**options)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("address", "endpoint"),
+    [
+        (None, "https://api.openai.com/v1"),
+        ("https://API.openai.com/v1/", "https://api.openai.com/v1"),
+        ("http://127.0.0.1:8000", "http://127.0.0.1:8000"),
+        ("https://gateway.example/team-4711/openai?api-version=1", f"https://gateway.example/sha256:{PATH_HASH}"),
+    ],
+)
+def test_the_endpoint_that_a_run_records_holds_nothing_secret(
+    address: str | None, endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-made-up")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    if address is not None:
+        monkeypatch.setenv("OPENAI_BASE_URL", address)
+    assert OpenAIChat("gpt-4o", ChatOptions()).endpoint == endpoint
+    assert ServerChat("m@http://Host:8/v1/chat/completions?api-version=1", ChatOptions()).endpoint == "http://host:8/v1"
