@@ -82,8 +82,9 @@ def correlate(
         DataError: a folder is no scored run, or a table cannot be read.
     """
     loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in as_list(runs, "runs"))]
-    for run in loaded[1:]:
-        if different := loaded[0].summary.signature.differing(run.summary.signature):
+    first = sorted((run.summary.signature for run in loaded), key=lambda one: one.human)[:1]  # people's have no prompts
+    for run in loaded:
+        if different := first[0].differing(run.summary.signature):
             raise ConfigError(f"{run.data.folder.path}: another protocol than the first run's: {listed(different)}")
     rated: list[Ratings] = [{} for _ in loaded]
     benchmarks, others = [dict[str, float]() for _ in loaded], list[str]()

@@ -105,7 +105,8 @@ def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
     by_protocol: dict[str, list[Summary]] = {}
-    for run in sorted(runs, key=lambda run: run.signature.human):  # people's replies join the models' group
+    runs = sorted(runs, key=lambda run: run.signature.human)  # people's replies join the models' group
+    for run in runs:
         same = (key for key, members in by_protocol.items() if not members[0].signature.differing(run.signature))
         by_protocol.setdefault(next(same, run.signature.fingerprint), []).append(run)
     groups = []
