@@ -37,7 +37,7 @@ def _view(comparison: Comparison) -> dict[str, Any]:
         label = f"{title_of(row.key)}, {pair.b.label}"
         tiles.append({"label": printable(label), "value": f"{row.result.mean:+.2f}", "note": note})
     for one in comparison.spreads:
-        note = f"standard deviation of {len(one.figures)} answers an item"
+        note = f"standard deviation of the figure of each of {len(one.figures)} samples"
         tiles.append({"label": printable(one.label), "value": f"{one.sd:.2f}", "note": note})
     return {
         "a": printable(comparison.a.label),
