@@ -52,7 +52,9 @@ def require_scored(run: Run) -> None:
 
 
 def answered_at(run: Run) -> datetime:
-    """When the run's last answer was stored."""
+    """When the run's last session ended; of a run that does not know it, when its answers were last written."""
+    if ended := run.summary.answering.ended:
+        return datetime.fromisoformat(ended)
     return datetime.fromtimestamp(int(run.data.folder.shard.stat().st_mtime), UTC)
 
 
