@@ -41,7 +41,9 @@ def answering_session(
     open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
     """
     sessions = read_sessions(writer.folder)
-    known = {a.endpoint for a in writer.answers.values() if isinstance(a, Response) and a.endpoint}
+    known = {
+        a.endpoint or "an endpoint that was not recorded" for a in writer.answers.values() if isinstance(a, Response)
+    }
     known |= {session.endpoint for session in sessions if open_jobs and session.endpoint}
     if endpoint and known and endpoint not in known and not accept_endpoint:
         raise ConfigError(

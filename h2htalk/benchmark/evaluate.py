@@ -14,6 +14,7 @@ from pathlib import Path
 from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
+from h2htalk.benchmark.load_run import require_unedited
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
@@ -155,7 +156,13 @@ def _open_writer(plan: EvaluationPlan, signature: Signature) -> RunWriter:
     folder.require_usable(signature)
     if (folder.path / "run.json").exists():
         read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
-    return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
+    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
+    try:
+        require_unedited(folder, writer.answers)
+    except BaseException:
+        writer.close()
+        raise
+    return writer
 
 
 def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, data: RunData) -> Summary:

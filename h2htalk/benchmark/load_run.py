@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.metrics.composite import ItemScore
@@ -13,7 +14,7 @@ from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.arguments import as_path
 from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.errors import DataError, counted, quoted
 
 
@@ -88,12 +89,30 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     ids = [s.id for s in data.split.scenarios]
     scores = read_scores(data.folder.scores(summary.signature), ids)
     answers = data.folder.answers(ids, data.spec.samples)
-    found = {key: answer_hash(answer.answer) for key, answer in answers.items() if isinstance(answer, Response)}
+    if data.folder.signature().subject != summary.signature.subject:
+        raise DataError(f"{folder / 'run.json'}: its signature is not that of the scores; restore it")
+    require_scored(folder, answers, scores)
+    return Run(data, summary, answers, scores)
+
+
+def require_unedited(folder: RunFolder, answers: Answers) -> None:
+    """Raise DataError where an answer was changed since it was scored; without valid scores none is known to be."""
+    try:
+        scores = read_scores(folder.scores(read_summary(folder.summary).signature))
+    except DataError:
+        return
+    require_scored(folder.path, answers, scores, resumed=True)
+
+
+def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScore], resumed: bool = False) -> None:
+    """Raise DataError unless the answers are those that were scored; `resumed`: those that are in both."""
+    found = {key: answer_hash(answer) for key, answer in answers.items() if isinstance(answer, Response)}
     scored = {(s.id, s.sample): s.answer for item in scores.values() for s in item.samples if s.answer is not None}
-    if different := {item_id for (item_id, _), _ in found.items() ^ scored.items()}:
+    different = {key for key in found.keys() & scored.keys() if found[key] != scored[key]}
+    different |= set() if resumed else found.keys() ^ scored.keys()
+    if ids := {item_id for item_id, _ in different}:
         raise DataError(
-            f"{folder}: {counted(len(different), 'item')} with answers that are not those that were scored "
-            f"({quoted(min(different))}); restore responses/, or score the answers that are there with "
+            f"{folder}: {counted(len(ids), 'item')} with answers that are not those that were scored "
+            f"({quoted(min(ids))}); restore responses/, or score the answers that are there with "
             f"`h2htalk score {folder}`"
         )
-    return Run(data, summary, answers, scores)

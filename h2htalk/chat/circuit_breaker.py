@@ -9,7 +9,7 @@ from h2htalk.errors import PausedError
 # The run pauses at twice as many failed calls in a row as are in flight, and at half as many timeouts, which are long
 # waits themselves: one wave without any answer.
 FAILURES_A_WORKER = 2
-LEAST_FAILURES = 16
+LEAST_FAILURES, LEAST_AT_FIRST = 16, 8  # after the first answer; before it
 TIMEOUT_COUNTS = 2
 # Of `timeout`: wait before a call that timed out is sent again, so that those sent with it time out first.
 PAUSE_AFTER_TIMEOUT = 0.05
@@ -27,10 +27,12 @@ class CircuitBreaker:
     workers: int
     calls: int = 0
     weight: int = 0
+    least: int = LEAST_AT_FIRST
 
     def answered(self) -> None:
         """Start again at none: the endpoint answers."""
         self.calls = self.weight = 0
+        self.least = LEAST_FAILURES
 
     def failed(self, reason: str, message: str, given_up: bool) -> PausedError | None:
         """Count a failed attempt; return the error that pauses the run once there are too many in a row.
@@ -42,7 +44,7 @@ class CircuitBreaker:
             return None
         self.calls += 1
         self.weight += TIMEOUT_COUNTS if timeout else 1
-        if self.weight < max(LEAST_FAILURES, FAILURES_A_WORKER * self.workers):
+        if self.weight < max(self.least, FAILURES_A_WORKER * self.workers):
             return None
         return PausedError(
             f"paused: {self.place} did not answer {self.calls:,} calls in a row (the last: {message}); answers are "

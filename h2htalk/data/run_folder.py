@@ -14,6 +14,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import stat
 import time
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -106,11 +107,13 @@ class RunFolder:
         return raw
 
     def refuse_links(self) -> None:
-        """Raise DataError where a file or folder of the run is a symbolic link: writing would change what it names."""
+        """Raise DataError where something in the folder is a symbolic link, which writing would follow, or a pipe."""
         for folder, folders, names in os.walk(self.path):
             for name in (*folders, *names):
-                if os.path.islink(path := os.path.join(folder, name)):
-                    raise DataError(f"{path}: is a symbolic link, which no run holds; replace it by what it names")
+                mode = os.lstat(path := os.path.join(folder, name)).st_mode
+                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                    what = "a symbolic link" if stat.S_ISLNK(mode) else "no file"
+                    raise DataError(f"{path}: is {what}, and a run holds files and folders alone; replace it")
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
         """Write `summary.json` with the hash of the file of scores, and that of its own content. Raises DataError."""
@@ -124,6 +127,7 @@ class RunFolder:
             FileNotFoundError: there is none.
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
+        self.refuse_links()
         try:
             sealed = read_json_object(self.summary)
         except DataError as error:

@@ -29,6 +29,7 @@ from h2htalk.errors import ConfigError
 FAULTS = (
     jinja2.TemplateError,
     ArithmeticError,
+    AssertionError,
     AttributeError,
     LookupError,
     MemoryError,
@@ -38,7 +39,7 @@ FAULTS = (
     ValueError,
 )
 _MAX_SIZE = 1_000_000  # of a prompt and of any value in it: characters or elements; of a power: bits
-_MAX_WORK = 100 * _MAX_SIZE  # characters that one call may make before its result can be measured
+_MAX_WORK = 10 * _MAX_SIZE  # characters that one call may make before its result can be measured
 _SIZED = (str, bytes, list, tuple, dict, set, frozenset)
 _MAX_SECONDS = 1.0  # of the processor, for one prompt
 TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
@@ -119,6 +120,13 @@ class _Bounded(NodeTransformer):
         node.body.insert(0, nodes.ExprStmt(_ask("spend", [nodes.Const(size)], node.lineno), lineno=node.lineno))
         return node
 
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:
+        self.generic_visit(node)
+        node.expr = _ask("measure", [node.expr], node.lineno)
+        for operand in node.ops:
+            operand.expr = _ask("measure", [operand.expr], node.lineno)
+        return node
+
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
         self.generic_visit(node)
         return _ask("join_texts", node.nodes, node.lineno)
@@ -165,6 +173,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         self._spent = _Spent()
 
     def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
+        self.begin()  # constants are computed now
         return str(super()._generate(_Bounded().visit(source), *args, **kwargs))
 
     def begin(self) -> None:
@@ -179,8 +188,11 @@ class Sandbox(ImmutableSandboxedEnvironment):
         if time.thread_time() > self._spent.deadline:
             raise OverflowError(f"takes more than {_MAX_SECONDS:g} s of the processor: too long for a prompt")
 
+    def measure(self, value: object) -> object:
+        return _measured(value, "an expression")
+
     def join_texts(self, *parts: object) -> str:
-        text = "".join(map(str, parts))
+        text = "".join(str(_measured(part, "an expression")) for part in parts)
         _measured(text, "~")
         return text
 
@@ -229,7 +241,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
             yield value
 
     def _print(self, value: object) -> object:
-        self.spend(len(str(value)))
+        self.spend(len(str(_measured(value, "an expression"))))
         return _repeatable(value)
 
 
@@ -239,19 +251,23 @@ def _refuse_format(value: object, name: object) -> None:
 
 
 def _weight(value: object) -> int:
-    """How large a value is: its characters, or those of its elements and one for each."""
-    if isinstance(value, str):
-        return len(value)
-    if isinstance(value, list | tuple):
-        return len(value) + sum(len(one) for one in value if isinstance(one, str))
-    return len(value) if isinstance(value, _SIZED) else 1
+    """Count the characters and elements of a value, those of nested ones too; stops beyond `_MAX_SIZE`."""
+    total, waiting = 0, [value]
+    while waiting and total <= _MAX_SIZE:
+        one = waiting.pop()
+        total += len(one) if isinstance(one, str | bytes) else 1
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, _SIZED) and not isinstance(one, str | bytes):
+            waiting += one
+    return total
 
 
 def _check_work(name: str, *values: object) -> None:
     """Raise OverflowError where a call could make a result of absurd size: the product of its texts and numbers."""
     if any(isinstance(value, _SIZED) for value in values):
-        sizes = (abs(value) if isinstance(value, int) else _weight(value) for value in values)
-        if math.prod(max(1, size) for size in sizes) > _MAX_WORK:
+        sizes = [max(1, abs(value) if isinstance(value, int) else _weight(value)) for value in values]
+        if math.prod(sizes) > _MAX_WORK or max(map(_weight, values)) > _MAX_SIZE:
             raise OverflowError(f"the result of {name} is too large for a prompt")
 
 

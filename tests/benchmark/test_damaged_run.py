@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -52,7 +53,7 @@ def change(path: Path, place: Sequence[str], value: object) -> None:
 
 
 def spec_of(run: Path) -> EvaluateSpec:
-    return EvaluateSpec.from_dict(read_json_object(run / "run.json")["spec"], "run.json")
+    return replace(EvaluateSpec.from_dict(read_json_object(run / "run.json")["spec"], "run.json"), out=str(run))
 
 
 def refusal(read: Callable[[], object], path: Path) -> str:
@@ -157,8 +158,8 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
     first, *rest = path.read_text().splitlines()
     edited = {**json.loads(first), "text": "Much better."}
     path.write_text("\n".join([json.dumps(edited), *rest]) + "\n")
-    text = refusal(lambda: report(run), run)
-    assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in text
+    for read in (lambda: report(run), lambda: h2htalk.leaderboard([run]), lambda: evaluate(spec_of(run))):
+        assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in refusal(read, run)
     score(run)
     report(run)
 
@@ -167,11 +168,23 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
 def test_a_run_does_not_go_on_with_damaged_inputs(run: Path, damaged: str) -> None:
     path = run / "inputs" / damaged
     path.write_text(path.read_text().replace("you", "we"))
-    spec = replace(spec_of(run), out=str(run))
-    refusal(lambda: evaluate(spec), run / "inputs")
+    refusal(lambda: evaluate(spec_of(run)), run / "inputs")
 
 
 # --- Links -------------------------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_was_edited_before_a_run_went_on_is_refused(run: Path) -> None:
+    path = run / "responses" / "part-0.jsonl"
+    first, *rest = path.read_text().splitlines()
+    edited = {**json.loads(first), "text": "<think>Nobody sees this.</think>" + json.loads(first)["text"]}
+    path.write_text("\n".join([json.dumps(edited), *rest[:-1]]) + "\n")
+    refusal(lambda: evaluate(spec_of(run)), run)
+
+
+def test_another_model_in_run_json_is_refused(run: Path) -> None:
+    change(run / "run.json", ("signature", "subject", "model"), "gpt-5")
+    assert "its signature is not that of the scores" in refusal(lambda: report(run), run / "run.json")
 
 
 @pytest.mark.parametrize("name", ["responses/part-0.jsonl", "tables", "tables/table2.csv", "summary.json"])
@@ -181,10 +194,16 @@ def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path
     shutil.move(path, elsewhere)
     path.symlink_to(elsewhere)
     before = elsewhere.stat().st_mtime_ns
-    spec = replace(spec_of(run), out=str(run))
-    for read in (lambda: report(run), lambda: score(run), lambda: evaluate(spec)):
+    for read in (lambda: report(run), lambda: score(run), lambda: evaluate(spec_of(run))):
         assert "is a symbolic link" in refusal(read, path)
     assert elsewhere.stat().st_mtime_ns == before
+
+
+@pytest.mark.parametrize("name", ["responses/part-0.jsonl", "summary.json"])
+def test_a_pipe_in_a_run_is_refused(run: Path, name: str) -> None:
+    (run / name).unlink()
+    os.mkfifo(run / name)
+    assert "is no file" in refusal(lambda: report(run), run / name)
 
 
 def test_a_new_run_does_not_begin_behind_a_link(tmp_path: Path) -> None:

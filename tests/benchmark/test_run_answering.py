@@ -118,7 +118,9 @@ def test_a_run_of_an_earlier_version_is_read_and_continued_and_its_endpoint_is_u
     write_json(folder.path / "run.json", run)
     assert [name for name, _ in score(folder.path).answering.facts()] == ["tokens", "scored with"]
     with LoopbackServer() as server:
-        told = evaluate(spec_of(server, tmp_path)).answering
+        with pytest.raises(ConfigError, match="was answered by an endpoint that was not recorded"):
+            evaluate(spec_of(server, tmp_path))
+        told = evaluate(replace(spec_of(server, tmp_path), accept_endpoint=True)).answering
     assert set(told.endpoints) == {NOT_RECORDED, server.url}
     assert told.sessions == 1
 

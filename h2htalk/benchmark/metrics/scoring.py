@@ -23,6 +23,7 @@ from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, Pair, Value
 from h2htalk.benchmark.metrics.semantic import similarities
 from h2htalk.benchmark.prompts.prompt_set import repeatable
 from h2htalk.chat.protocol import Message
+from h2htalk.data.files import json_line
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import SCORE_AGAIN, Answers
@@ -61,14 +62,14 @@ def score_answers(
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
         violations = contract_violations(response.answer, scenario, split, prompt_of)
-        key = answer_hash(response.answer)
+        key = answer_hash(response)
         by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, key))
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
 
 
-def answer_hash(answer: str) -> str:
-    """The first 16 hexadecimal digits of the SHA-256 of an answer."""
-    return hashlib.sha256(answer.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+def answer_hash(answer: Response) -> str:
+    """The first 16 hexadecimal digits of the SHA-256 of a stored answer."""
+    return hashlib.sha256(json_line(answer.to_dict()).encode()).hexdigest()[:16]
 
 
 def _pairs(scenario: Scenario, response: Response) -> list[Pair]:

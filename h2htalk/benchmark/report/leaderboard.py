@@ -11,10 +11,11 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.paper_table import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row
-from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
 
 PLACES = 3
@@ -71,9 +72,9 @@ def leaderboard(runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = Fa
 
     Raises:
         ConfigError: `runs` is no list of paths.
-        DataError: a folder holds no scored run.
+        DataError: a folder holds no scored run, or one that was edited since.
     """
-    return rank_runs([read_summary(as_path(run, "runs") / "summary.json") for run in as_list(runs, "runs")], paper)
+    return rank_runs([load_run(as_path(run, "runs")).summary for run in as_list(runs, "runs")], paper)
 
 
 def rank_runs(runs: Sequence[Summary], paper: bool = False) -> Leaderboard:

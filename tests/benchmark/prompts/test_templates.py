@@ -114,6 +114,17 @@ def task(body: str) -> str:
         ("{{ persona | center(5 * 10 ** 9) }}", r":4: the result of center is too large"),
         ("{{ [1] | batch(10 ** 9, 'x') | list }}", r":4: the result of batch is too large"),
         ("{{ persona | tojson(indent=10 ** 10) }}", r":4: the result of tojson is too large"),
+        ("{{ [1] | slice(99999999) | list | length }}", r":4: the result of slice is too large"),
+        ("{{ ('a' * 900000).translate({97: 'b' * 900000}) }}", r":4: the result of translate is too large"),
+        ("{{ ([[1] * 9000] * 900) | sum(start=[]) | length }}", r":4: the result of sum is too large"),
+        *(
+            (
+                "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}" + use,
+                r":4: the result of .* is too large",
+            )
+            for use in ("{{ n.x }}", "{{ n.x | string }}", "{{ n.x | tojson }}", "{{ n.x == [n.x] }}", "{{ n.x ~ 1 }}")
+        ),
+        ("{{ persona | truncate(1, true, 'x' * 900, 0) }}", r":4: expected length >= 900"),
         ("{{ persona.format() }}", r":4: texts have no format here"),
         ("{{ '%5000000000d' % 1 }}", r":4: texts take no %"),
         ("{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}", r":4: the result of replace is too large"),

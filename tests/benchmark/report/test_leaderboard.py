@@ -280,7 +280,6 @@ def test_summaries_are_read_back_as_they_were_written(tmp_path: Path) -> None:
     summary = made_summary(baselines={"constant": same_values(0.1)})
     RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
-    assert leaderboard([tmp_path]) == rank_runs([summary])
 
 
 def test_a_run_without_scores_says_what_to_type(tmp_path: Path) -> None:

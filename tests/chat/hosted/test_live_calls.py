@@ -110,7 +110,7 @@ def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provide
 # An endpoint that answers no more
 
 
-@pytest.mark.parametrize(("made", "calls"), [(lambda: error(503, "down"), 16), (lambda: slowly(5, error(500)), 8)])
+@pytest.mark.parametrize(("made", "calls"), [(lambda: error(503, "down"), 8), (lambda: slowly(5, error(500)), 4)])
 def test_many_failures_in_a_row_pause_the_run(provider: str, made: Any, calls: int) -> None:
     names = [f"n{number}" for number in range(60)]
     with pytest.raises(PausedError, match=rf"^paused: https://api\S+ did not answer {calls} calls in a row"):

@@ -271,11 +271,11 @@ def test_errors_of_the_server_pause_the_run_once_calls_were_given_up(monkeypatch
     done: list[Outcome] = []
     with (
         LoopbackServer(faults={"http_500": 1.0}) as server,
-        pytest.raises(PausedError, match=r"16 calls in a row .*fell"),
+        pytest.raises(PausedError, match=r"8 calls in a row .*fell"),
     ):
         chat_with(server, concurrency=4).complete(items(100), lambda _, outcome: done.append(outcome))
     assert reasons(done) == ["http_500"] * len(done)
-    assert 16 <= len(done) < 24
+    assert 8 <= len(done) < 16
 
 
 def test_what_one_item_is_refused_for_or_an_answer_in_between_does_not_pause_a_run() -> None:
