@@ -53,6 +53,8 @@ class ScriptedChat:
         """
         if not name:
             raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
+        if Path(name).is_fifo():
+            raise ConfigError(f"{name}: is a pipe; write the replies to a file")
         try:
             raw = Path(name).read_bytes()
         except OSError as error:

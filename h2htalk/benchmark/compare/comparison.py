@@ -156,10 +156,14 @@ def compare(
     metrics = _for_each(metric, len(paths), "--metric")
     logs = [path for path in paths if not path.is_dir() or is_opencompass(path)]
     scales = dict(zip(logs, _for_each(scale, len(logs), "--scale"), strict=True))
+    if not logs and scale != "0-1":
+        raise ConfigError("--scale is of logs of other harnesses; the scores of runs have one scale")
     runs = [
         read_log_items(path, name, scales[path]) if path in scales else read_run_items(path, name)
         for path, name in zip(paths, metrics, strict=True)
     ]
+    if len({run.label for run in runs}) < len(runs):
+        runs = [replace(run, label=f"{run.label} in {path.name}") for run, path in zip(runs, paths, strict=True)]
     return compare_items(runs, by_metric=metric is not None)
 
 

@@ -170,6 +170,8 @@ def _verdict(pair: Pair) -> Iterator[str]:
 def pair_notes(pair: Pair) -> Iterator[str]:
     """What is not in the figures of a pair, and what they rest on."""
     yield from pair.notes
+    if any(row.result.error is None for row in pair.rows):
+        yield "no interval where all differences are 0, or where a subtask has one item or one cluster of items"
     for side, counts in zip("AB", pair.counts, strict=True):
         figures = asdict(counts)
         why = ", ".join(f"{reason} {count:,}" for reason, count in figures.pop("reasons").items())

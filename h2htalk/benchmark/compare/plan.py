@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from statistics import fmean, variance
+from statistics import variance
 
 from h2htalk.benchmark.compare.comparison import Moved, compare
-from h2htalk.benchmark.statistics.intervals import t_quantile
-from h2htalk.benchmark.statistics.paired import POWER, items_needed
+from h2htalk.benchmark.statistics.paired import detectable_difference, items_needed
+from h2htalk.benchmark.statistics.table2_averages import figure_weights
 from h2htalk.errors import ConfigError
 
 SAMPLES = (1, 2, 3, 5, 10)
@@ -59,40 +60,44 @@ def plan(
         ConfigError: the difference is not between 0 and 100, or there are not two runs; also as `compare`.
         DataError: as `compare`.
     """
-    if not 0 < difference <= 100:
-        raise ConfigError(f"--difference {difference:g}: must be above 0 and at most 100 points")
+    if not 0.01 <= difference <= 100:
+        raise ConfigError(f"--difference {difference:g}: must be 0.01 to 100 points")
     if not runs:
         needed = {(sd, 1): items_needed(difference, sd) for sd in ASSUMED}
-        return Plan(difference, needed, {(sd, n): _detectable(sd, n) for sd in ASSUMED for n in limits})
+        return Plan(difference, needed, {(sd, n): detectable_difference(sd, n) for sd in ASSUMED for n in limits})
     if len(runs) != 2:
         raise ConfigError(f"--runs takes two runs, not {len(runs)}")
     pair = compare(runs[0], runs[1], metric=metric).pairs[0]
     row = pair.headline.result
-    if row.low is None or row.high is None or row.low == row.high:
+    if not row.error or row.df is None:
         raise ConfigError("the two runs do not say how much differences vary; name two that differ in several items")
     # Of the weighted figure: as that many independent items of equal weight would have.
-    sd = (row.high - row.low) / 2 / t_quantile(max(1, row.clusters - 1)) * math.sqrt(row.items)
-    own, samples = _within(pair.moved)
+    sd, df = row.error * math.sqrt(row.items), row.df / row.items
+    own, samples = _within(pair.moved, pair.headline.key)
     between = max(0.0, sd**2 - own / samples)
     counts = SAMPLES if samples > 1 else (samples,)
-    needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k)) for k in counts}
+    needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df) for k in counts}
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
         seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
-    return Plan(difference, needed, {(round(sd, 1), n): _detectable(sd, n) for n in limits}, seen)
+    return Plan(difference, needed, {(round(sd, 1), n): detectable_difference(sd, n, df) for n in limits}, seen)
 
 
-def _within(moved: Sequence[Moved]) -> tuple[float, int]:
-    """The variance of a difference of single answers to one item, and how many answers an item has."""
+def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
+    """The variance of a difference of single answers to one item, and how many answers an item has.
+
+    Items count by the square of their weight in the figure, as in the variance of the figure.
+    """
     samples = min(min(len(one.a.values), len(one.b.values)) for one in moved)
     if samples < 2:
         return 0.0, 1
-    return fmean(variance(one.a.values) + variance(one.b.values) for one in moved), samples
-
-
-def _detectable(sd: float, items: int) -> float:
-    df = max(1, items - 1)
-    return (t_quantile(df) + t_quantile(df, POWER)) * sd / math.sqrt(items)
+    counts = Counter(one.subtask for one in moved)
+    weights = figure_weights(counts)[figure] or dict(counts)  # a log of another harness has no subtasks
+    mass = math.fsum(weights.values())
+    return len(moved) * math.fsum(
+        (variance(one.a.values) + variance(one.b.values)) * (weights[one.subtask] / mass / counts[one.subtask]) ** 2
+        for one in moved
+    ), samples
 
 
 def plan_lines(made: Plan) -> Iterator[str]:

@@ -102,6 +102,8 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
     items = {
         s.id: _item(s, clusters[s.id], run.item_scores[s.id], name, run.answers, run.data.spec.samples)
         for s in run.data.split.scenarios
+        # An embedder for one language gives items in the other no S, and none was asked for.
+        if name not in ("s", "ss") or run.item_scores[s.id].ss is not None or run.item_scores[s.id].unscored
     }
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")

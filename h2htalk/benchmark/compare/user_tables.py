@@ -67,6 +67,8 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
 
 def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
     """The rows of a CSV file in UTF-8 by heading, as `file:line`; the first line determines the separator."""
+    if not path.is_file():
+        raise DataError(f"{path}: not a file")
     try:
         text = path.read_text(encoding="utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TypeVar
 
@@ -43,9 +43,11 @@ class PairedResult:
 
     Attributes:
         mean: weighted over strata.
-        low, high: 95 % interval by cluster-robust variance (CR1) and t; None where a stratum has one cluster.
+        low, high: 95 % interval by cluster-robust variance (CR1) and t; None where a stratum has one cluster, or where
+            all differences are 0.
         effect: mean by standard deviation of the differences; None where they do not vary.
-        detectable: the difference that as many items find with 80 % power at 5 %; None where there is no interval.
+        error, df: standard error of the mean and its degrees of freedom; None where there is no interval.
+        detectable: the difference that as many items find with 80 % power at 5 %; None where none of them varies.
         items, clusters: how many.
         totals: what each cluster adds to the mean.
     """
@@ -54,6 +56,8 @@ class PairedResult:
     low: float | None
     high: float | None
     effect: float | None
+    error: float | None
+    df: float | None
     detectable: float | None
     items: int
     clusters: int
@@ -98,13 +102,13 @@ def paired_result(differences: Sequence[Difference], weights: Mapping[str, float
     effect = mean / math.sqrt(spread) if spread > 0 else None
     robust = _robust_variance(residuals)
     count, clusters = len(differences), len(totals)
-    if robust is None:
-        return PairedResult(mean, None, None, effect, None, count, clusters, summed)
+    if robust is None or not any(summed):
+        return PairedResult(mean, None, None, effect, None, None, None, count, clusters, summed)
     variance, df = robust
     error = math.sqrt(variance)
     half = t_quantile(df) * error
-    detectable = (t_quantile(df) + t_quantile(df, POWER)) * error
-    return PairedResult(mean, mean - half, mean + half, effect, detectable, count, clusters, summed)
+    detectable = (t_quantile(df) + t_quantile(df, POWER)) * error if error else None
+    return PairedResult(mean, mean - half, mean + half, effect, error, df, detectable, count, clusters, summed)
 
 
 def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:
@@ -113,11 +117,14 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
     for one in differences:
         by_subtask.setdefault(one.stratum, []).append(one)
     figures = figure_weights({name: len(own) for name, own in by_subtask.items()})
-    return {
+    found = {
         key: paired_result([one for name in weights for one in by_subtask[name]], weights)
         for key, weights in figures.items()
         if weights and by_subtask.keys() >= weights.keys()
     }
+    if (items := found.get("items_mean")) is not None and items.error is None:  # a subtask of one item says nothing
+        found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
+    return found
 
 
 def _robust_variance(residuals: Mapping[str, Mapping[str, float]]) -> tuple[float, float] | None:
@@ -165,10 +172,18 @@ def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     return {name: adjusted[name] for name in p_values}
 
 
-def items_needed(difference: float, sd: float) -> int:
-    """How many items find a mean difference with 80 % power at 5 %, where differences have this standard deviation."""
+def detectable_difference(sd: float, items: float, df_an_item: float | None = None) -> float:
+    """The mean difference that so many items find with 80 % power at 5 %, their differences varying by `sd`.
+
+    `df_an_item`: degrees of freedom by item of a weighted figure; None for items of equal weight.
+    """
+    df = max(1.0, items - 1 if df_an_item is None else items * df_an_item)
+    return (t_quantile(df) + t_quantile(df, POWER)) * sd / math.sqrt(items)
+
+
+def items_needed(difference: float, sd: float, df_an_item: float | None = None) -> int:
+    """How many items find a mean difference; see `detectable_difference`."""
     needed = 2.0
     for _ in range(50):  # t depends on the number that is sought
-        t = t_quantile(max(1.0, needed - 1)) + t_quantile(max(1.0, needed - 1), POWER)
-        needed = max(2.0, (t * sd / difference) ** 2)
+        needed = max(2.0, needed * (detectable_difference(sd, needed, df_an_item) / difference) ** 2)
     return math.ceil(needed - 1e-9)

@@ -88,6 +88,8 @@ def number(value: object, reason: str = "NaN") -> float | str:
 
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file of at most 64 MiB, NaN included. Raises DataError."""
+    if not path.is_file():
+        raise DataError(f"{path}: not a file")
     if path.stat().st_size > MAX_LINE:
         raise DataError(f"{path}: larger than {MAX_LINE >> 20} MiB")
     return parse_object(path.read_bytes(), str(path), nan=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from h2htalk.data.files import MAX_LINE, read_jsonl
 from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number
-from h2htalk.errors import DataError, listed
+from h2htalk.errors import DataError, listed, quoted
 
 
 def read_every_eval_ever(path: Path) -> HarnessLog:
@@ -40,10 +40,17 @@ def read_score_table(path: Path) -> HarnessLog:
         raise DataError(f"{path}: larger than {MAX_LINE >> 20} MiB; is it a table of id and score?")
     records = []
     with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file)
+        reader = csv.DictReader(file, delimiter=max(",;\t", key=file.readline().count))
+        file.seek(0)
         if not {"id", "score"} <= set(reader.fieldnames or ()):
             raise DataError(f"{path}: its first line must name the columns, id and score among them")
         for row in reader:
-            value = number(float(row["score"]) if row["score"] else None)
-            records.append(LogRecord(row["id"], True, int(row.get("sample") or 0), None, None, {"score": value}))
+            try:
+                value = number(float(row["score"]) if row["score"] else None)
+                sample = int(row.get("sample") or 0)
+            except (ValueError, TypeError):
+                raise DataError(f"{path}:{reader.line_num}: score and sample must be numbers: {quoted(row)}") from None
+            if not row["id"]:
+                raise DataError(f"{path}:{reader.line_num}: has no id")
+            records.append(LogRecord(row["id"], True, sample, None, None, {"score": value}))
     return HarnessLog(path, "CSV", path.stem, path.name, records)

@@ -31,7 +31,7 @@ def test_all_flips_of_three_by_hand() -> None:
 
 def test_equal_runs_do_not_differ() -> None:
     result = paired_result(alone([0.0] * 20))
-    assert (result.mean, result.low, result.high, result.effect, result.p()) == (0, 0, 0, None, 1)
+    assert (result.mean, result.low, result.high, result.effect, result.p()) == (0, None, None, None, 1)
 
 
 def test_drawn_flips_are_near_the_exact_ones_and_never_zero() -> None:

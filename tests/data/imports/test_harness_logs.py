@@ -185,6 +185,13 @@ def endless(path: Path) -> None:
     path.write_text(json.dumps(log))
 
 
+def test_epochs_that_a_log_lacks_cost_nothing(tmp_path: Path) -> None:
+    endless(tmp_path / "log.json")
+    log = read_harness_log(tmp_path / "log.json")
+    assert len(log.records) < 10
+    assert any("1,000,000,000,000 samples" in note for note in log.notes)
+
+
 def text(content: str) -> Callable[[Path], None]:
     return lambda path: path.write_text(content) and None
 
@@ -201,13 +208,12 @@ def text(content: str) -> Callable[[Path], None]:
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
         ("large.json", large, "larger than 64 MiB"),
-        ("epochs.json", endless, "claims to have 1,000,000,000,000 epochs of 1 item"),
         ("line.jsonl", long_line, "line longer than 64 MiB"),
         ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
         ("empty.jsonl", text(""), "neither one of lm-eval's samples nor"),
         ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
-        ("words.csv", text("id,score\na,good\n"), "could not convert string to float: 'good'"),
+        ("words.csv", text("id,score\na,good\n"), "2: score and sample must be numbers"),
         ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "UnicodeDecodeError"),
         ("large.csv", large, "larger than 64 MiB"),
         ("paper.pdf", text("%PDF-1.7"), "neither a run folder nor an Inspect log"),
