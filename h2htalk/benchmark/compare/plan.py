@@ -79,7 +79,7 @@ def plan(
     needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df) for k in counts}
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
-        seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
+        seen += f", of which {min(sd, math.sqrt(own / samples)):.1f} between answers to one item ({samples} an item)"
     return Plan(difference, needed, {(round(sd, 1), n): detectable_difference(sd, n, df) for n in limits}, seen)
 
 
