@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from h2htalk.benchmark.load_run import Run
+from h2htalk.data.imports.score_files import read_rows
 from h2htalk.errors import ConfigError, DataError, listed, quoted
 
 # Of a reply by (item, sample), one for each annotator; the sample is None where a table does not tell them apart.
@@ -23,7 +22,7 @@ def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, flo
     """
     found: list[dict[str, float]] = [{} for _ in runs]
     others = []
-    for where, row in _rows(path):
+    for where, row in read_rows(path):
         (_, name), *cells = row.items()
         if (at := _run_named(name, runs, where)) is None:
             others.append(name)
@@ -44,7 +43,7 @@ def read_ratings(path: Path, runs: Sequence[Run]) -> list[Ratings]:
         DataError: no CSV, or a rating of nothing that a run answered; names file and line.
     """
     found: list[Ratings] = [{} for _ in runs]
-    for where, row in _rows(path):
+    for where, row in read_rows(path):
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
             raise ConfigError(f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}")
         at = _run_named(row["run"], runs, where) if "run" in row else 0
@@ -63,22 +62,6 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
     if len(found) > 1:
         raise DataError(f"{where}: {quoted(name)} names {len(found)} runs; write the name of a run's folder")
     return found[0] if found else None
-
-
-def _rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
-    """The rows of a CSV file in UTF-8 by heading, as `file:line`; the first line determines the separator."""
-    if not path.is_file():
-        raise DataError(f"{path}: not a file")
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
-        lines = [(f"{path}:{reader.line_num}", [cell.strip() for cell in row]) for row in reader if any(row)]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
-    for where, row in lines[1:]:
-        if len(row) != len(set(lines[0][1])):
-            raise DataError(f"{where}: {len(row)} cells, but {len(set(lines[0][1]))} different headings")
-        yield where, dict(zip(lines[0][1], row, strict=True))
 
 
 def _number(cell: str, where: str) -> float:

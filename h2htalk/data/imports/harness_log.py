@@ -86,13 +86,18 @@ def number(value: object, reason: str = "NaN") -> float | str:
     return reason if math.isnan(value) else float(value)
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON file of at most 64 MiB, NaN included. Raises DataError."""
+def read_content(path: Path) -> bytes:
+    """Read a file of at most 64 MiB. Raises DataError."""
     if not path.is_file():
         raise DataError(f"{path}: not a file")
     if path.stat().st_size > MAX_LINE:
         raise DataError(f"{path}: larger than {MAX_LINE >> 20} MiB")
-    return parse_object(path.read_bytes(), str(path), nan=True)
+    return path.read_bytes()
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """Read a JSON file of at most 64 MiB, NaN included. Raises DataError."""
+    return parse_object(read_content(path), str(path), nan=True)
 
 
 def _plain(text: str) -> str:

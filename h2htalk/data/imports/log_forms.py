@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,7 +23,7 @@ def read_harness_log(path: Path) -> HarnessLog:
         log = _reader(path)(path)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError, csv.Error) as error:
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         problem = f"{type(error).__name__}: {quoted(str(error))}"
         raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
     seen = set()

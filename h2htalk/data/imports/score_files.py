@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 
-from h2htalk.data.files import MAX_LINE, read_jsonl
-from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number, read_content
 from h2htalk.errors import DataError, listed, quoted
 
 
@@ -36,21 +38,34 @@ def read_every_eval_ever(path: Path) -> HarnessLog:
 
 def read_score_table(path: Path) -> HarnessLog:
     """Read a CSV with `id`, `score` (empty: unscored) and, for several answers an item, `sample`. Raises DataError."""
-    if path.stat().st_size > MAX_LINE:
-        raise DataError(f"{path}: larger than {MAX_LINE >> 20} MiB; is it a table of id and score?")
     records = []
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.DictReader(file, delimiter=max(",;\t", key=file.readline().count))
-        file.seek(0)
-        if not {"id", "score"} <= set(reader.fieldnames or ()):
+    for where, row in read_rows(path):
+        if not {"id", "score"} <= row.keys():
             raise DataError(f"{path}: its first line must name the columns, id and score among them")
-        for row in reader:
-            try:
-                value = number(float(row["score"]) if row["score"] else None)
-                sample = int(row.get("sample") or 0)
-            except (ValueError, TypeError):
-                raise DataError(f"{path}:{reader.line_num}: score and sample must be numbers: {quoted(row)}") from None
-            if not row["id"]:
-                raise DataError(f"{path}:{reader.line_num}: has no id")
-            records.append(LogRecord(row["id"], True, sample, None, None, {"score": value}))
+        if not row["id"]:
+            raise DataError(f"{where}: has no id")
+        try:
+            value = number(float(row["score"]) if row["score"] else None)
+            sample = int(row.get("sample") or 0)
+        except ValueError:
+            raise DataError(f"{where}: score and sample must be numbers: {quoted(row)}") from None
+        records.append(LogRecord(row["id"], True, sample, None, None, {"score": value}))
     return HarnessLog(path, "CSV", path.stem, path.name, records)
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV file in UTF-8 by heading, as `file:line`; the first line determines the separator.
+
+    Raises:
+        DataError: no such table, larger than 64 MiB, or a row without a cell for each heading.
+    """
+    try:
+        text = read_content(path).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
+        lines = [(f"{path}:{reader.line_num}", [cell.strip() for cell in row]) for row in reader if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
+    for where, row in lines[1:]:
+        if len(row) != len(set(lines[0][1])):
+            raise DataError(f"{where}: {len(row)} cells, but {len(set(lines[0][1]))} different headings")
+        yield where, dict(zip(lines[0][1], row, strict=True))

@@ -214,7 +214,7 @@ def text(content: str) -> Callable[[Path], None]:
         ("empty.jsonl", text(""), "neither one of lm-eval's samples nor"),
         ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
         ("words.csv", text("id,score\na,good\n"), "2: score and sample must be numbers"),
-        ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "UnicodeDecodeError"),
+        ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "cannot be read as CSV in UTF-8"),
         ("large.csv", large, "larger than 64 MiB"),
         ("paper.pdf", text("%PDF-1.7"), "neither a run folder nor an Inspect log"),
         ("missing.eval", lambda path: None, "neither a run folder nor"),
