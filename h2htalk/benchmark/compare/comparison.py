@@ -11,10 +11,7 @@ from typing import TypeVar
 
 from h2htalk.benchmark.compare.harness_items import align, read_log_items
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, read_run_items
-from h2htalk.benchmark.report.table2_layout import cell_at
 from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures, paired_result
-from h2htalk.benchmark.statistics.table2_averages import ItemValue, aggregate
-from h2htalk.benchmark.statistics.table2_averages import Row as TableRow
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.imports.opencompass_results import is_opencompass
 from h2htalk.data.signature import differing_keys
@@ -234,36 +231,27 @@ def _counts(run: ScoredItems, paired: int) -> Counts:
     return Counts(len(items), answered, failed, answered - scored, scored - paired, dict(reasons.most_common()))
 
 
-def _rows(moved: Sequence[Moved]) -> list[Row]:
+def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     """The figures with their tests, p not adjusted yet."""
-    differences = [Difference(one.subtask, one.a.cluster, one.difference) for one in moved]
-    if not moved[0].subtask:  # two logs of other harnesses
-        result = paired_result(differences)
-        means = (fmean(one.a.value or 0.0 for one in moved), fmean(one.b.value or 0.0 for one in moved))
-        return [Row("items_mean", HEADLINE, *means, result, result.p(), result.p())]
-    results = paired_figures(differences)
-    headline = "overall" if "overall" in results else "items_mean"
-    a, b = (_table_row([getattr(one, side) for one in moved]) for side in ("a", "b"))
-    rows = []
+    items = [one.a for one in moved]
+    results = _figures(items, [one.difference for one in moved])
+    a, b = (_figures(items, [one.value or 0.0 for one in own]) for own in (items, [one.b for one in moved]))
+    headline = _headline(results)
     for key, result in results.items():
         family = CELLS if key in SUBTASKS else HEADLINE if key == headline else AVERAGES
         if family != AVERAGES or key.endswith("_avg"):
             p = result.p()
-            rows.append(Row(key, family, _value(a, key), _value(b, key), result, p, p))
-    return rows
+            yield Row(key, family, a[key].mean, b[key].mean, result, p, p)
 
 
-def _table_row(items: Iterable[ScoredItem], sample: int | None = None) -> TableRow:
-    """The row of Table 2 of items with values: of their means, or of one sample."""
-    values = ((item, item.value if sample is None else item.values[sample]) for item in items)
-    return aggregate(ItemValue(item.id, item.subtask, value / 100) for item, value in values if value is not None)
+def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, PairedResult]:
+    """The figures of Table 2 of one value an item; logs of other harnesses know no subtasks, and have one figure."""
+    own = [Difference(item.subtask, item.cluster, value) for item, value in zip(items, values, strict=True)]
+    return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
 
 
-def _value(row: TableRow, key: str) -> float:
-    cell = cell_at(row, key)
-    assert cell is not None
-    assert cell.value is not None
-    return cell.value
+def _headline(figures: Mapping[str, PairedResult]) -> str:
+    return "overall" if "overall" in figures else "items_mean"
 
 
 def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
@@ -281,8 +269,5 @@ def _spread(run: ScoredItems) -> Spread | None:
     samples = min(len(item.values) for item in scored)
     if samples < 2:
         return None
-    if run.harness:
-        return Spread(run.label, tuple(fmean(item.values[sample] for item in scored) for sample in range(samples)))
-    rows = [_table_row(scored, sample) for sample in range(samples)]
-    key = "items_mean" if rows[0].overall.value is None else "overall"
-    return Spread(run.label, tuple(_value(row, key) for row in rows))
+    figures = [_figures(scored, [item.values[sample] for item in scored]) for sample in range(samples)]
+    return Spread(run.label, tuple(one[_headline(one)].mean for one in figures))
