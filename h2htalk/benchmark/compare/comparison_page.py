@@ -9,7 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
-from h2htalk.benchmark.compare.formats import interval_text, p_text, pair_notes, title_of, to_csv, to_json, to_latex
+from h2htalk.benchmark.compare.formats import (
+    interval_text,
+    p_text,
+    pair_notes,
+    row_texts,
+    title_of,
+    to_csv,
+    to_json,
+    to_latex,
+)
 from h2htalk.benchmark.compare.scored_items import ScoredItems
 from h2htalk.data.files import write_text
 from h2htalk.data.scenario import Scenario
@@ -68,18 +77,10 @@ def _row(row: Row, scale: float) -> dict[str, Any]:
         return round(100 + 96 * value / scale, 1)
 
     return {
-        "title": title_of(row.key),
-        "n": f"{r.items:,}",
-        "a": f"{row.a:.2f}",
-        "b": f"{row.b:.2f}",
-        "difference": f"{r.mean:+.2f}",
-        "interval": interval_text(row),
+        **row_texts(row),
         "line": None if r.low is None or r.high is None else (at(r.low), at(r.high)),
         "at": at(r.mean),
-        "p": p_text(row.p),
-        "p_holm": p_text(row.p_holm),
         "shown": row.p_holm < 0.05,
-        "detects": "" if r.detectable is None else f"{r.detectable:.2f}",
     }
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 from collections.abc import Iterator
 from dataclasses import asdict
+from itertools import groupby
+from operator import attrgetter
 from typing import Any
 
 from h2htalk.benchmark.compare.comparison import Comparison, Pair, Row
 from h2htalk.benchmark.report.latex import latex_escaped
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
-from h2htalk.text.escaping import harmless_cell
+from h2htalk.text.escaping import csv_text
 
 MOST_MOVED = 5  # items that the terminal lists
 _NAMED = 5  # ids in a line
@@ -42,6 +42,22 @@ def interval_text(row: Row) -> str:
     return "" if result.low is None or result.high is None else f"{result.low:+.2f} to {result.high:+.2f}"
 
 
+def row_texts(row: Row) -> dict[str, str]:
+    """Format a figure for tables, by column."""
+    r = row.result
+    return {
+        "title": title_of(row.key),
+        "n": f"{r.items:,}",
+        "a": f"{row.a:.2f}",
+        "b": f"{row.b:.2f}",
+        "difference": f"{r.mean:+.2f}",
+        "interval": interval_text(row),
+        "p": p_text(row.p),
+        "p_holm": p_text(row.p_holm),
+        "detects": "" if r.detectable is None else f"{r.detectable:.2f}",
+    }
+
+
 def records(comparison: Comparison) -> Iterator[dict[str, Any]]:
     """A record for each figure of each pair, with FIELDS."""
     for pair in comparison.pairs:
@@ -53,12 +69,7 @@ def records(comparison: Comparison) -> Iterator[dict[str, Any]]:
 
 def to_csv(comparison: Comparison) -> str:
     """One line a figure, with FIELDS as heading; values on the 0-100 scale."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, FIELDS, lineterminator="\n")
-    writer.writeheader()
-    for record in records(comparison):
-        writer.writerow({k: harmless_cell(v) if isinstance(v, str) else v for k, v in record.items()})
-    return text.getvalue()
+    return csv_text(FIELDS, [tuple(record.values()) for record in records(comparison)])
 
 
 def to_json(comparison: Comparison) -> str:
@@ -96,18 +107,14 @@ def _latex(comparison: Comparison, pair: Pair) -> str:
         r"\begin{tabular}{lrrrrrr}",
         r"\toprule",
         r"& A & B & B $-$ A & 95\,\% interval & $p$ (Holm) & items \\",
-        r"\midrule",
     ]
-    family = pair.rows[0].family
-    for row in pair.rows:
-        if row.family != family:
-            lines.append(r"\midrule")
-            family = row.family
-        ends = interval_text(row).replace("-", r"$-$")
-        p = p_text(row.p_holm).replace("<", "$<$")
-        difference = f"{row.result.mean:+.2f}".replace("-", r"$-$")
-        figures = f"{row.a:.2f} & {row.b:.2f} & {difference} & {ends} & {p} & {row.result.items:,}"
-        lines.append(f"{latex_escaped(title_of(row.key))} & {figures} \\\\")
+    for _, rows in groupby(pair.rows, key=attrgetter("family")):
+        lines.append(r"\midrule")
+        for row in map(row_texts, rows):
+            difference, ends = (row[key].replace("-", r"$-$") for key in ("difference", "interval"))
+            p = row["p_holm"].replace("<", "$<$")
+            figures = f"{row['a']} & {row['b']} & {difference} & {ends} & {p} & {row['n']}"
+            lines.append(f"{latex_escaped(row['title'])} & {figures} \\\\")
     names = f"A: {comparison.a.label}; B: {pair.b.label}"
     return "\n".join(
         [
@@ -128,13 +135,9 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
         yield f"B: {pair.b.label} on {pair.b.split}"
         yield ""
         yield f"{'':27} items       A       B   B - A  95 % interval          p  p Holm  detects"
-        family = pair.rows[0].family
-        for row in pair.rows:
-            if row.family != family:
-                yield ""
-                family = row.family
-            yield _line(row)
-        yield ""
+        for _, rows in groupby(pair.rows, key=attrgetter("family")):
+            yield from map(_line, rows)
+            yield ""
         yield from _verdict(pair)
         yield from pair_notes(pair)
         yield "moved most:"
@@ -149,13 +152,9 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
 
 
 def _line(row: Row) -> str:
-    r = row.result
-    detects = "" if r.detectable is None else f"{r.detectable:.2f}"
     mark = "*" if row.p_holm < 0.05 else " "
-    return (
-        f"{title_of(row.key):27}{r.items:>6,}{row.a:>8.2f}{row.b:>8.2f}{r.mean:>+8.2f}  {interval_text(row):<17}"
-        f"{p_text(row.p):>7}{p_text(row.p_holm):>7}{mark}{detects:>9}"
-    )
+    layout = "{title:27}{n:>6}{a:>8}{b:>8}{difference:>8}  {interval:<17}{p:>7}{p_holm:>7}" + mark + "{detects:>9}"
+    return layout.format_map(row_texts(row))
 
 
 def _verdict(pair: Pair) -> Iterator[str]:
