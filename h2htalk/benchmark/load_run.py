@@ -41,9 +41,9 @@ class Run:
         """Return the items as a `pyarrow.Table`, one row a scenario, with its answers and the means of its samples."""
         import pyarrow as pa
 
-        rows = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios]
+        rows, samples = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios], range(self.data.spec.samples)
         answers = [
-            [a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None for k in self._samples]
+            [a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None for k in samples]
             for s, _ in rows
         ]
         tags = ("emotion", "complexity", "interaction", "risk")
@@ -59,10 +59,6 @@ class Run:
                 "unscored": pa.array([i.unscored for _, i in rows], pa.string()),
             }
         )
-
-    @property
-    def _samples(self) -> range:
-        return range(self.data.spec.samples)
 
 
 def load_run(path: str | os.PathLike[str]) -> Run:

@@ -16,7 +16,7 @@ import os
 import shutil
 import stat
 import time
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -203,15 +203,12 @@ class RunFolder:
         """
         answers: Answers = {}
         asked = None if ids is None else frozenset(ids)
-        for where, record in self._records():
-            response = read_response(record, where)
-            require_asked(response, asked, samples, where)
-            fold_answer(answers, response)
-        return answers
-
-    def _records(self) -> Iterator[tuple[str, dict[str, Any]]]:
         for path in sorted((self.path / "responses").glob("*.jsonl")):
-            yield from read_jsonl(path, torn_tail=True)
+            for where, record in read_jsonl(path, torn_tail=True):
+                response = read_response(record, where)
+                require_asked(response, asked, samples, where)
+                fold_answer(answers, response)
+        return answers
 
 
 def _content_hash(record: Mapping[str, Any]) -> str:

@@ -288,13 +288,8 @@ def _size(operator: str, left: object, right: object) -> int:
     """Compute how large a sum, product or power would be; see `_MAX_SIZE`."""
     if isinstance(left, int) and isinstance(right, int):
         return left.bit_length() * right if operator == "**" else 0
-    if isinstance(left, _SIZED) and isinstance(right, _SIZED):
-        return len(left) + len(right)
-    if isinstance(left, _SIZED) and isinstance(right, int):
-        return len(left) * right
-    if isinstance(right, _SIZED) and isinstance(left, int):
-        return len(right) * left
-    return 0
+    sizes = [len(one) if isinstance(one, _SIZED) else one if isinstance(one, int) else 0 for one in (left, right)]
+    return sum(sizes) if isinstance(left, _SIZED) and isinstance(right, _SIZED) else math.prod(sizes)
 
 
 def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> Sandbox:

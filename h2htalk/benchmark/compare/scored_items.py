@@ -13,7 +13,7 @@ from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.statistics.clusters import clusters_of
 from h2htalk.data.imports.harness_log import ItemInput
-from h2htalk.data.responses import FailedResponse, Response
+from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -127,6 +127,7 @@ def _item(
 ) -> ScoredItem:
     values = [_value(sample, metric) for sample in score.samples]
     whole = score.unscored is None and None not in values
+    replies = [answers.get((scenario.id, k)) for k in range(samples)]
     return ScoredItem(
         id=scenario.id,
         subtask=scenario.subtask,
@@ -134,8 +135,8 @@ def _item(
         content=repr((scenario.inputs, scenario.references)),
         values=tuple(100 * v for v in values if v is not None) if whole else (),
         unscored=None if whole else score.unscored or f"no {metric}",
-        answers=tuple(_text(answers.get((scenario.id, k))) for k in range(samples)),
-        failed=not all(isinstance(answers.get((scenario.id, k)), Response) for k in range(samples)),
+        answers=tuple(reply.answer if isinstance(reply, Response) else "" for reply in replies),
+        failed=not all(isinstance(reply, Response) for reply in replies),
     )
 
 
@@ -143,7 +144,3 @@ def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
         return float(not sample.violations) if sample.values else None
     return getattr(sample, metric) if metric in ("s", "lexical") else sample.values.get(metric)
-
-
-def _text(answer: Response | FailedResponse | None) -> str:
-    return answer.answer if isinstance(answer, Response) else ""

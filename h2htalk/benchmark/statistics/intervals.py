@@ -2,8 +2,7 @@
 
 The interval of a mean of values in [0, 1] is Wilson's, with the number of independent yes-or-no answers that would have
 the same variance for n, and Student's t for z. At n = 7 it covers 91 to 96 % on skewed scores, where a percentile
-bootstrap covers 78 to 88 (docs/measurements.md, "Intervals and
-comparisons").
+bootstrap covers 78 to 88 (docs/measurements.md, "Intervals and comparisons").
 """
 
 from __future__ import annotations

@@ -22,7 +22,6 @@ FLIPS = 10_000
 _EXACT = 12  # clusters up to which all sign flips are tried
 _BLOCK = 1 << 21  # signs drawn at once
 POWER = 0.8
-ALPHA = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +46,6 @@ class PairedResult:
             all differences are 0.
         effect: mean by standard deviation of the differences; None where they do not vary.
         error, df: standard error of the mean and its degrees of freedom; None where there is no interval.
-        detectable: the difference that as many items find with 80 % power at 5 %; None where none of them varies.
         items, clusters: how many.
         totals: what each cluster adds to the mean.
     """
@@ -58,7 +56,6 @@ class PairedResult:
     effect: float | None
     error: float | None
     df: float | None
-    detectable: float | None
     items: int
     clusters: int
     totals: tuple[float, ...] = field(repr=False)
@@ -66,6 +63,11 @@ class PairedResult:
     def p(self) -> float:
         """Two-sided p of the sign-flip test on cluster totals."""
         return sign_flip_p(np.array(self.totals))
+
+    @property
+    def detectable(self) -> float | None:
+        """The difference that as many items find with 80 % power at 5 %; None where none of them varies."""
+        return (t_quantile(self.df) + t_quantile(self.df, POWER)) * self.error if self.error and self.df else None
 
     @property
     def above(self) -> bool:
@@ -103,12 +105,11 @@ def paired_result(differences: Sequence[Difference], weights: Mapping[str, float
     robust = _robust_variance(residuals)
     count, clusters = len(differences), len(totals)
     if robust is None or not any(summed):
-        return PairedResult(mean, None, None, effect, None, None, None, count, clusters, summed)
+        return PairedResult(mean, None, None, effect, None, None, count, clusters, summed)
     variance, df = robust
     error = math.sqrt(variance)
     half = t_quantile(df) * error
-    detectable = (t_quantile(df) + t_quantile(df, POWER)) * error if error else None
-    return PairedResult(mean, mean - half, mean + half, effect, error, df, detectable, count, clusters, summed)
+    return PairedResult(mean, mean - half, mean + half, effect, error, df, count, clusters, summed)
 
 
 def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:

@@ -49,13 +49,7 @@ class Row:
     plain_mean: Cell
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "cells": {key: cell.to_dict() for key, cell in self.cells.items()},
-            "dimensions": {key: cell.to_dict() for key, cell in self.dimensions.items()},
-            "overall": self.overall.to_dict(),
-            "items_mean": self.items_mean.to_dict(),
-            "plain_mean": self.plain_mean.to_dict(),
-        }
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
