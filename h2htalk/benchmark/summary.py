@@ -63,14 +63,6 @@ class ScoreRows:
     def row(self, measure: Measure) -> Row | None:
         return self.s if measure == "s" else self.lexical
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "s": None if self.s is None else self.s.to_dict(),
-            "lexical": self.lexical.to_dict(),
-            "compliance": self.compliance.to_dict(),
-            "null_class": None if self.null_class is None else self.null_class.to_dict(),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class MeasureResults:
@@ -89,21 +81,6 @@ class MeasureResults:
     baselines: Mapping[str, ScoreRows]
     reached: Mapping[str, tuple[str, ...]]
     by_sample: tuple[float, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "languages": list(self.languages),
-            "rows": self.rows.to_dict(),
-            "metrics": _cells_to_dict(self.metrics),
-            "slices": _cells_to_dict(self.slices),
-            "baselines": {name: rows.to_dict() for name, rows in self.baselines.items()},
-            "reached": {name: list(keys) for name, keys in self.reached.items()},
-            "by_sample": list(self.by_sample),
-        }
-
-
-def _cells_to_dict(cells: Mapping[str, Mapping[str, Cell]]) -> dict[str, Any]:
-    return {key: {name: cell.to_dict() for name, cell in row.items()} for key, row in cells.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +147,8 @@ class Summary:
             "s_comparable": self.s_comparable,
             "incomplete": self.incomplete,
             "counts": asdict(self.counts),
-            "main": self.main.to_dict(),
-            "without_s": None if self.without_s is None else self.without_s.to_dict(),
+            "main": asdict(self.main),
+            "without_s": None if self.without_s is None else asdict(self.without_s),
             "violations": dict(self.violations),
             "warnings": list(self.warnings),
             "judged": self.judged,

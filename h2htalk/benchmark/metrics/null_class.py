@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.statistics.table2_averages import Cell
@@ -29,9 +28,6 @@ class NullClass:
     references: int
     answers: float
     hits: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from h2htalk.benchmark.statistics.intervals import Mean, mean_of, weighted_mean
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
@@ -47,9 +46,6 @@ class Row:
     overall: Cell
     items_mean: Cell
     plain_mean: Cell
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import asdict
 
 import pytest
 from pydantic import TypeAdapter
@@ -84,4 +85,4 @@ def test_row_order_does_not_matter() -> None:
 
 def test_it_survives_json() -> None:
     found = null_class([(0.5, True), (0.0, False)], 3)
-    assert TypeAdapter(NullClass).validate_python(json.loads(json.dumps(found.to_dict()))) == found
+    assert TypeAdapter(NullClass).validate_python(json.loads(json.dumps(asdict(found)))) == found

@@ -8,6 +8,7 @@ import math
 import os
 import random
 import statistics
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -115,7 +116,7 @@ def test_slices_are_cells_in_alphabetical_order() -> None:
 
 def test_a_row_survives_json() -> None:
     row = aggregate([*drawn(3), ItemValue("x", "dialogue_base", None)])
-    assert TypeAdapter(Row).validate_python(json.loads(json.dumps(row.to_dict()))) == row
+    assert TypeAdapter(Row).validate_python(json.loads(json.dumps(asdict(row)))) == row
 
 
 def test_the_papers_overall_column_comes_out_of_its_cells() -> None:
