@@ -115,7 +115,8 @@ def verify_results(
     scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
-    skipped = (set() if prompt_of else {"violations"}) | (set() if embedded else {"ss", "s", "unscored"})
+    # The hash is of the whole stored answer, of which a bundle holds the text alone.
+    skipped = {"answer"} | (set() if prompt_of else {"violations"}) | (set() if embedded else {"ss", "s", "unscored"})
     for column in [name for name in next(iter(ours.values())) if name not in skipped]:
         tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
         found.compare(column, _pairs(ours, theirs, column), tolerance)
