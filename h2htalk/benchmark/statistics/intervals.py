@@ -59,7 +59,7 @@ def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
     ]
     variance = math.fsum(part for part, _ in parts)
     # Where nothing varies, the number of values alone says how sure the mean is.
-    df = variance**2 / math.fsum(part**2 / df for part, df in parts) if variance > 0 else sum(m.df for m in means)
+    df = 1 / math.fsum((part / variance) ** 2 / df for part, df in parts) if variance > 0 else sum(m.df for m in means)
     value = math.fsum(w * mean.value for mean, w in zip(means, weights, strict=True)) / total
     return Mean(value, variance, df, 1 if variance > 0 else sum(mean.n for mean in means))
 
