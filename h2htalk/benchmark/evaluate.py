@@ -61,9 +61,10 @@ def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
     else:
         parse_model(spec.model, "baseline")
     sap = Sap.parse(spec.sap)
-    prompts = PromptSet.load(Path(spec.prompts) if spec.prompts else None)
     whole = load_split(spec.split)
-    return EvaluationPlan(spec, whole, whole.select(spec.language, spec.subtasks, spec.limit), prompts, sap)
+    split = whole.select(spec.language, spec.subtasks, spec.limit)
+    prompts = PromptSet.load_for(Path(spec.prompts) if spec.prompts else None, split, sap)
+    return EvaluationPlan(spec, whole, split, prompts, sap)
 
 
 def evaluate(spec: EvaluateSpec) -> Summary:

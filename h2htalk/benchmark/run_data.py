@@ -46,7 +46,8 @@ def read_run_data(path: Path) -> RunData:
     _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)
-    prompts, sap = PromptSet.load(folder.prompts), Sap.parse(spec.sap)
+    sap = Sap.parse(spec.sap)
+    prompts = PromptSet.load_for(folder.prompts, split, sap)
     _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
     if prompts.assembly != ASSEMBLY_VERSION:

@@ -5,23 +5,17 @@ Each package that sends prompts has its own templates; this module is what they 
 
 from __future__ import annotations
 
-import functools
-import math
 import re
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping, Sized
 from dataclasses import dataclass
 from pathlib import Path
-from types import BuiltinMethodType
 from typing import Any, Self
 
 import jinja2
 from jinja2 import nodes
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
-from jinja2.visitor import NodeTransformer
 
 from h2htalk.errors import ConfigError
 
@@ -38,10 +32,7 @@ FAULTS = (
     TypeError,
     ValueError,
 )
-_MAX_SIZE = 1_000_000  # of a prompt and of any value in it: characters or elements; of a power: bits
-_MAX_WORK = 10 * _MAX_SIZE  # characters that one call may make before its result can be measured
-_SIZED = (str, bytes, list, tuple, dict, set, frozenset)
-_MAX_SECONDS = 1.0  # of the processor, for one prompt
+_MAX_SIZE = 1_000_000  # of a product: characters or elements; of a power: bits
 TemplateFiles = Mapping[str, tuple[Path, str]]  # name -> path and text
 # Python's default text of an object: `<generator object sync_do_map at 0x7f3c0a2b9e40>`.
 _ADDRESS = re.compile(r"<[^<>]+ at 0x[0-9a-fA-F]+>")
@@ -70,7 +61,10 @@ class Templates:
             ConfigError: the template fails (an undefined variable, for example); names its file and line.
         """
         try:
-            return self._environment.get_template(name).render(values).strip()
+            text = self._environment.get_template(name).render(values).strip()
+            if len(text) > _MAX_SIZE:
+                raise OverflowError(f"gives {len(text):,} characters, and a prompt may have {_MAX_SIZE:,}")
+            return text
         except FAULTS as error:
             why = reason(error)
             if isinstance(error, jinja2.UndefinedError):
@@ -111,51 +105,10 @@ def read_templates(folder: Path) -> dict[str, tuple[Path, str]]:
     return templates
 
 
-class _Bounded(NodeTransformer):
-    """Let each pass of a loop, and each joining of texts with `~`, ask the sandbox."""
-
-    def visit_For(self, node: nodes.For) -> nodes.For:
-        self.generic_visit(node)
-        size = sum(len(data.data) for data in node.find_all(nodes.TemplateData))
-        node.body.insert(0, nodes.ExprStmt(_ask("spend", [nodes.Const(size)], node.lineno), lineno=node.lineno))
-        return node
-
-    def visit_Compare(self, node: nodes.Compare) -> nodes.Compare:
-        self.generic_visit(node)
-        node.expr = _ask("measure", [node.expr], node.lineno)
-        for operand in node.ops:
-            operand.expr = _ask("measure", [operand.expr], node.lineno)
-        return node
-
-    def visit_Concat(self, node: nodes.Concat) -> nodes.Node:
-        self.generic_visit(node)
-        return _ask("join_texts", node.nodes, node.lineno)
-
-
-def _ask(method: str, arguments: list[nodes.Expr], line: int) -> nodes.Call:
-    return nodes.Call(nodes.EnvironmentAttribute(method), arguments, [], None, None, lineno=line)
-
-
-class _Template(jinja2.Template):
-    def render(self, *args: Any, **kwargs: Any) -> str:
-        environment = self.environment
-        assert isinstance(environment, Sandbox)
-        environment.begin()
-        return super().render(*args, **kwargs)
-
-
-class _Spent(threading.local):
-    """What a render in this thread has spent."""
-
-    size = 0
-    deadline = math.inf
-
-
 class Sandbox(ImmutableSandboxedEnvironment):
-    """Jinja's sandbox, in which equal values always give equal text, and no template fills the memory or hangs."""
+    """Jinja's sandbox, in which equal values always give equal text and no operator fills the memory."""
 
-    intercepted_binops = frozenset({"*", "**", "+", "%"})
-    template_class = _Template
+    intercepted_binops = frozenset({"*", "**"})
 
     def __init__(self, loader: jinja2.BaseLoader) -> None:
         super().__init__(
@@ -165,116 +118,15 @@ class Sandbox(ImmutableSandboxedEnvironment):
             trim_blocks=True,
             lstrip_blocks=True,
             auto_reload=False,
-            finalize=self._print,
+            finalize=_repeatable,
         )
-        # One fingerprint names one text: nothing random is available. A format may hold a width of any size.
-        del self.filters["random"], self.filters["format"], self.filters["attr"], self.globals["lipsum"]
-        self.filters |= {name: self._bounded(name, made) for name, made in self.filters.items()}
-        self._spent = _Spent()
-
-    def _generate(self, source: nodes.Template, *args: Any, **kwargs: Any) -> str:
-        self.begin()  # constants are computed now
-        return str(super()._generate(_Bounded().visit(source), *args, **kwargs))
-
-    def begin(self) -> None:
-        """Begin a prompt of this thread."""
-        self._spent.size, self._spent.deadline = 0, time.thread_time() + _MAX_SECONDS
-
-    def spend(self, size: int = 0) -> None:
-        """Count characters of the prompt, and look at the clock; raises OverflowError."""
-        self._spent.size += size
-        if self._spent.size > _MAX_SIZE:
-            raise OverflowError(f"makes more than {_MAX_SIZE:,} characters: too large for a prompt")
-        if time.thread_time() > self._spent.deadline:
-            raise OverflowError(f"takes more than {_MAX_SECONDS:g} s of the processor: too long for a prompt")
-
-    def measure(self, value: object) -> object:
-        return _measured(value, "an expression")
-
-    def join_texts(self, *parts: object) -> str:
-        text = "".join(str(_measured(part, "an expression")) for part in parts)
-        _measured(text, "~")
-        return text
+        # One fingerprint names one text: nothing random is available.
+        del self.filters["random"], self.globals["lipsum"]
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
-        if operator == "%" and isinstance(left, str):
-            raise TypeError("texts take no %; use ~ to join them")
         if _size(operator, left, right) > _MAX_SIZE:
             raise OverflowError(f"the result of {operator} is too large for a prompt")
         return super().call_binop(context, operator, left, right)
-
-    def call(__self, __context: Context, __obj: Any, *args: Any, **kwargs: Any) -> Any:
-        own = getattr(__obj, "__self__", None)
-        if own is __self:
-            return __obj(*args)
-        __self.spend()
-        if not isinstance(__obj, BuiltinMethodType):
-            return super().call(__context, __obj, *args, **kwargs)
-        _check_work(__obj.__name__, own, *args, *kwargs.values())
-        return _measured(super().call(__context, __obj, *args, **kwargs), __obj.__name__)
-
-    def getattr(self, obj: Any, attribute: str) -> Any:
-        _refuse_format(obj, attribute)
-        return super().getattr(obj, attribute)
-
-    def getitem(self, obj: Any, argument: Any) -> Any:
-        _refuse_format(obj, argument)
-        return super().getitem(obj, argument)
-
-    def _bounded(self, name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(made)
-        def bounded(*args: Any, **kwargs: Any) -> Any:
-            if name != "truncate":
-                _check_work(name, *args, *kwargs.values())
-            found = made(*args, **kwargs)
-            return self._count(found) if isinstance(found, Iterator) else _measured(found, name)
-
-        return bounded
-
-    def _count(self, values: Iterator[Any]) -> Iterator[Any]:
-        total = 0
-        for value in values:
-            self.spend()
-            total += _weight(value)
-            if total > _MAX_SIZE:
-                raise OverflowError("a list is too large for a prompt")
-            yield value
-
-    def _print(self, value: object) -> object:
-        self.spend(len(str(_measured(value, "an expression"))))
-        return _repeatable(value)
-
-
-def _refuse_format(value: object, name: object) -> None:
-    if isinstance(value, str) and name in ("format", "format_map"):
-        raise TypeError("texts have no format here; use ~ to join them")
-
-
-def _weight(value: object) -> int:
-    """Count the characters and elements of a value, those of nested ones too; stops beyond `_MAX_SIZE`."""
-    total, waiting = 0, [value]
-    while waiting and total <= _MAX_SIZE:
-        one = waiting.pop()
-        total += len(one) if isinstance(one, str | bytes) else 1
-        if isinstance(one, dict):
-            waiting += [*one.keys(), *one.values()]
-        elif isinstance(one, _SIZED) and not isinstance(one, str | bytes):
-            waiting += one
-    return total
-
-
-def _check_work(name: str, *values: object) -> None:
-    """Raise OverflowError where a call could make a result of absurd size: the product of its texts and numbers."""
-    if any(isinstance(value, _SIZED) for value in values):
-        sizes = [max(1, abs(value) if isinstance(value, int) else _weight(value)) for value in values]
-        if math.prod(sizes) > _MAX_WORK or max(map(_weight, values)) > _MAX_SIZE:
-            raise OverflowError(f"the result of {name} is too large for a prompt")
-
-
-def _measured(value: Any, name: str) -> Any:
-    if _weight(value) > _MAX_SIZE:
-        raise OverflowError(f"the result of {name} is too large for a prompt")
-    return value
 
 
 def _repeatable(value: object) -> object:
@@ -285,11 +137,14 @@ def _repeatable(value: object) -> object:
 
 
 def _size(operator: str, left: object, right: object) -> int:
-    """Compute how large a sum, product or power would be; see `_MAX_SIZE`."""
+    """Compute how large a product or power would be; see `_MAX_SIZE`."""
     if isinstance(left, int) and isinstance(right, int):
         return left.bit_length() * right if operator == "**" else 0
-    sizes = [len(one) if isinstance(one, _SIZED) else one if isinstance(one, int) else 0 for one in (left, right)]
-    return sum(sizes) if isinstance(left, _SIZED) and isinstance(right, _SIZED) else math.prod(sizes)
+    if isinstance(left, Sized) and isinstance(right, int):
+        return len(left) * right
+    if isinstance(right, Sized) and isinstance(left, int):
+        return len(right) * left
+    return 0
 
 
 def open_environment(sources: Mapping[str, str], origins: Mapping[str, str]) -> Sandbox:

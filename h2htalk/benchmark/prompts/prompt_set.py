@@ -15,15 +15,17 @@ from functools import cache
 from pathlib import Path
 
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.prompts.templates import TemplateSet
+from h2htalk.benchmark.prompts.templates import TemplateSet, is_bundled
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
 from h2htalk.errors import ConfigError
+from h2htalk.text.bounded_work import require_bounded
 
 # In a run's templates folder: the help lines that filled them, and the version of this code.
 SNAPSHOT = "snapshot.json"
@@ -58,6 +60,23 @@ class PromptSet:
             rows, assembly = {language: help_rows(language) for language in LANGUAGES}, ASSEMBLY_VERSION
             templates = TemplateSet.load(folder)
         return cls(templates, rows, assembly, _fingerprint(templates, rows, assembly))
+
+    @classmethod
+    def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
+        """Load prompts for a split. Templates of the user's own write all its prompts in a bounded process first.
+
+        Raises:
+            ConfigError: as `load`; also where the prompts take too long or too much memory.
+        """
+        if folder is not None and not is_bundled(folder):
+
+            def write() -> None:
+                prompts = cls.load(folder)
+                for scenario in split.scenarios:
+                    prompts.messages(scenario, split.personas[scenario.persona], sap)
+
+            require_bounded(write, str(folder), 5 + len(split.scenarios) // 50)
+        return cls.load(folder)
 
     def files(self) -> dict[str, str]:
         """Everything that decides the prompts, file name -> text. `load` of a folder with these files gives an equal

@@ -26,7 +26,8 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
     Raises:
         ConfigError: no such scenario in the split; the message lists similar ids.
     """
-    split, prompts, scaffolding = load_split(split_name), PromptSet.load(folder), Sap.parse(sap)
+    split, scaffolding = load_split(split_name), Sap.parse(sap)
+    prompts = PromptSet.load_for(folder, split, scaffolding)
     chosen = [s for s in split.scenarios if s.id == scenario_id]
     if not chosen and scenario_id not in (None, "all"):
         from rapidfuzz.process import extract

@@ -68,6 +68,12 @@ class TemplateSet(Templates):
                 raise ConfigError(f"{where}: text outside a block would never show; put it into {choices}")
 
 
+def is_bundled(folder: Path) -> bool:
+    """Whether all templates of a folder are the package's. Raises ConfigError."""
+    bundled = {name: text for name, (_, text) in _bundled().items()}
+    return {name: text for name, (_, text) in read_templates(folder).items()}.items() <= bundled.items()
+
+
 def _is_blank(node: nodes.Output) -> bool:
     return all(isinstance(part, nodes.TemplateData) and not part.data.strip() for part in node.nodes)
 

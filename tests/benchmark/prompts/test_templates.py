@@ -9,8 +9,12 @@ from pathlib import Path
 import pytest
 from prompt_scenarios import OWN, write
 
+from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.prompts.templates import TemplateSet
+from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
+from h2htalk.text.bounded_work import require_bounded
 
 VALUES = {
     "persona": "You are Mo.",
@@ -47,14 +51,6 @@ def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
         TemplateSet.load(tmp_path / "nowhere")
     write(tmp_path, "en/dialogue_base.j2", "").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a readable UTF-8 template"):
-        TemplateSet.load(tmp_path)
-
-
-def test_a_pipe_is_no_template(tmp_path: Path) -> None:
-    path = write(tmp_path, "en/dialogue_base.j2", "")
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a file of at most 1,000,000 bytes"):
         TemplateSet.load(tmp_path)
 
 
@@ -110,47 +106,9 @@ def task(body: str) -> str:
         ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
         ("{{ 10 ** 11 * [persona] }}", r":4: the result of \* is too large"),
         ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
-        ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: the result of ljust is too large"),
-        ("{{ persona | center(5 * 10 ** 9) }}", r":4: the result of center is too large"),
-        ("{{ [1] | batch(10 ** 9, 'x') | list }}", r":4: the result of batch is too large"),
-        ("{{ persona | tojson(indent=10 ** 10) }}", r":4: the result of tojson is too large"),
-        ("{{ [1] | slice(99999999) | list | length }}", r":4: the result of slice is too large"),
-        ("{{ ('a' * 900000).translate({97: 'b' * 900000}) }}", r":4: the result of translate is too large"),
-        ("{{ ([[1] * 9000] * 900) | sum(start=[]) | length }}", r":4: the result of sum is too large"),
-        *(
-            (
-                "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}" + use,
-                r":4: the result of .* is too large",
-            )
-            for use in ("{{ n.x }}", "{{ n.x | string }}", "{{ n.x | tojson }}", "{{ n.x == [n.x] }}", "{{ n.x ~ 1 }}")
-        ),
-        ("{{ persona | truncate(1, true, 'x' * 900, 0) }}", r":4: expected length >= 900"),
-        ("{{ persona.format() }}", r":4: texts have no format here"),
-        ("{{ '%5000000000d' % 1 }}", r":4: texts take no %"),
-        ("{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}", r":4: the result of replace is too large"),
-        ("{{ range(99999) | map('string') | map('center', 999) | join }}", r":4: a list is too large"),
-        (
-            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set x.t = x.t ~ x.t %}{% endfor %}",
-            r":4: the result of ~ is too large",
-        ),
-        (
-            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set x.t = x.t + x.t %}{% endfor %}",
-            r":4: the result of \+ is too large",
-        ),
-        (
-            "{% set x = namespace(t='ab') %}{% for i in range(60) %}{% set t %}{{ x.t }}{{ x.t }}{% endset %}"
-            "{% set x.t = t %}{% endfor %}",
-            r":4: makes more than 1,000,000 characters",
-        ),
-        (
-            "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-            r":4: takes more than 1 s",
-        ),
-        ("{% for a in range(99999) %}Again and again.{% endfor %}", r":4: makes more than 1,000,000 characters"),
-        (
-            "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-            r":4: takes more than 1 s",
-        ),
+        # The system refuses this much by itself.
+        ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
+        ("{{ ('y' * 999999) ~ persona }}", r": gives [0-9,]+ characters, and a prompt may have 1,000,000"),
         # One fingerprint, one text: nothing random, and no places in memory.
         ("{{ lipsum() }}", r":4: 'lipsum' is undefined"),
         ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
@@ -164,6 +122,61 @@ def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str
     templates = TemplateSet.load(tmp_path)
     with pytest.raises(ConfigError, match=re.escape(str(path)) + says):
         templates.render("en/dialogue_base.j2", VALUES)
+
+
+NESTED = "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.x, n.x] %}{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{{ persona | center(5 * 10 ** 9) }}",
+        "{{ '%5000000000d' | format(1) }}",
+        "{{ '{:>5000000000}'.format(1) }}",
+        "{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}",
+        "{{ ('a' * 900000).translate({97: 'b' * 900000}) }}",
+        "{{ range(99999) | map('string') | map('center', 99999) | join }}",
+        "{% set n = namespace(t='a') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
+        "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
+        "{{ ('x' * 900000) | wordwrap(1) }}",
+        NESTED + "{{ n.x }}",
+        NESTED + NESTED.replace("n.x", "m.x").replace("n =", "m =") + "{{ 'y' if n.x is eq(m.x) }}",
+        "{% for i in range(99999) if 2 == [1] * 900000 %}{% endfor %}",
+    ],
+)
+def test_a_template_that_never_ends_or_fills_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str
+) -> None:
+    write(tmp_path, "en/dialogue_base.j2", task(body))
+    monkeypatch.setattr(
+        "h2htalk.benchmark.prompts.prompt_set.require_bounded", lambda work, what, _: require_bounded(work, what, 1)
+    )
+    split = load_split("mini").select("en", ["dialogue_base"], 1)
+    with pytest.raises(ConfigError, match=f"{re.escape(str(tmp_path))}: (takes|needs) more than"):
+        PromptSet.load_for(tmp_path, split, Sap.parse("none"))
+
+
+def test_long_material_and_common_filters_are_no_problem(tmp_path: Path) -> None:
+    body = (
+        "{% macro line(t) %}{{ t | upper | replace('A', 'b' * 40) | truncate(2000) | indent(4) }}{% endmacro %}"
+        "{% for i in range(300) %}{{ loop.index }}: {{ line(persona * 20) }}{% endfor %}{{ '%.3f' | format(0.5) }}"
+        "{{ persona | default('x' * 20000) | tojson | length }}"
+    )
+    write(tmp_path, "en/dialogue_base.j2", task(body))
+    split = load_split("mini").select("en", ["dialogue_base"])
+    prompts = PromptSet.load_for(tmp_path, split, Sap.parse("none"))
+    scenario = split.scenarios[0]
+    messages = prompts.messages(scenario, split.personas[scenario.persona], Sap.parse("none"))
+    assert "0.500" in "".join(message.content for message in messages)
+
+
+def test_a_pipe_is_no_template(tmp_path: Path) -> None:
+    path = write(tmp_path, "en/dialogue_base.j2", "")
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a file of at most 1,000,000 bytes"):
+        TemplateSet.load(tmp_path)
 
 
 def test_small_products_and_plain_values_are_printed(tmp_path: Path) -> None:
