@@ -159,7 +159,7 @@ def _open_writer(plan: EvaluationPlan, signature: Signature) -> RunWriter:
         read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
     writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
     try:
-        require_unedited(folder, writer.answers)
+        require_unedited(folder)
     except BaseException:
         writer.close()
         raise

@@ -91,21 +91,21 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     return Run(data, summary, answers, scores)
 
 
-def require_unedited(folder: RunFolder, answers: Answers) -> None:
+def require_unedited(folder: RunFolder) -> None:
     """Raise DataError where an answer was changed since it was scored; without valid scores none is known to be."""
     try:
         scores = read_scores(folder.scores(read_summary(folder.summary).signature))
     except DataError:
         return
-    require_scored(folder.path, answers, scores, resumed=True)
+    require_scored(folder.path, folder.answers(), scores, resumed=True)
 
 
 def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScore], resumed: bool = False) -> None:
-    """Raise DataError unless the answers are those that were scored; `resumed`: those that are in both."""
+    """Raise DataError unless the answers are those that were scored; `resumed`: others may have come since."""
     found = {key: answer_hash(answer) for key, answer in answers.items() if isinstance(answer, Response)}
     scored = {(s.id, s.sample): s.answer for item in scores.values() for s in item.samples if s.answer is not None}
-    different = {key for key in found.keys() & scored.keys() if found[key] != scored[key]}
-    different |= set() if resumed else found.keys() ^ scored.keys()
+    different = {key for key in scored if found.get(key) != scored[key]}
+    different |= set() if resumed else found.keys() - scored.keys()
     if ids := {item_id for item_id, _ in different}:
         raise DataError(
             f"{folder}: {counted(len(ids), 'item')} with answers that are not those that were scored "
