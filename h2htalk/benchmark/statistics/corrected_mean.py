@@ -1,0 +1,141 @@
+"""The mean that people would give, from a judge's scores of all items and people's labels of some (in closed form).
+
+A judge's own mean is biased, and its interval leaves the judge's error out. Here the mean error on the labelled items
+is taken off: `stratified` where `draw_labels` chose the items, `regression` where they are a simple random sample
+(Angelopoulos et al. 2023, arXiv 2301.09633, with t and, for the stratified form, Cochran's variance). Measured
+coverage: docs/measurements.md, "Judge statistics".
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from random import Random
+from statistics import fmean, variance
+
+from h2htalk.benchmark.statistics.intervals import t_quantile
+
+CUTS = (0.12, 0.4, 0.7)  # ranks by judge score at which strata end: rare large errors lie among the low scores
+
+
+@dataclass(frozen=True, slots=True)
+class CorrectedMean:
+    """A mean on the labels' scale with its 95 % interval.
+
+    `low`, `high` are of the mean over items of this kind (the safe default), `low_here`, `high_here` of the mean that
+    people would give to these very items; None where the labels' errors do not vary. `labels` of `items` were labelled.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    low_here: float | None
+    high_here: float | None
+    labels: int
+    items: int
+
+
+def strata_of(scores: Sequence[float], seed: int = 0) -> list[int]:
+    """Number the stratum (0 to 3) of each item: cut by rank of the judge's score, ties in random order."""
+    rng = Random(seed)
+    order = sorted(range(len(scores)), key=lambda at: (scores[at], rng.random()))
+    strata = [0] * len(scores)
+    for rank, at in enumerate(order):
+        strata[at] = sum(rank >= round(cut * len(scores)) for cut in CUTS)
+    return strata
+
+
+def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int]:
+    """Draw the items that people should label: a quarter of the labels at random in each stratum.
+
+    Args:
+        scores: of the judge, one for each item.
+        labels: how many, from 8 to the number of items; a stratum with fewer items gives the rest to the next.
+
+    Returns:
+        Their positions, sorted.
+    """
+    rng, strata = Random(seed), strata_of(scores, seed)
+    drawn: list[int] = []
+    for stratum in range(len(CUTS) + 1):
+        own = [at for at, number in enumerate(strata) if number == stratum]
+        wanted = round((labels - len(drawn)) / (len(CUTS) + 1 - stratum))
+        drawn += rng.sample(own, min(len(own), wanted))
+    return sorted(drawn)
+
+
+def stratified(scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[int]) -> CorrectedMean:
+    """Correct the judge's mean by the mean error in each stratum.
+
+    Args:
+        scores: of the judge, one for each item.
+        labels: position -> people's rating; at least two in each stratum.
+        strata: of each item, as `strata_of` gives them.
+
+    Raises:
+        ValueError: a stratum has fewer than two labels.
+    """
+    items, n = len(scores), len(labels)
+    error, spread, squares = 0.0, 0.0, 0.0
+    weights: dict[int, float] = {}
+    for stratum in sorted(set(strata)):
+        own = [at for at in labels if strata[at] == stratum]
+        if len(own) < 2:
+            raise ValueError(f"stratum {stratum} has {len(own)} labels, and two are needed")
+        size = strata.count(stratum)
+        weight, errors = size / items, [labels[at] - scores[at] for at in own]
+        error += weight * fmean(errors)
+        part = weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
+        spread, squares = spread + part, squares + part**2 / (len(own) - 1)
+        weights |= dict.fromkeys(own, weight / len(own))
+    mean = math.fsum(weights[at] * labels[at] for at in labels)
+    beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / (n - 1) / items
+    varies = len({labels[at] - scores[at] for at in labels}) > 1
+    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, squares, beyond, n, varies)
+    return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
+
+
+def regression(scores: Sequence[float], labels: Mapping[int, float]) -> CorrectedMean:
+    """Correct by the regression of labels on the judge's scores, with HC3 residuals; slope from 0 to 1.
+
+    Args:
+        scores: of the judge, one for each item.
+        labels: position -> people's rating, of a simple random sample; at least four.
+
+    Raises:
+        ValueError: fewer than four labels.
+    """
+    items, n = len(scores), len(labels)
+    if n < 4:
+        raise ValueError(f"{n} labels, and four are needed")
+    own = [scores[at] for at in labels]
+    centre, mean = fmean(own), fmean(labels.values())
+    square = math.fsum((x - centre) ** 2 for x in own)
+    product = math.fsum((x - centre) * (y - mean) for x, y in zip(own, labels.values(), strict=True))
+    slope = min(1.0, max(0.0, product / square)) if square else 0.0
+    residuals = [
+        (y - mean - slope * (x - centre)) / (1 - 1 / n - ((x - centre) ** 2 / square if square else 0.0))
+        for x, y in zip(own, labels.values(), strict=True)
+    ]
+    noise = (n - 1) / n * fmean(r * r for r in residuals)
+    spread = (1 - n / items) * noise / n
+    value = mean + slope * (fmean(scores) - centre)
+    beyond = variance(labels.values()) / items
+    (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, noise > 0)
+    return CorrectedMean(value, low, high, low_here, high_here, n, items)
+
+
+def _intervals(
+    value: float, spread: float, squares: float, beyond: float, labels: int, varies: bool
+) -> Iterator[tuple[float | None, float | None]]:
+    """The intervals over items of this kind, and over these items.
+
+    Args:
+        spread, squares: the variance of the correction, and its squared parts by their degrees of freedom.
+        beyond: the variance of the mean of as many items of this kind.
+        varies: whether errors differ; where they do not, nothing is known of those that were not labelled.
+    """
+    for total, parts in ((spread + beyond, squares + beyond**2 / (labels - 1)), (spread, squares)):
+        half = t_quantile(max(1.0, total**2 / parts)) * math.sqrt(total) if varies and parts > 0 else None
+        yield (None, None) if half is None else (value - half, value + half)

@@ -1,0 +1,83 @@
+"""The mean corrected by people's labels: by hand, against other forms of the same estimator, and its coverage."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+import numpy as np
+import pytest
+
+from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
+
+
+def judged(seed: int, items: int = 350) -> tuple[list[float], list[float]]:
+    """Scores of a judge that is .4 too kind, and people's ratings."""
+    rng = np.random.default_rng(seed)
+    ratings = np.clip(np.round(2 * (3.8 + 1.1 * rng.standard_normal(items))) / 2, 0, 5)
+    return (ratings + 0.4 + 0.5 * rng.standard_normal(items)).tolist(), ratings.tolist()
+
+
+def test_all_labels_give_the_mean_of_the_labels() -> None:
+    scores, ratings = judged(1, 60)
+    labels = dict(enumerate(ratings))
+    for found in (stratified(scores, labels, strata_of(scores)), regression(scores, labels)):
+        assert found.value == pytest.approx(fmean(ratings))
+        assert found.low_here == pytest.approx(found.high_here) or found.low_here is None
+        assert found.low is not None
+        assert found.high is not None
+        assert found.low < found.value < found.high
+
+
+def test_strata_end_at_the_ranks_and_each_gives_a_quarter_of_the_labels() -> None:
+    scores = [float(n % 17) for n in range(200)]
+    strata = strata_of(scores, 3)
+    assert [strata.count(n) for n in range(4)] == [24, 56, 60, 60]
+    assert all(scores[a] <= scores[b] for a in range(200) for b in range(200) if strata[a] < strata[b])
+    drawn = draw_labels(scores, 100, 3)
+    assert [sum(strata[at] == n for at in drawn) for n in range(4)] == [24, 25, 26, 25]
+    assert drawn == draw_labels(scores, 100, 3)
+
+
+def test_the_regression_equals_ppi_with_the_same_slope() -> None:
+    """PPI++ (arXiv 2311.01453): lam fbar_U + mean(y - lam f), with lam = b (1 - n/N) over the unlabelled others."""
+    scores, ratings = judged(2)
+    labels = {at: ratings[at] for at in range(40)}
+    f, y = np.array(scores[:40]), np.array(ratings[:40])
+    slope = min(1.0, float(np.cov(f, y)[0, 1] / f.var(ddof=1)))
+    lam = slope * (1 - 40 / 350)
+    ppi = lam * fmean(scores[40:]) + float((y - lam * f).mean())
+    assert regression(scores, labels).value == pytest.approx(ppi, abs=1e-12)
+
+
+def test_the_interval_holds_the_truth_where_the_judges_own_does_not() -> None:
+    truth = fmean(judged(99, 200_000)[1])
+    hits = {"stratified": 0, "regression": 0, "naive": 0}
+    for seed in range(200):
+        scores, ratings = judged(seed)
+        labels = {at: ratings[at] for at in draw_labels(scores, 48, seed)}
+        chance = {at: ratings[at] for at in np.random.default_rng(seed).permutation(350)[:48].tolist()}
+        naive = 1.96 * float(np.std(scores)) / 350**0.5
+        hits["naive"] += abs(fmean(scores) - truth) <= naive
+        for name, found in (
+            ("stratified", stratified(scores, labels, strata_of(scores, seed))),
+            ("regression", regression(scores, chance)),
+        ):
+            assert found.low is not None
+            assert found.high is not None
+            hits[name] += found.low <= truth <= found.high
+    assert hits["naive"] < 20
+    assert min(hits["stratified"], hits["regression"]) >= 180
+
+
+def test_labels_that_agree_wholly_say_nothing_of_the_others() -> None:
+    scores = [float(n % 5) for n in range(100)]
+    labels = {at: scores[at] for at in draw_labels(scores, 20)}
+    found = stratified(scores, labels, strata_of(scores))
+    assert (found.value, found.low, found.low_here) == (pytest.approx(2.0), None, None)
+
+
+def test_too_few_labels_are_refused() -> None:
+    with pytest.raises(ValueError, match="stratum 0 has 0 labels"):
+        stratified([1.0, 2.0, 3.0, 4.0] * 5, {0: 1.0, 1: 2.0}, strata_of([1.0, 2.0, 3.0, 4.0] * 5))
+    with pytest.raises(ValueError, match="four are needed"):
+        regression([1.0] * 9, {0: 1.0, 1: 2.0, 2: 3.0})

@@ -1,0 +1,73 @@
+"""Coverage of the corrected mean's 95 % intervals, by simulation with fixed seeds (docs/measurements.md).
+
+python tools/bench_judge_statistics.py [--repetitions 2000]
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable
+from random import Random
+
+import numpy as np
+import numpy.typing as npt
+
+from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, draw_labels, regression, strata_of, stratified
+
+Values = npt.NDArray[np.float64]
+LABELS, ITEMS = (20, 48, 100), (150, 350, 1000)
+
+
+def people(rng: np.random.Generator, n: int) -> tuple[Values, Values]:
+    """Ratings in half points around 3.8, at most 5, and the reply's length in standard deviations."""
+    length = rng.standard_normal(n)
+    return np.clip(np.round(2 * (3.8 + 1.1 * rng.standard_normal(n))) / 2, 0, 5), length
+
+
+def judges() -> dict[str, Callable[[np.random.Generator, Values, Values], Values]]:
+    """A judge that is too kind, one that prefers length, one that is noisy, and one with rare blunders."""
+    slope = 0.6 * 1.1 / 1.1
+
+    def noisy(rng: np.random.Generator, y: Values, length: Values) -> Values:
+        return 3.8 + slope * (y - 3.8) + 0.8 * rng.standard_normal(len(y))
+
+    return {
+        "bias": lambda rng, y, length: y + 0.4 + 0.5 * rng.standard_normal(len(y)),
+        "length": lambda rng, y, length: y + 0.2 + 0.4 * length + 0.5 * rng.standard_normal(len(y)),
+        "noise": noisy,
+        "blunders": lambda rng, y, length: y - 3.0 * (rng.random(len(y)) < 0.06),
+    }
+
+
+def main(repetitions: int) -> None:
+    truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
+    print("| judge's error | labels | items | naive | stratified | regression | half width |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    for name, judge in judges().items():
+        for n in LABELS:
+            for items in ITEMS:
+                rng, hits, width, draw = np.random.default_rng((n, items)), [0, 0, 0], 0.0, Random(n * items)
+                for _ in range(repetitions):
+                    y, length = people(rng, items)
+                    f = judge(rng, y, length)
+                    scores, seed = f.tolist(), draw.randrange(1 << 30)
+                    labels = {at: float(y[at]) for at in draw_labels(scores, n, seed)}
+                    found = stratified(scores, labels, strata_of(scores, seed))
+                    chance = {at: float(y[at]) for at in draw.sample(range(items), n)}
+                    hits[1] += holds(found, truth)
+                    hits[2] += holds(regression(scores, chance), truth)
+                    half = 1.96 * f.std() / items**0.5
+                    hits[0] += abs(f.mean() - truth) <= half
+                    width += (found.high or 0) - (found.low or 0)
+                shown = " | ".join(f"{100 * hit / repetitions:.1f}" for hit in hits)
+                print(f"| {name} | {n} | {items} | {shown} | {width / 2 / repetitions:.2f} |", flush=True)
+
+
+def holds(found: CorrectedMean, truth: float) -> bool:
+    return found.low is not None and found.high is not None and found.low <= truth <= found.high
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repetitions", type=int, default=2000)
+    main(parser.parse_args().repetitions)
