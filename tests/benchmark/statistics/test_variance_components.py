@@ -1,0 +1,48 @@
+"""Variances of items, answers and judgements: the planted ones are found, and a design costs least."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from h2htalk.benchmark.statistics.variance_components import VarianceComponents, cheapest, variance_components
+
+
+def planted(rng: np.random.Generator, items: int, k: int, m: int) -> list[list[list[float]]]:
+    item = rng.normal(0, 0.8, (items, 1, 1))
+    answer = rng.normal(0, 0.5, (items, k, 1))
+    return (3 + item + answer + rng.normal(0, 0.3, (items, k, m))).tolist()
+
+
+def test_the_planted_variances_are_found() -> None:
+    rng = np.random.default_rng(0)
+    found = [variance_components(planted(rng, 60, 3, 4)) for _ in range(200)]
+    for name, truth in (("items", 0.64), ("answers", 0.25), ("judgements", 0.09)):
+        assert np.mean([getattr(one, name) for one in found]) == pytest.approx(truth, rel=0.03)
+    expected = VarianceComponents(0.64, 0.25, 0.09, 0).variance(60, 3, 4)
+    assert np.mean([one.error2 for one in found]) == pytest.approx(expected, rel=0.05)
+
+
+def test_equal_judgements_have_no_variance() -> None:
+    found = variance_components([[[1.0, 1.0], [2.0, 2.0]], [[3.0, 3.0], [4.0, 4.0]]])
+    assert (found.judgements, found.answers) == (0, 0.5)
+    assert found.items == pytest.approx(1.75)
+
+
+def test_unequal_numbers_and_single_ones_are_refused() -> None:
+    for scores in ([[[1.0, 2.0], [1.0]], [[1.0, 2.0], [1.0, 2.0]]], [[[1.0], [2.0]], [[1.0], [3.0]]]):
+        with pytest.raises(ValueError, match="equally many"):
+            variance_components(scores)
+
+
+def test_the_cheapest_design_follows_the_costs() -> None:
+    found = VarianceComponents(0.64, 0.25, 0.09, 0)
+    items, k, m, cost = cheapest(found, 0.1, item=0, answer=1, judgement=1)
+    assert (k, m) == (1, 1)  # an item is free: take more of them
+    assert found.variance(items, k, m) <= (0.1 / 1.96) ** 2
+    assert cost == 2 * items
+    many = cheapest(found, 0.1, item=50, answer=1, judgement=0.1)
+    assert many[1] > 1
+    assert many[2] > 1
+    # The closed forms: m* = sqrt(ca se2 / (cj sb2)), k* = sqrt(ci sb2 / (ca sa2)), of an answer with its judgements.
+    assert many[2] == pytest.approx((1 * 0.09 / (0.1 * 0.25)) ** 0.5, abs=1)
