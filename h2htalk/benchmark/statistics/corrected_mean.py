@@ -126,6 +126,23 @@ def regression(scores: Sequence[float], labels: Mapping[int, float]) -> Correcte
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
 
 
+def difference(scores: Sequence[float], labels: Mapping[int, float]) -> CorrectedMean:
+    """Correct by the mean error, without a slope: as `regression` of slope 1, for yes and no as 1 and 0 too.
+
+    Raises:
+        ValueError: fewer than two labels.
+    """
+    items, n = len(scores), len(labels)
+    if n < 2:
+        raise ValueError(f"{n} labels, and two are needed")
+    errors = [rating - scores[at] for at, rating in labels.items()]
+    spread = (1 - n / items) * variance(errors) / n
+    value, beyond = fmean(scores) + fmean(errors), variance(labels.values()) / items
+    ends = _intervals(value, spread, spread**2 / (n - 1), beyond, n, variance(errors) > 0)
+    (low, high), (low_here, high_here) = ends
+    return CorrectedMean(value, low, high, low_here, high_here, n, items)
+
+
 def _intervals(
     value: float, spread: float, squares: float, beyond: float, labels: int, varies: bool
 ) -> Iterator[tuple[float | None, float | None]]:

@@ -31,7 +31,8 @@ def corrected_share(
     """
     if not people_yes or not people_no:
         raise ValueError("labels of both kinds are needed, yes and no")
-    if right_yes / people_yes + right_no / people_no <= 1:
+    smoothed = (right_yes + 1) / (people_yes + 2) + (right_no + 1) / (people_no + 2)
+    if min(smoothed, right_yes / people_yes + right_no / people_no) <= 1 + 1e-12:
         raise ValueError("the judge is no better than chance on the labelled items, so its share cannot be corrected")
     share = _invert(yes / items, right_yes / people_yes, right_no / people_no)
     squared = _Z * _Z
