@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +24,8 @@ def require_bounded(work: Callable[[], object], what: str, seconds: int) -> None
     Raises:
         ConfigError: it takes longer, or needs more than 1 GiB of memory.
     """
+    if not hasattr(os, "fork"):  # Windows has no child with the same memory: the work is done without bounds
+        return
     child = os.fork()
     if not child:
         code = 0
@@ -43,6 +44,8 @@ def require_bounded(work: Callable[[], object], what: str, seconds: int) -> None
 
 
 def _limit(seconds: int) -> None:
+    import resource
+
     pages = int(Path("/proc/self/statm").read_text().split()[0]) if os.path.exists("/proc/self/statm") else 0
     if pages:
         resource.setrlimit(resource.RLIMIT_AS, (pages * resource.getpagesize() + MEMORY,) * 2)
