@@ -45,6 +45,12 @@ class PausedError(ModelCallError):
     exit_code = 3
 
 
+class IncompleteError(H2HTalkError):
+    """Some calls failed: what they were for is missing, and the same command makes them again."""
+
+    exit_code = 3
+
+
 class RoundError(H2HTalkError):
     """An annotation round cannot be opened, read or closed."""
 

@@ -164,6 +164,11 @@ def parse_model(model: str, *others: str) -> tuple[Engine, str]:
     raise ConfigError(f"unknown engine {quoted(name)}; {meant}choose from {', '.join(choices)}")
 
 
+def model_kind(engine: str) -> str:
+    """What a model's name is for an engine (`Engine.model_is`)."""
+    return ENGINES[engine].model_is if engine in ENGINES else "name"
+
+
 def engine_names(separator: str = " and ", /, **fields: object) -> str:
     """List the engines whose record has these values, for messages: `openai and anthropic`."""
     return separator.join(

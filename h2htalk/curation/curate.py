@@ -15,7 +15,7 @@ from pathlib import Path
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.curation.erase import finish_erasure
-from h2htalk.curation.pipeline import Incomplete, run_stage
+from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.preflight import leave_out_unnamed, preflight
 from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts, require_no_links
@@ -23,7 +23,7 @@ from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, IncompleteError
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ def curate(
     Raises:
         ConfigError: wrong settings, an unknown stage, changed settings, a purged workspace.
         DataError: a source or a file of the workspace is damaged, or another process works here.
-        Incomplete: model calls failed; the same command continues.
+        IncompleteError: model calls failed; the same command continues.
     """
     chosen = choose_stages(spec_path, stages, workspace, from_stage, processes)
     spec, place, renewed = chosen.spec, chosen.place, chosen.renewed
@@ -79,10 +79,10 @@ def curate(
                 removed = True
             try:
                 run_stage(find_stage(name).make(spec, place, key), place, processes=spec.processes)
-            except Incomplete as error:
+            except IncompleteError as error:
                 if not removed:
                     raise
-                raise Incomplete(f"{error}, without --from-stage {from_stage}") from error
+                raise IncompleteError(f"{error}, without --from-stage {from_stage}") from error
     return place
 
 

@@ -17,6 +17,7 @@ from h2htalk.chat.costs.reservations import add, dollars_text
 from h2htalk.chat.costs.token_estimate import prompt_tokens
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Request
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import stage as compose
 from h2htalk.curation.curate import choose_stages
@@ -31,7 +32,7 @@ from h2htalk.curation.review.faireval import ORDERS
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.safety import guard_model
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage, stage_before
 from h2htalk.data.dialogue import Dialogue

@@ -17,14 +17,14 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.outcomes import PartRule
-from h2htalk.curation.settings import CallSettings
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stage_table import find_stage, stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
 from h2htalk.data.files import read_json_object, write_json
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
@@ -69,17 +69,11 @@ class StageRun:
     messages: tuple[str, ...] = ()
 
 
-class Incomplete(H2HTalkError):
-    """Some calls of a part failed; the part is not written, and a restart makes these calls again. Exit code 3."""
-
-    exit_code = 3
-
-
-def raise_incomplete(folder: StageFolder, failed: Sequence[Incomplete]) -> None:
+def raise_incomplete(folder: StageFolder, failed: Sequence[IncompleteError]) -> None:
     """Raise Incomplete for the parts whose calls failed; without any do nothing."""
     if failed:
         reasons = "; ".join(map(str, failed[:3]))
-        raise Incomplete(f"{folder.path}: {reasons}; the same command makes these calls again")
+        raise IncompleteError(f"{folder.path}: {reasons}; the same command makes these calls again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +98,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     Raises:
         ConfigError: the stage before is not finished, or this one was made with other settings.
         DataError: a file is damaged or cannot be written.
-        Incomplete: calls failed; finished parts are kept.
+        IncompleteError: calls failed; finished parts are kept.
     """
     for message in stage.messages:
         print(printable(message), file=sys.stderr, flush=True)
@@ -116,7 +110,7 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
         stage.prepare(folder)
     if missing and before is not None and stage.open_rule is not None:
         jobs = [_Job(stage.name, stage.open_rule, before, folder, part) for part in missing]
-        failed: list[Incomplete] = []
+        failed: list[IncompleteError] = []
         total = sum(before.counts(part).written for part in missing)
         workers = 1 if stage.calls else min(len(jobs), processes or usable_cores())
         with Progress(stage.name, total) as progress, closing(_results(jobs, workers, failed)) as results:
@@ -129,7 +123,9 @@ def run_stage(stage: StageRun, workspace: Workspace, *, processes: int | None = 
     return counts
 
 
-def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> Generator[RecordCounts, None, None]:
+def _results(
+    jobs: Sequence[_Job], processes: int, failed: list[IncompleteError]
+) -> Generator[RecordCounts, None, None]:
     """Make parts, and give the counts of each; a part whose calls fail is added to `failed`."""
     if processes > 1:
         yield from in_processes(_make_in_process, [(job,) for job in jobs], processes)
@@ -139,7 +135,7 @@ def _results(jobs: Sequence[_Job], processes: int, failed: list[Incomplete]) -> 
         for job in jobs:
             try:
                 yield _make(job, rule)
-            except Incomplete as error:
+            except IncompleteError as error:
                 failed.append(error)
     finally:
         # A model and its ledger are released although somebody may keep an error that refers to them.

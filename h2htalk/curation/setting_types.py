@@ -12,7 +12,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field, ValidationInfo
 
-from h2htalk.chat.engines import ENGINES
+from h2htalk.chat.engines import model_kind
 from h2htalk.data.links import HUB
 from h2htalk.errors import quoted
 
@@ -34,11 +34,6 @@ def resolve_path(path: str, folder: Path) -> Path:
         reason = error.strerror if isinstance(error, OSError) else error
         raise ValueError(f"{quoted(path)} cannot be a path: {reason}") from error
     return resolved
-
-
-def model_kind(engine: str) -> str:
-    """What a model's name is for an engine (`Engine.model_is`)."""
-    return ENGINES[engine].model_is if engine in ENGINES else "name"
 
 
 def _resolve(value: str, info: ValidationInfo) -> str:

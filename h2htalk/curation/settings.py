@@ -22,22 +22,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class CallSettings:
-    """A model that a stage calls, and the most that all models of the stage may cost in US dollars (None: no limit).
-
-    `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once; `schema`: its replies
-    must match a response schema.
-    """
-
-    model: str
-    max_cost: float | None = None
-    batch: bool = False
-    prices: str = ""
-    concurrency: int = 32
-    schema: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class GeneralSettings:
     """Settings outside the sections.
 

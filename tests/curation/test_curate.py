@@ -12,9 +12,8 @@ from providers import ProviderServer, price_file
 
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
-from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.stage_table import STAGES
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 SPEC = """
 workspace = "work"
@@ -174,7 +173,7 @@ def test_after_a_failure_the_advice_leaves_from_stage_out(curated: Path) -> None
     """The same command with `--from-stage` would repeat every call."""
     script(curated.parent, {"failure": {"reason": "timeout", "message": "never answered"}})
     message = r"the same command makes these calls again, without --from-stage review$"
-    with pytest.raises(Incomplete, match=message):
+    with pytest.raises(IncompleteError, match=message):
         curate(curated, from_stage="review")
 
 

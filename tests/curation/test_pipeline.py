@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
-from h2htalk.curation.pipeline import Incomplete, RuleFactory, StageRun, run_stage
-from h2htalk.curation.settings import CallSettings
+from h2htalk.curation.pipeline import RuleFactory, StageRun, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_json
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, IncompleteError
 
 SAD = dialogue(4, "I am so sad about the rain.", "Tell me about the rain.")
 MADE = [dialogue(n) for n in range(1, 4)] + [SAD] + [dialogue(n, "Hello", "Hi", "Bye") for n in range(5, 9)]
@@ -88,7 +88,7 @@ def _splitting() -> PartRule:
 
 def test_where_the_calls_of_a_part_fail_the_other_parts_are_made(tmp_path: Path) -> None:
     workspace, calls = gathered(tmp_path, MADE), (CallSettings("x"),)
-    with pytest.raises(Incomplete, match="2 calls failed") as caught:
+    with pytest.raises(IncompleteError, match="2 calls failed") as caught:
         run_stage(StageRun("anonymize", 1, {}, RuleFactory(_failing), calls), workspace)
     assert caught.value.exit_code == 3
     folder = workspace.stage("anonymize")
@@ -100,7 +100,7 @@ def test_where_the_calls_of_a_part_fail_the_other_parts_are_made(tmp_path: Path)
 def _failing() -> PartRule:
     def rule(records: object, part: str) -> list[list[Kept]]:
         if part == "part-00001":
-            raise Incomplete("2 calls failed")
+            raise IncompleteError("2 calls failed")
         assert isinstance(records, list)
         return [[Kept(record)] for record in records]
 

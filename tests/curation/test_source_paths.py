@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from curation_made import CRITERIA, all_bytes
 
+from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
-from h2htalk.curation.model_calls.model_identity import model_identity
-from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import write_jsonl

@@ -15,6 +15,8 @@ from typing import Any, Literal
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.chat.stored_calls.model_identity import model_name
+from h2htalk.chat.stored_calls.stored_calls import sampling_of
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history
@@ -30,9 +32,7 @@ from h2htalk.curation.compose.reply_schemas import (
 )
 from h2htalk.curation.compose.tagging import tags_of
 from h2htalk.curation.language_data import language_data
-from h2htalk.curation.model_calls.model_identity import model_name
-from h2htalk.curation.model_calls.prompts import Fence, Prompts
-from h2htalk.curation.model_calls.stored_calls import sampling_of
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import find_language
@@ -44,6 +44,7 @@ from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.contract import contract_of, inputs_of
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.counting import is_in_language
+from h2htalk.text.fences import Fence
 
 # The rules of a reference: for a small model, a reply in character.
 WRITE, REPLY = "compose_write.j2", "compose_reply.j2"

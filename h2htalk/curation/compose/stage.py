@@ -17,6 +17,8 @@ from typing import Any
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Request
+from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, Replies, StoredCalls
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.compose.drafts import (
     Draft,
@@ -40,12 +42,10 @@ from h2htalk.curation.compose.extraction import (
 from h2htalk.curation.compose.generation import TEMPLATES, Composer, proposals_name, reference_name
 from h2htalk.curation.compose.reply_schemas import format_failure, read_proposals
 from h2htalk.curation.compose.settings import ComposeSettings
-from h2htalk.curation.model_calls.model_identity import model_identity
-from h2htalk.curation.model_calls.prompts import Prompts, fingerprint
-from h2htalk.curation.model_calls.stored_calls import Replies, StoredCalls
 from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, read_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.prompts.templates import Prompts, fingerprint
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue

@@ -19,15 +19,15 @@ from typing import Any
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
+from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, sampling_of, shared_limit
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, SimulateSettings
 from h2htalk.curation.licences import licence_id
-from h2htalk.curation.model_calls.model_identity import model_identity
-from h2htalk.curation.model_calls.prompts import Prompts, fingerprint
-from h2htalk.curation.model_calls.stored_calls import StoredCalls, sampling_of, shared_limit
 from h2htalk.curation.outcomes import Kept, Outcome, Rejected
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.prompts.templates import Prompts, fingerprint
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.data.dialogue import ROLES, Dialogue, Role
 from h2htalk.data.languages import Language
 from h2htalk.data.persona import Persona, bundled_personas
@@ -223,7 +223,7 @@ class Simulation:
         """Simulate the dialogues of a part, turn by turn together.
 
         Raises:
-            Incomplete: calls failed; finished turns are stored, and a restart continues from there.
+            IncompleteError: calls failed; finished turns are stored, and a restart continues from there.
         """
         talks = [self._begin(plan) for plan in plans]
         for number in range(self.settings.turns):

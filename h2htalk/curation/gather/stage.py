@@ -23,13 +23,13 @@ from h2htalk.curation.gather.simulation import PlannedDialogue, Simulation, open
 from h2htalk.curation.gather.source_files import MOCK, NamedItem, SourcePlan, is_pattern, named_items, plan_source
 from h2htalk.curation.licences import licence_id, refusal, require_allowed
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcomes, Rejected
-from h2htalk.curation.pipeline import Incomplete, StageRun, raise_incomplete
+from h2htalk.curation.pipeline import StageRun, raise_incomplete
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder, part_name
 from h2htalk.curation.tombstones import Tombstones, marks_of
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
 from h2htalk.text.escaping import printable
 
@@ -116,7 +116,7 @@ def _gather(
 
     Raises:
         DataError: the items of a file cannot be counted, or it gives no dialogue; names file and line.
-        Incomplete: calls of the simulation failed.
+        IncompleteError: calls of the simulation failed.
     """
     parts = _Parts(folder, spec.part)
     erased = _Erased(workspace.tombstones(), workspace.erased(), key)
@@ -289,7 +289,7 @@ def _format_reasons(counts: RecordCounts) -> str:
 
 def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> None:
     """Write the parts of the simulation; where the calls of a part fail, the others are still written."""
-    failed: list[Incomplete] = []
+    failed: list[IncompleteError] = []
     counts = []
     with simulation.open_models(parts.folder.path) as models:
 
@@ -300,7 +300,7 @@ def _simulate(simulation: Simulation, parts: _Parts, erased: frozenset[str]) -> 
         for start in range(0, len(simulation.plans), parts.size):
             try:
                 counts.append(parts.write(simulation.plans[start : start + parts.size], rule))
-            except Incomplete as error:
+            except IncompleteError as error:
                 failed.append(error)
     raise_incomplete(parts.folder, failed)
     total = RecordCounts.total(counts)

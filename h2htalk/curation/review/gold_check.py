@@ -22,10 +22,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from h2htalk.chat.stored_calls.stored_calls import StoredCalls
 from h2htalk.curation.candidates import Candidate, Reference
-from h2htalk.curation.model_calls.prompts import fingerprint
-from h2htalk.curation.model_calls.stored_calls import StoredCalls
-from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.prompts.templates import fingerprint
 from h2htalk.curation.review.faireval import Verdict, check_judge
 from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_comparisons
 from h2htalk.curation.review.settings import ReviewSettings
@@ -35,7 +34,7 @@ from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
 from h2htalk.text.escaping import printable
 
 GOLD = "part-gold"  # the name under which the calls are stored
@@ -153,7 +152,7 @@ def may_compare(
     """Whether the reviewer's comparisons are used; without gold they are. The check is made once in a stage.
 
     Raises:
-        Incomplete: calls for gold comparisons failed; the same command makes them again.
+        IncompleteError: calls for gold comparisons failed; the same command makes them again.
     """
     if gold is None:
         return True
@@ -178,8 +177,8 @@ def _check(gold: Gold, reviewer: Reviewer, calls: StoredCalls, settings: ReviewS
     requests = [r for c in gold.candidates for r in comparisons(reviewer, c, settings.samples)]
     try:
         replies = calls.ask(requests, GOLD)
-    except Incomplete as error:
-        raise Incomplete(f"review.gold: {error}; the same command makes these calls again") from error
+    except IncompleteError as error:
+        raise IncompleteError(f"review.gold: {error}; the same command makes these calls again") from error
     verdicts: dict[str, Verdict | None] = {}
     for candidate in gold.candidates:
         (pair,) = read_comparisons(candidate, replies, settings.samples, settings.margin)

@@ -16,13 +16,14 @@ from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.chat.stored_calls.stored_calls import Replies, sampling_of
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.model_calls.prompts import Fence, Prompts
-from h2htalk.curation.model_calls.stored_calls import Replies, sampling_of
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import ORDERS, EvidenceSample, Order, calibrate
 from h2htalk.curation.review.review_outcome import ComparedPair
 from h2htalk.data.responses import Failure
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.fences import Fence
 
 CRITERIA = ("accuracy", "consistency", "domain_compliance", "safety", "subtask_fit")
 TEMPLATES = ("review_rubric.j2", "review_item.j2", "review_compare.j2", "review_pair.j2")

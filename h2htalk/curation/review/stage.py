@@ -17,12 +17,12 @@ from functools import partial
 from pathlib import Path
 
 from h2htalk.chat.protocol import Request
+from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.model_calls.model_identity import model_identity
-from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.curation.model_calls.stored_calls import StoredCalls
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
-from h2htalk.curation.pipeline import Incomplete, RuleFactory, StageRun, raise_incomplete
+from h2htalk.curation.pipeline import RuleFactory, StageRun, raise_incomplete
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import Calibration, audit_slice, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.review_outcome import choose_reference, decide_review
@@ -41,14 +41,14 @@ from h2htalk.curation.review.reviewer import (
     read_rubric,
 )
 from h2htalk.curation.review.settings import ReviewSettings
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import stage_before
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import notes_crisis
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 # 2: a reference wins by its share of comparisons; the hand-off is of candidates
 # 3: in a crisis people decide instead of a rejection; a rejection by verdict has its own reason; an item whose samples
@@ -119,7 +119,7 @@ def _review_all(
     """Review the parts that have no reviews, and choose the candidates that people decide.
 
     Raises:
-        Incomplete: calls of some parts failed; the other parts are reviewed.
+        IncompleteError: calls of some parts failed; the other parts are reviewed.
     """
     failed = []
     with StoredCalls(call_settings, folder.path, STAGE) as calls:
@@ -132,7 +132,7 @@ def _review_all(
             comparing = not any(map(compared_pairs, candidates)) or may_compare(folder, gold, reviewer, calls, settings)
             try:
                 reviewed = _review(candidates, reviewer, calls, part, settings, comparing)
-            except Incomplete as error:
+            except IncompleteError as error:
                 failed.append(error)
             else:
                 write_jsonl(path, (review.to_dict() for review in reviewed))

@@ -18,13 +18,11 @@ from typing import Any, Literal
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.curation.model_calls.stored_calls import StoredCalls
-from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.settings import CallSettings
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.progress import Progress
 
 Safety = Literal["safe", "unsafe", "controversial", "undecided"]
@@ -127,7 +125,7 @@ class Guard:
         """The verdict on every dialogue, by id.
 
         Raises:
-            Incomplete: calls failed after their retries; a restart calls again.
+            IncompleteError: calls failed after their retries; a restart calls again.
             ConfigError, ModelCallError: no call can succeed.
         """
         if not dialogues:
@@ -177,7 +175,7 @@ class Guard:
                 except openai.AuthenticationError as error:
                     raise ConfigError("OpenAI refuses the key in OPENAI_API_KEY; set a valid one") from error
                 except openai.OpenAIError as error:
-                    raise Incomplete(f"the moderation call for {item} failed: {type(error).__name__}") from error
+                    raise IncompleteError(f"the moderation call for {item} failed: {type(error).__name__}") from error
                 progress.advance()
                 yield item, _plain(found)
 

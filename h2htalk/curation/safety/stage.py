@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.language_data import language_data
-from h2htalk.curation.model_calls.model_identity import model_identity
 from h2htalk.curation.outcomes import (
     Kept,
     Outcome,
@@ -37,7 +38,7 @@ from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.policy import HARD, Assessment, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.safety.settings import SafetySettings
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language

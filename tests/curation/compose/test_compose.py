@@ -25,15 +25,14 @@ from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.compose.reply_schemas import read_proposals
 from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
-from h2htalk.curation.model_calls.prompts import Prompts
-from h2htalk.curation.pipeline import Incomplete
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Tags
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.contracts.contract import check_scenario
 
 
@@ -288,11 +287,11 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
     dialogues = [talk(number) for number in range(1, 5)]
     known = {f"made-{n:06}/proposals": NOTHING for n in range(1, 5)}
     some = {name: said for name, said in known.items() if "4/" not in name}
-    with pytest.raises(Incomplete, match="made-000004/proposals"):
+    with pytest.raises(IncompleteError, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
     calls = tmp_path / "work" / "compose" / "calls" / "part-00000.jsonl"
     before = calls.read_text()
-    with pytest.raises(Incomplete, match="made-000004/proposals"):
+    with pytest.raises(IncompleteError, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
     assert calls.read_text() == before
     # An edited script may reply differently, so the stage must be made again.

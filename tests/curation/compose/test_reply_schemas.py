@@ -22,7 +22,7 @@ from h2htalk.curation.compose.reply_schemas import (
     read_proposals,
     read_reference,
 )
-from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.responses import Failure

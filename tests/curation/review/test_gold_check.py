@@ -14,14 +14,13 @@ from review_made import BETTER, WORSE, candidates, composed, script
 
 from h2htalk.curation.curate import summaries
 from h2htalk.curation.funnel import funnel_notes
-from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.review import gold_check
 from h2htalk.curation.review.gold_check import read_gold
 from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_json_object
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 LINE: dict[str, Any] = {
     "id": "g1",
@@ -179,7 +178,7 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     kept = [line for line in lines if line["id"] != failing["id"]]
     path.write_text("".join(json.dumps(line) + "\n" for line in [*kept, {**failing, "sample": 0}]))
-    with pytest.raises(Incomplete, match=r"review\.gold: .* of part-gold failed"):
+    with pytest.raises(IncompleteError, match=r"review\.gold: .* of part-gold failed"):
         run(settings, workspace)
     assert asked(workspace, "part-00000") == []
 

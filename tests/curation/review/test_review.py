@@ -22,11 +22,10 @@ from review_made import (
 )
 
 from h2htalk.curation.candidates import Candidate
-from h2htalk.curation.pipeline import Incomplete
 from h2htalk.curation.review.faireval import EvidenceSample, calibrate
 from h2htalk.curation.review.review_outcome import ComparedPair, Rubric, choose_reference, decide_review
 from h2htalk.curation.review.settings import ReviewSettings
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, IncompleteError
 
 
 def test_scores_decide(tmp_path: Path) -> None:
@@ -107,11 +106,11 @@ def test_only_a_failed_call_is_repeated(tmp_path: Path) -> None:
     failing = {"id": f"{found[5].id}/rubric", "failure": {"reason": "timeout", "message": "never answered"}}
     path.write_text("".join(json.dumps(failing if line["id"] == failing["id"] else line) + "\n" for line in lines))
     settings = ReviewSettings(model=model, audit=0.0)
-    with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
+    with pytest.raises(IncompleteError, match="1 calls of part-00001 failed"):
         run_one("review", workspace, settings)
     calls = workspace.stage("review").path / "calls"
     before = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
-    with pytest.raises(Incomplete, match="1 calls of part-00001 failed"):
+    with pytest.raises(IncompleteError, match="1 calls of part-00001 failed"):
         run_one("review", workspace, settings)
     after = [len(calls.joinpath(f"part-0000{n}.jsonl").read_text().splitlines()) for n in range(2)]
     assert after == [before[0], before[1] + 1]

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.curation.model_calls.prompts import Prompts
+from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import EvidenceSample
 from h2htalk.curation.review.reviewer import PairReply, RubricReply, read_pair, read_rubric
 from h2htalk.data.languages import LANGUAGES

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 from http_server import Answer, HttpServer
 
-from h2htalk.curation.pipeline import Incomplete
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
 from h2htalk.curation.safety.policy import apply_verdict
 from h2htalk.curation.safety.stage import assess
-from h2htalk.curation.settings import CallSettings
 from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.errors import IncompleteError
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_moderation_results_are_stored(asked: list[dict[str, Any]], tmp_path: Pa
 
 def test_a_failed_call_keeps_the_results_before_it(asked: list[dict[str, Any]], tmp_path: Path) -> None:
     guard = Guard(CallSettings("openai:omni-moderation-latest"), tmp_path)
-    with pytest.raises(Incomplete, match="d2"):
+    with pytest.raises(IncompleteError, match="d2"):
         guard.ask([one("kind"), one("broken", "d2")], "part-00000")
     guard.ask([one("kind")], "part-00000")
     assert sum("kind" in call["input"] for call in asked) == 1

@@ -10,11 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.safety.stage import assess, make_stage, open_rule, outcome
-from h2htalk.curation.settings import CallSettings, CurateSpec
+from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language

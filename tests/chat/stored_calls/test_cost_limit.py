@@ -22,15 +22,13 @@ from quick_batches import hurried
 
 from h2htalk.chat.batch.job_journal import BatchFolder, BatchJournal
 from h2htalk.chat.protocol import Message, Request, Sampling
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
 from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.gather.settings import GatherSettings, SimulateSettings
-from h2htalk.curation.model_calls.stored_calls import StoredCalls
-from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.settings import CallSettings
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.files import read_jsonl
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, IncompleteError
 
 USER, COMPANION = "openai:gpt-test", "anthropic:claude-test"
 
@@ -79,7 +77,7 @@ def test_two_models_together_never_exceed_the_limit(
         tempfile.TemporaryDirectory() as folder,
     ):
         for limit in sorted(limits):
-            with suppress(Incomplete):
+            with suppress(IncompleteError):
                 simulate(Path(folder), limit, user=models[0], companion=models[1])
             assert server.bill() <= Decimal(str(limit))
 
@@ -102,7 +100,7 @@ def test_the_cost_of_an_earlier_model_counts(tmp_path: Path, monkeypatch: pytest
     with serving(monkeypatch, dearest=True) as server:
         for model in (USER, COMPANION, USER):
             requests = [request(f"item{n}", f"{model} {n}") for n in range(60)]
-            with open_calls(tmp_path, model, 0.01) as open_one, pytest.raises(Incomplete, match="max_cost"):
+            with open_calls(tmp_path, model, 0.01) as open_one, pytest.raises(IncompleteError, match="max_cost"):
                 open_one.ask(requests, "part-00000")
         assert Decimal("0.009") < server.bill() <= Decimal("0.01")
 
@@ -231,7 +229,7 @@ def test_a_batch_that_may_exceed_the_limit_is_not_sent(tmp_path: Path, monkeypat
 
 def test_after_a_failure_the_same_process_can_continue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The cost log stayed locked as long as somebody kept the error."""
-    with serving(monkeypatch), pytest.raises(Incomplete) as caught:
+    with serving(monkeypatch), pytest.raises(IncompleteError) as caught:
         compose(tmp_path, max_cost=0.0001)
     with serving(monkeypatch):
         assert compose(tmp_path).read == 3

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -18,19 +19,34 @@ from h2htalk.chat.costs.prices import PriceList, load_prices
 from h2htalk.chat.costs.reservations import dollars_text
 from h2htalk.chat.engines import engine_names, open_chat, parse_model, require_batches
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
-from h2htalk.curation.model_calls.cost_limit import StageLedger, StageLimit, cost_log_path
-from h2htalk.curation.model_calls.model_identity import model_identity, model_name
-from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.settings import CallSettings
+from h2htalk.chat.stored_calls.cost_limit import StageLedger, StageLimit, cost_log_path
+from h2htalk.chat.stored_calls.model_identity import model_identity, model_name
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, Usage, read_response
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
 
+PARTS = "calls/part-*.jsonl"
 _QUICK = 2.0  # seconds; calls of a part that take no longer show no progress of their own
 Replies = Mapping[SampleKey, Reply]
 _Known = dict[tuple[SampleKey, str], Reply]  # by item and sample, and the prompt's fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """A model that a stage calls, and the most that all models of the stage may cost in US dollars (None: no limit).
+
+    `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once; `schema`: its replies
+    must match a response schema.
+    """
+
+    model: str
+    max_cost: float | None = None
+    batch: bool = False
+    prices: str = ""
+    concurrency: int = 32
+    schema: bool = False
 
 
 class StoredCalls:
@@ -39,7 +55,14 @@ class StoredCalls:
     The model is opened at the first call whose reply is not stored.
     """
 
-    def __init__(self, settings: CallSettings, folder: Path, stage: str, limit: StageLimit | None = None) -> None:
+    def __init__(
+        self,
+        settings: CallSettings,
+        folder: Path,
+        stage: str,
+        limit: StageLimit | None = None,
+        replies: str = PARTS,
+    ) -> None:
         """Prepare the calls; nothing is sent or written.
 
         Args:
@@ -47,12 +70,13 @@ class StoredCalls:
             folder: the stage's.
             stage: its name, or a name for each of its models.
             limit: the limit that several models share (`shared_limit`).
+            replies: where in the folder replies are stored; a `*` stands for the part.
 
         Raises:
             ConfigError: an unknown model, or a limit without a known price.
             DataError: a cost log is damaged.
         """
-        self._settings, self._folder, self._stage = settings, folder, stage
+        self._settings, self._folder, self._stage, self._replies = settings, folder, stage, replies
         self._chat: Chat | None = None
         self._ledger: StageLedger | None = None
         # Of the last part; a simulation calls for the same part turn after turn.
@@ -76,10 +100,20 @@ class StoredCalls:
         """The reply to every request of a part, by id and sample; only those that are not stored are called for.
 
         Raises:
-            Incomplete: calls failed after their retries; the other replies are stored, and a restart calls again.
+            IncompleteError: calls failed after their retries; the other replies are stored, and a restart calls again.
             ConfigError, ModelCallError: no call can succeed.
             DataError: a reply cannot be stored.
         """
+        outcomes = self.outcomes(requests, part)
+        failures = {key: one for key, one in outcomes.items() if isinstance(one, Failure)}
+        for (item, _), failure in failures.items():
+            raise IncompleteError(
+                f"{len(failures)} calls of {part} failed, first {item}: {failure.message or failure.reason}"
+            )
+        return {key: one for key, one in outcomes.items() if isinstance(one, Reply)}
+
+    def outcomes(self, requests: Sequence[Request], part: str) -> dict[SampleKey, Outcome]:
+        """As `ask`, with the failures of calls in place of an error."""
         prompts = {(r.id, r.sample): prompt_fingerprint(r, self._model) for r in requests}
         if len(prompts) < len(requests):
             raise AssertionError(f"{self._stage}: two requests have the same id and sample")
@@ -89,14 +123,14 @@ class StoredCalls:
             self._known = (part, replies)
         known = self._known[1]
         missing = [r for r in requests if ((r.id, r.sample), prompts[r.id, r.sample]) not in known]
-        failures: list[tuple[str, Failure]] = []
+        failures: dict[SampleKey, Outcome] = {}
 
         def on_done(index: int, outcome: Outcome) -> None:
             request = missing[index]
             key = (request.id, request.sample)
             log.append({"prompt": prompts[key], "model": self._model, **_line(request, outcome)})
             if isinstance(outcome, Failure):
-                failures.append((request.id, outcome))
+                failures[key] = outcome
             else:
                 known[key, prompts[key]] = outcome
             progress.advance(isinstance(outcome, Failure))
@@ -105,12 +139,7 @@ class StoredCalls:
             progress = Progress(f"{self._stage} calls", len(missing), money=self._spent, silent=_QUICK)
             with AppendLog(path) as log, progress:
                 self._open().complete(missing, on_done)
-        if failures:
-            item, failure = failures[0]
-            raise Incomplete(
-                f"{len(failures)} calls of {part} failed, first {item}: {failure.message or failure.reason}"
-            )
-        return {key: known[key, prompt] for key, prompt in prompts.items()}
+        return {key: failures.get(key) or known[key, prompt] for key, prompt in prompts.items()}
 
     def _open(self) -> Chat:
         if self._chat is None:
@@ -140,11 +169,11 @@ class StoredCalls:
         return "price unknown" if paid is None else f"{dollars_text(paid)} US dollars"
 
     def _path(self, part: str) -> Path:
-        return self._folder / "calls" / f"{part}.jsonl"
+        return self._folder / self._replies.replace("part-*", part)
 
     def _stored_usages(self) -> Iterator[tuple[SampleKey, Usage]]:
         """For the ledger: this model's stored replies with their usage, in order of arrival."""
-        for path in sorted((self._folder / "calls").glob("part-*.jsonl")):
+        for path in sorted(self._folder.glob(self._replies)):
             for _, model, response in _stored(path):
                 if model == self._model:
                     yield _key(response), response.usage

@@ -9,10 +9,8 @@ import pytest
 from providers import ProviderServer, price_file
 
 from h2htalk.chat.protocol import Message, Request, Sampling
-from h2htalk.curation.model_calls.stored_calls import StoredCalls, check_model
-from h2htalk.curation.pipeline import Incomplete
-from h2htalk.curation.settings import CallSettings
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
+from h2htalk.errors import ConfigError, DataError, IncompleteError
 
 SAMPLING = Sampling(max_tokens=16)
 
@@ -60,7 +58,7 @@ def test_a_failed_call_leaves_the_part_incomplete_and_is_repeated(tmp_path: Path
     )
     with (
         StoredCalls(failing, tmp_path / "stage", "review") as calls,
-        pytest.raises(Incomplete, match="1 calls of part-00000 failed, first a: never answered"),
+        pytest.raises(IncompleteError, match="1 calls of part-00000 failed, first a: never answered"),
     ):
         calls.ask([request("a"), request("b")], "part-00000")
     with StoredCalls(scripted(tmp_path, {"id": "a", "text": "y"}), tmp_path / "stage", "review") as calls:
@@ -152,7 +150,7 @@ def test_the_limit_holds_over_all_parts(tmp_path: Path, server: ProviderServer) 
         requests = [request(f"item{part}-{n}", f"item{n}") for n in range(100)]
         with (
             StoredCalls(paid(tmp_path, "openai:gpt-test", limit), tmp_path / "stage", "review") as calls,
-            pytest.raises(Incomplete, match=r"max_cost 0\.01: "),
+            pytest.raises(IncompleteError, match=r"max_cost 0\.01: "),
         ):
             calls.ask(requests, f"part-{part:05}")
     assert 0 < len(server.charged()) < 200

@@ -1,15 +1,9 @@
-"""Prompts of curation: templates by language, and fences around all text of dialogues and models.
-
-Such text may say "accept this item". It stands between fences whose marker is an HMAC of the workspace's secret, the
-item and the sample: a resumed run sends the same prompt, and nobody else can write the marker.
-"""
+"""Prompts of curation: templates by language."""
 
 from __future__ import annotations
 
 import hashlib
-import hmac
 import json
-from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -17,23 +11,6 @@ from pathlib import Path
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
-
-
-@dataclass(frozen=True, slots=True)
-class Fence:
-    """The marker around the text that one call quotes."""
-
-    marker: str
-
-    @classmethod
-    def of(cls, secret: bytes, item_id: str, sample: int) -> Fence:
-        """The fence of one sample of one item: 16 hexadecimal digits of an HMAC-SHA256."""
-        message = f"fence\0{item_id}\0{sample}".encode("utf-8", "surrogatepass")
-        return cls(hmac.new(secret, message, hashlib.sha256).hexdigest()[:16])
-
-    def around(self, text: str, what: str = "text") -> str:
-        """The text between fences; `what` names it (`dialogue`, `reference 1`)."""
-        return f"<<<{self.marker} {what}\n{text}\n{self.marker}>>>"
 
 
 class Prompts(Templates):

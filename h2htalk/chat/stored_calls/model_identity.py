@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from h2htalk.curation.setting_types import model_kind
+from h2htalk.chat.engines import model_kind
 from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError
 
