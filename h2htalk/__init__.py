@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.compare.correlation import correlate
     from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
+    from h2htalk.benchmark.judge.judge_run import judge_run
+    from h2htalk.benchmark.judge.settings import JudgeSpec
     from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
     from h2htalk.benchmark.results_export.export import export_results
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "AnalyzeSpec": "analysis.analyze",
     "EvaluateSpec": "benchmark.settings",
+    "JudgeSpec": "benchmark.judge.settings",
     "RoundSpec": "rounds.settings",
     "Run": "benchmark.load_run",
     "analyze": "analysis.analyze",
@@ -46,6 +49,7 @@ _MODULES = {
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
+    "judge_run": "benchmark.judge.judge_run",
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.load_run",
     "load_split": "data.splits",
@@ -57,6 +61,7 @@ _MODULES = {
 __all__ = [
     "AnalyzeSpec",
     "EvaluateSpec",
+    "JudgeSpec",
     "RoundSpec",
     "Run",
     "__version__",
@@ -69,6 +74,7 @@ __all__ = [
     "curate",
     "evaluate",
     "export_results",
+    "judge_run",
     "leaderboard",
     "load_run",
     "load_split",

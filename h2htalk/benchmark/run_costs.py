@@ -194,7 +194,7 @@ def read_costs(run: Path) -> dict[str, Totals]:
         DataError: a damaged line; names file and line.
     """
     found = {}
-    for path in sorted(costs_folder(run).glob("*.jsonl")):
+    for path in _cost_logs(run):
         account = RunningTotals()
         for _ in read_cost_log(path, account):
             pass
@@ -203,13 +203,18 @@ def read_costs(run: Path) -> dict[str, Totals]:
     return found
 
 
+def _cost_logs(run: Path) -> list[Path]:
+    """The cost logs of generating, then those of judging."""
+    return [*sorted(costs_folder(run).glob("*.jsonl")), *sorted((run / "judgements" / "costs").glob("*.jsonl"))]
+
+
 def read_calls(run: Path) -> Iterator[tuple[str, Settlement | Reservation]]:
     """Every call of a run as `(stage, how it ended)`, those that have not ended last.
 
     Raises:
         DataError: a damaged line; names file and line.
     """
-    for path in sorted(costs_folder(run).glob("*.jsonl")):
+    for path in _cost_logs(run):
         account = RunningTotals()
         for end in read_cost_log(path, account):
             yield path.stem, end

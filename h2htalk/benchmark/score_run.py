@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.baselines import read_baselines
+from h2htalk.benchmark.judge.judged_summary import with_judgements
 from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
@@ -21,7 +24,7 @@ from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
@@ -122,8 +125,8 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
 
 
 def _without_references(signature: Signature) -> Signature:
-    """The signature without what scoring with private references changes: a run that has been stays scored."""
-    keys = ("references", "references_sha256")
+    """The signature without what private references and judges change: a run that has them stays scored."""
+    keys = ("references", "references_sha256", "judge")
     return replace(signature, protocol={k: v for k, v in signature.protocol.items() if k not in keys})
 
 
@@ -159,11 +162,31 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
     counts = replace(summary.counts, erased=len(erased))
     warnings = (*summary.warnings, *answering.warnings(), *([data.note] if data.note else []))
     summary = replace(summary, counts=counts, costs=costs, answering=answering, warnings=warnings)
-    write_scores(folder.scores(signature), scores)
-    write_report(data, summary, answers, scores)
     folder.write_facts("answering", asdict(answering))
+    return _write(data, summary, answers, scores)
+
+
+def judge_again(path: Path) -> Summary:
+    """Put the judgements and people's ratings of a scored run into its scores, tables and page.
+
+    Raises:
+        DataError: the run was never scored, or its judgements are damaged.
+    """
+    with writer_lock(RunFolder(path).shard):
+        run = load_run(path)
+        unjudged = run.summary.without_judgements()
+        costs = read_costs(path)
+        return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores)
+
+
+def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> Summary:
+    """Add the judgements to the summary of S, and write scores, tables, page and summary."""
+    folder = data.folder
+    summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
+    write_scores(folder.scores(summary.signature), scores)
+    write_report(data, summary, answers, scores)
     # Last: a restart scores again unless the summary is the newest.
-    folder.write_summary(summary.to_dict(), folder.scores(signature))
+    folder.write_summary(summary.to_dict(), folder.scores(summary.signature))
     return summary
 
 

@@ -21,6 +21,7 @@ from h2htalk.errors import DataError, shorten
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+JUDGE_WARNING = "judge: "  # how warnings about judges begin
 # The two measures of a row: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
 
@@ -52,16 +53,52 @@ class RunCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class JudgeFigures:
+    """What judges gave, and what they did not.
+
+    Attributes:
+        judges: labels of the judges whose mean counts, `MODEL@FINGERPRINT`.
+        judgements: of each answer by each judge. scope: `levels` or `all`.
+        scored, total: answers with a rating, of those that were to be judged; `people` of them were rated by people.
+        failed: answers of which a call failed or was not made: judging again repeats these alone.
+        unscored: reason -> answers without a rating.
+        ratings: 20 R by subtask (0 to 100).
+        points: yes-or-no point -> share of yes, in percent.
+        queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
+        disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
+    """
+
+    judges: tuple[str, ...]
+    judgements: int
+    scope: str
+    scored: int
+    total: int
+    people: int
+    failed: int
+    unscored: Mapping[str, int]
+    ratings: Row
+    points: Mapping[str, Cell]
+    queue: Mapping[str, int]
+    items: int
+    disagreement: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ScoreRows:
-    """The rows of the model or of a baseline. `s` is None where no embedder was used."""
+    """The rows of the model or of a baseline.
+
+    `s` is None where no embedder was used; in `judged`, levels I to III have J in the place of S (20 J a cell), None
+    where there is no judge or no S.
+    """
 
     s: Row | None
     lexical: Row
     compliance: Row
     null_class: NullClass | None
+    judged: Row | None = None
 
     def row(self, measure: Measure) -> Row | None:
-        return self.s if measure == "s" else self.lexical
+        return (self.judged or self.s) if measure == "s" else self.lexical
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +128,8 @@ class Summary:
     figures of the items that have that measure; `without_s` those of the items for which S was not asked for while
     others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
     stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
-    levels I-III have no judge's rating in them. `costs` holds what each stage paid; empty where no call cost anything.
-    `answering` says when, how long and by what the run was answered.
+    levels I-III have no judge's rating in them, `judging` holds what judges gave. `costs` holds what each stage paid;
+    empty where no call cost anything. `answering` says when, how long and by what the run was answered.
     """
 
     model: str
@@ -107,13 +144,15 @@ class Summary:
     violations: Mapping[str, int]
     warnings: tuple[str, ...]
     judged: bool = False
+    judging: JudgeFigures | None = None
     costs: Mapping[str, Totals] = field(default_factory=dict)
     answering: Answering = field(default_factory=Answering)
 
     @property
     def incomplete(self) -> bool:
-        """Whether any item is unscored, private references apart: marked in every table, exit code 3."""
-        return self.counts.unscored > 0
+        """Whether any item is unscored, private references apart, or a judge's call failed: marked in every table, exit
+        code 3."""
+        return self.counts.unscored > 0 or (self.judging is not None and self.judging.failed > 0)
 
     @property
     def rows(self) -> ScoreRows:
@@ -130,6 +169,19 @@ class Summary:
     @property
     def metrics(self) -> Mapping[str, Mapping[str, Cell]]:
         return self.main.metrics
+
+    def without_judgements(self) -> Summary:
+        """The same run as no judge had read it; its warnings are without those about judges."""
+        main = replace(self.main, rows=replace(self.main.rows, judged=None))
+        protocol = {**self.signature.protocol, "judge": "none"}
+        return replace(
+            self,
+            signature=replace(self.signature, protocol=protocol),
+            main=main,
+            judged=False,
+            judging=None,
+            warnings=tuple(one for one in self.warnings if not one.startswith(JUDGE_WARNING)),
+        )
 
     def rest(self) -> Summary | None:
         """The items without S as a summary of their own, made of the lexical mean; None when there are none."""
@@ -152,6 +204,7 @@ class Summary:
             "violations": dict(self.violations),
             "warnings": list(self.warnings),
             "judged": self.judged,
+            "judging": None if self.judging is None else asdict(self.judging),
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
             "answering": asdict(self.answering),
         }

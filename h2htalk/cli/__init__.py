@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli import analyze, curate, evaluate, release, results, round, runs, splits
+from h2htalk.cli import analyze, curate, evaluate, judge, release, results, round, runs, splits
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
 
@@ -29,12 +29,14 @@ release_app = typer.Typer(help="Build, check, compare and publish releases.", no
 import_app = typer.Typer(help="Import the files of other tools.", no_args_is_help=True)
 curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
 round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
+judge_app = typer.Typer(help="Judge the answers of runs by a model, and calibrate it.", no_args_is_help=True)
 results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
 app.add_typer(results_app, name="results")
 app.add_typer(curate_app, name="curate")
 app.add_typer(round_app, name="round")
 app.add_typer(release_app, name="release")
+app.add_typer(judge_app, name="judge")
 app.add_typer(import_app, name="import")
 
 
@@ -58,6 +60,7 @@ for command in (
 ):
     app.command()(command)
 app.command()(analyze.analyze)
+judge_app.command("run")(judge.judge_run)
 curate_app.command("run")(curate.curate_run)
 curate_app.command("funnel")(curate.curate_funnel)
 curate_app.command("explain")(curate.curate_explain)

@@ -12,12 +12,9 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from h2htalk.chat.costs.prices import load_prices
 from h2htalk.chat.costs.reservations import add, dollars_text
-from h2htalk.chat.costs.token_estimate import prompt_tokens
-from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Request
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import stage as compose
 from h2htalk.curation.curate import choose_stages
@@ -36,7 +33,6 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage, stage_before
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.responses import Usage
 from h2htalk.errors import counted
 
 SAMPLE = 200  # dialogues whose calls are made
@@ -173,34 +169,13 @@ def _calls(
         made = list(simulation.expected_requests(plans))
         for role, settings in zip(("user", "companion"), run.calls, strict=True):
             requests = [request for speaker, request in made if speaker == role]
-            line, dollars = _described(settings, requests, len(simulation.plans) / max(len(plans), 1))
+            line, dollars = describe_calls(settings, requests, len(simulation.plans) / max(len(plans), 1))
             yield f"{line}{again}", dollars
         return
     requests = list(makers[name]())
     scale = given.count / max(len(given.candidates or given.dialogues), 1)
-    line, dollars = _described(run.calls[0], requests, scale)
+    line, dollars = describe_calls(run.calls[0], requests, scale)
     if name == "review" and (path := spec.section(ReviewSettings).gold):
         gold = len(read_gold(Path(path)).candidates) * len(ORDERS) * spec.section(ReviewSettings).samples
         again += f"; and {gold:,} calls of the judge check"
     yield f"{line}{again}", dollars
-
-
-def _described(settings: CallSettings, requests: Sequence[Request], scale: float) -> tuple[str, Decimal | None]:
-    """The calls of a model and their cost, if every reply is as long as it may be."""
-    engine, _ = parse_model(settings.model)
-    sent, back = sum(map(prompt_tokens, requests)), sum(request.sampling.budget for request in requests)
-    calls = (
-        f"{settings.model}: at most {round(len(requests) * scale):,} calls, about {round(sent * scale):,} tokens sent, "
-        f"at most {round(back * scale):,} tokens back"
-    )
-    if engine.local:
-        return f"{calls}; costs nothing but time", Decimal(0)
-    prices = load_prices(Path(settings.prices) if settings.prices else None)
-    price = prices.find(settings.model) if engine.hosted else None
-    each = [price.cost(Usage(prompt_tokens(r), r.sampling.budget), settings.batch) if price else None for r in requests]
-    total = add(*each)
-    if price is None or total is None:
-        return f"{calls}; the price is unknown", None
-    dollars = total * Decimal(scale)
-    limit = "" if settings.max_cost is None or dollars <= Decimal(str(settings.max_cost)) else ", more than max_cost"
-    return f"{calls}; about {dollars_text(dollars)} US dollars{limit} (prices of {price.date})", dollars

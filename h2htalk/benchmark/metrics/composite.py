@@ -1,4 +1,4 @@
-"""The scores of a response: the lexical mean and the composite S (paper, Eq. 2)."""
+"""The scores of a response: the lexical mean, the composite S (paper, Eq. 2) and J (Eq. 3)."""
 
 from __future__ import annotations
 
@@ -10,6 +10,15 @@ from typing import Any
 from h2htalk.benchmark.metrics.metric_table import METRICS, columns
 
 PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
+
+
+ALPHA = 0.6  # the weight of S in J (section 4.1)
+THRESHOLD = 3.5  # tau of Eq. 4: what is below goes to people
+
+
+def judged_score(s: float, rating: float) -> float:
+    """J (Eq. 3), 0 to 5, of S in [0, 1] and a rating R of 0 to 5: S is put on R's scale, which gives tau a meaning."""
+    return ALPHA * 5 * s + (1 - ALPHA) * rating
 
 
 def composite_score(values: Mapping[str, float]) -> float | None:
@@ -40,6 +49,8 @@ class SampleScore:
         violations: the codes of the contract rules that the answer breaks.
         unscored: why it has no score (a failed call, an embedder that failed, private references), else None.
         answer: the hash of the answer that was scored (`answer_hash`); None for a failed call.
+        rating: R of the judges or, where `people`, of people, 0 to 5; None where there is none.
+        unjudged: why an answer that was to be judged has no rating, else None.
     """
 
     id: str
@@ -48,6 +59,15 @@ class SampleScore:
     violations: tuple[str, ...] = ()
     unscored: str | None = None
     answer: str | None = None
+    rating: float | None = None
+    people: bool = False
+    unjudged: str | None = None
+
+    @property
+    def j(self) -> float | None:
+        """J (Eq. 3), 0 to 5; None where S or the rating is missing."""
+        s = self.s
+        return None if s is None or self.rating is None else judged_score(s, self.rating)
 
     @property
     def lexical(self) -> float | None:
@@ -65,9 +85,13 @@ class SampleScore:
             **{name: self.values.get(name) for name in columns()},
             "lexical": self.lexical,
             "s": self.s,
+            "rating": self.rating,
+            "j": self.j,
             "violations": list(self.violations),
             "unscored": self.unscored,
             "answer": self.answer,
+            "people": self.people,
+            "unjudged": self.unjudged,
         }
 
 
@@ -85,6 +109,16 @@ class ItemScore:
     compliance: float | None = None
     unscored: str | None = None
     samples: tuple[SampleScore, ...] = field(default=())
+
+    @property
+    def rating(self) -> float | None:
+        """The mean rating of the samples, None where one has none."""
+        return _mean_of_all([s.rating for s in self.samples])
+
+    @property
+    def j(self) -> float | None:
+        """The mean J of the samples, None where one has none."""
+        return _mean_of_all([s.j for s in self.samples])
 
     def metric(self, name: str) -> float | None:
         """Return the mean of one column over the samples, None where a sample lacks it."""

@@ -146,7 +146,8 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
 
     numbers = [(name, pa.float64()) for name in _numbers()]
     violations: Any = ("violations", pa.list_(pa.string()))
-    ends = [violations, ("unscored", pa.string()), ("answer", pa.string())]
+    texts = [(name, pa.string()) for name in ("unscored", "answer", "unjudged")]
+    ends = [violations, *texts, ("people", pa.bool_())]
     schema = pa.schema([("id", pa.string()), ("sample", pa.int32()), *numbers, *ends])
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
@@ -181,11 +182,21 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
     try:
         values = {name: row[name] for name in columns() if row[name] is not None}
-        return SampleScore(row["id"], row["sample"], values, tuple(row["violations"]), row["unscored"], row["answer"])
+        return SampleScore(
+            row["id"],
+            row["sample"],
+            values,
+            tuple(row["violations"]),
+            row["unscored"],
+            row["answer"],
+            row["rating"],
+            row["people"],
+            row["unjudged"],
+        )
     except (KeyError, TypeError) as error:
         raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error
 
 
 def _numbers() -> tuple[str, ...]:
     """The columns of numbers in a file of scores."""
-    return (*columns(), "lexical", "s")
+    return (*columns(), "lexical", "s", "rating", "j")

@@ -262,8 +262,8 @@ def _line(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The result of a request as a record."""
     if isinstance(outcome, Failure):
         return FailedResponse(request.id, request.sample, outcome).to_dict()
-    fields = (outcome.text, outcome.finish_reason, outcome.usage, outcome.thinking, outcome.request_id)
-    return Response(request.id, request.sample, *fields).to_dict()
+    texts = (outcome.thinking, outcome.request_id, outcome.model, outcome.system_fingerprint)
+    return Response(request.id, request.sample, outcome.text, outcome.finish_reason, outcome.usage, *texts).to_dict()
 
 
 def _key(response: Response) -> SampleKey:
@@ -271,4 +271,5 @@ def _key(response: Response) -> SampleKey:
 
 
 def _reply(response: Response) -> Reply:
-    return Reply(response.text, response.finish_reason, response.usage, response.thinking, response.request_id)
+    texts = (response.thinking, response.request_id, response.model, response.system_fingerprint)
+    return Reply(response.text, response.finish_reason, response.usage, *texts)

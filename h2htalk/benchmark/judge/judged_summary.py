@@ -1,0 +1,134 @@
+"""The judged figures of a run: ratings beside the scores, and levels I to III as J in the main row (Eq. 3 and 4)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from statistics import fmean
+
+from h2htalk.benchmark.judge.judgements import read_judge
+from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, item_score
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, MeasureResults, Summary
+from h2htalk.data.responses import SampleKey
+from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import counted
+
+PEOPLE = "people"  # in the protocol's judge: people's ratings replace some
+
+
+def with_judgements(
+    folder: RunFolder,
+    scenarios: Sequence[Scenario],
+    summary: Summary,
+    answers: Answers,
+    scores: Mapping[str, ItemScore],
+) -> tuple[Summary, Mapping[str, ItemScore]]:
+    """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged.
+
+    Raises:
+        DataError: the judgements that the tables are made of are damaged.
+    """
+    judging = read_judging(folder)
+    if judging is None:
+        return summary, scores
+    own = [s for s in scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level]
+    ratings = rate_answers(folder, judging, answers, {s.id: s.subtask for s in own})
+    scores = {item: _with_ratings(score, ratings) for item, score in scores.items()}
+    figures = _figures(folder, judging, own, ratings, scores)
+    judge = "+".join((*figures.judges, *([PEOPLE] if figures.people else [])))
+    protocol = {**summary.signature.protocol, "judge": f"{judge}, {judging.judgements} each"}
+    main = _with_judged_row(summary.main, scenarios, scores) if summary.measure == "s" else summary.main
+    return (
+        replace(
+            summary,
+            signature=replace(summary.signature, protocol=protocol),
+            main=main,
+            judged=main.rows.judged is not None,
+            judging=figures,
+            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures))),
+        ),
+        scores,
+    )
+
+
+def _with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+    none = AnswerRating(None)
+    samples = []
+    for sample in score.samples:
+        rating = ratings.get((sample.id, sample.sample), none)
+        samples.append(replace(sample, rating=rating.rating, people=rating.people, unjudged=rating.unjudged))
+    return item_score(score.id, samples)
+
+
+def _with_judged_row(
+    main: MeasureResults, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
+) -> MeasureResults:
+    values = []
+    for s in scenarios:
+        if s.language in main.languages:
+            score = scores[s.id]
+            j = None if score.j is None else score.j / 5
+            values.append(ItemValue(s.id, s.subtask, j if SUBTASKS[s.subtask].level else score.s))
+    return replace(main, rows=replace(main.rows, judged=aggregate(values)))
+
+
+def _figures(
+    folder: RunFolder,
+    judging: Judging,
+    scenarios: Sequence[Scenario],
+    ratings: Mapping[SampleKey, AnswerRating],
+    scores: Mapping[str, ItemScore],
+) -> JudgeFigures:
+    panel = [read_judge(folder.path, name) for name in judging.judges]
+    spreads = [max(known) - min(known) for one in ratings.values() if len(known := _known(one.judges)) > 1]
+    levels = [scores[s.id] for s in scenarios if SUBTASKS[s.subtask].level]
+    judged = [one for one in levels if one.j is not None and one.rating is not None]
+    values = [ItemValue(s.id, s.subtask, None if (r := scores[s.id].rating) is None else r / 5) for s in scenarios]
+    return JudgeFigures(
+        judges=tuple(judge.label for judge in panel),
+        judgements=judging.judgements,
+        scope=judging.scope,
+        scored=sum(one.rating is not None for one in ratings.values()),
+        total=len(ratings),
+        people=sum(one.people for one in ratings.values()),
+        failed=sum(one.failed is not None for one in ratings.values()),
+        unscored=dict(sorted(Counter(one.unjudged for one in ratings.values() if one.unjudged).items())),
+        ratings=aggregate(values),
+        points=_points(ratings),
+        queue={
+            "J": sum(one.j < THRESHOLD for one in judged if one.j is not None),
+            "judge": sum(one.rating < THRESHOLD for one in judged if one.rating is not None),
+        },
+        items=len(judged),
+        disagreement=fmean(spreads) if spreads else None,
+    )
+
+
+def _known(values: Sequence[float | None]) -> list[float]:
+    return [value for value in values if value is not None]
+
+
+def _points(ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
+    """The share of yes of each point, over items."""
+    said: dict[tuple[str, str], list[float]] = {}
+    for (item, _), rating in ratings.items():
+        for name, share in rating.points.items():
+            said.setdefault((name, item), []).append(share)
+    return aggregate_slices(ItemValue(item, name, fmean(yes)) for (name, item), yes in said.items())
+
+
+def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:
+    found = []
+    if figures.failed:
+        found.append(
+            f"{counted(figures.failed, 'answer')} with judgements that failed or were not made: `h2htalk judge run` "
+            "with the same judges repeats them"
+        )
+    if summary.measure != "s":
+        found.append("without S there is no J: the ratings of levels I to III stand apart; score with an --embedder")
+    return found

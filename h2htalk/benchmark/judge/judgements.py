@@ -1,0 +1,166 @@
+"""The judgements of a run, one file a judge.
+
+judgements/FINGERPRINT.json    what the judge is: model, prompts, temperature, rule
+judgements/FINGERPRINT.jsonl   append-only: every reply as it came; `id` is `ITEM/SAMPLE/HASH OF THE ANSWER`, `sample`
+                               the number of the judgement
+judgements/costs/              every paid call; judgements/batches/ every batch job
+judgements/secret.key          of the fences in the prompts; made before the first judgement
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from h2htalk.benchmark.judge.rubric import RULE, Judgement, read_judgement
+from h2htalk.benchmark.metrics.scoring import answer_hash
+from h2htalk.chat.protocol import Reply
+from h2htalk.chat.stored_calls.model_identity import model_identity, model_name
+from h2htalk.data.files import json_line, read_json_object, read_jsonl, replacing, write_json
+from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
+from h2htalk.errors import DataError
+
+_NOT_JUDGED = Judgement(unscored="not judged")
+
+
+@dataclass(frozen=True, slots=True)
+class Judge:
+    """What a judgement depends on, beside the answer.
+
+    Attributes:
+        model: its name, without a path or an address.
+        identity: `model`, with a hash of a script's or a folder's content.
+        prompts: the templates by name.
+        temperature: 0 is greedy; None where the model draws by itself.
+        thinking: tokens of reasoning; None leaves it to the model.
+        reverse: whether the rubric's qualities stand in the reverse order.
+        rule: how R is made of the scores.
+    """
+
+    model: str
+    identity: str
+    prompts: Mapping[str, str]
+    temperature: float | None = 0.0
+    thinking: int | None = None
+    reverse: bool = False
+    rule: str = RULE
+
+    @classmethod
+    def of(
+        cls, model: str, prompts: Mapping[str, str], temperature: float | None, thinking: int | None, reverse: bool
+    ) -> Judge:
+        """Describe a judge. Raises ConfigError where its script or folder cannot be read."""
+        return cls(model_name(model), model_identity(model), dict(prompts), temperature, thinking, reverse)
+
+    @property
+    def fingerprint(self) -> str:
+        """16 hexadecimal digits of all this: the name of its files."""
+        return hashlib.sha256(json_line(asdict(self)).encode()).hexdigest()[:16]
+
+    @property
+    def label(self) -> str:
+        """How tables name it: the model and the start of the fingerprint."""
+        return f"{self.model}@{self.fingerprint[:8]}"
+
+
+def judgements_folder(run: Path) -> Path:
+    """Return the folder of a run's judgements."""
+    return run / "judgements"
+
+
+def write_judge(run: Path, judge: Judge) -> None:
+    """Write down what a judge is, before it is asked."""
+    write_json(judgements_folder(run) / f"{judge.fingerprint}.json", asdict(judge))
+
+
+def read_judge(run: Path, fingerprint: str) -> Judge:
+    """Read a judge of a run.
+
+    Raises:
+        DataError: there is none of that fingerprint, or the file was edited.
+    """
+    from pydantic import TypeAdapter, ValidationError
+
+    path = judgements_folder(run) / f"{fingerprint}.json"
+    try:
+        judge = TypeAdapter(Judge).validate_python(read_json_object(path))
+    except FileNotFoundError:
+        raise DataError(f"{path}: not there: the run has no such judge; run `h2htalk judge run`") from None
+    except ValidationError as error:
+        raise DataError(f"{path}: not a judge: {error.errors()[0]['msg']}; restore it") from error
+    if judge.fingerprint != fingerprint:
+        raise DataError(f"{path}: was edited; restore it, or judge again")
+    return judge
+
+
+def stored_judges(run: Path) -> list[Judge]:
+    """Read all judges of a run, by fingerprint."""
+    return [read_judge(run, path.stem) for path in sorted(judgements_folder(run).glob("*.json"))]
+
+
+def answer_id(answer: Response) -> str:
+    """The id of a judged answer: its item, its sample and its hash."""
+    return f"{answer.id}/{answer.sample}/{answer_hash(answer)}"
+
+
+def item_of(judged: str) -> str:
+    """The item's id in the id of a judged answer."""
+    return judged.rsplit("/", 2)[0]
+
+
+class Judgements:
+    """The stored judgements of one judge."""
+
+    def __init__(self, run: Path, judge: Judge) -> None:
+        """Read them. Raises DataError for a line that is no reply; names file and line."""
+        self._judge = judge
+        self.path = judgements_folder(run) / f"{judge.fingerprint}.jsonl"
+        self._replies: dict[tuple[str, int], Response | FailedResponse] = {}
+        for reply in _replies(self.path):
+            key = (reply.id, reply.sample)
+            if isinstance(reply, Response) or not isinstance(self._replies.get(key), Response):
+                self._replies[key] = reply
+
+    def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
+        """Return the first `number` judgements of an answer; those that are not stored are unscored."""
+        judged = answer_id(answer)
+        return tuple(self._read(self._replies.get((judged, k)), subtask) for k in range(number))
+
+    def _read(self, reply: Response | FailedResponse | None, subtask: str) -> Judgement:
+        if reply is None:
+            return _NOT_JUDGED
+        if isinstance(reply, FailedResponse):
+            return read_judgement(reply.failure, subtask, self._judge.reverse)
+        return read_judgement(Reply(reply.text, reply.finish_reason), subtask, self._judge.reverse)
+
+    def failed(self, answer: Response, number: int) -> list[Failure]:
+        """Return the calls that failed, or were not made, among the first `number` judgements of an answer."""
+        replies = [self._replies.get((answer_id(answer), k)) for k in range(number)]
+        missing = Failure("not judged", "no judgement is stored", 0)
+        failed = [one for one in replies if not isinstance(one, Response)]
+        return [missing if one is None else one.failure for one in failed]
+
+    def models(self) -> Sequence[str]:
+        """Return the models that the server said it was, sorted."""
+        return sorted({one.model for one in self._replies.values() if isinstance(one, Response) and one.model})
+
+
+def _replies(path: Path) -> Iterator[Response | FailedResponse]:
+    for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+        reply = read_response(record, where)
+        if reply.id.count("/") < 2:
+            raise DataError(f"{where}: not a judgement: its id names no answer")
+        yield reply
+
+
+def fence_secret(folder: Path) -> bytes:
+    """Return the secret of the fences in a folder of judgements, made at the first call."""
+    path = folder / "secret.key"
+    if not path.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        with replacing(path, private=True) as part:
+            part.write_text(secrets.token_hex(32))
+    return path.read_bytes()

@@ -1,0 +1,145 @@
+"""The rating R of each answer (Eq. 3): the mean of a panel's judgements, or people's rating in its place.
+
+`run.json` names the judges whose mean counts in the tables (`judging`); `adjudication/ratings.jsonl` holds what people
+gave, a line an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from statistics import fmean
+from typing import Annotated
+
+from pydantic import Field, TypeAdapter, ValidationError
+
+from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
+from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.errors import DataError
+
+KEY = "judging"  # in run.json
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """Which judgements count in a run's tables: of these judges, the first so many of each answer."""
+
+    judges: tuple[str, ...]
+    judgements: Annotated[int, Field(ge=1, le=100)] = 1
+    scope: str = "levels"
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleRating:
+    """What people gave an answer: the mean of `annotators` ratings, 0 to 5, in a round.
+
+    `answer` is the id of the judged answer (`judgements.answer_id`).
+    """
+
+    answer: str
+    rating: Annotated[float, Field(ge=0, le=HIGHEST)]
+    annotators: Annotated[int, Field(ge=1)]
+    round: str
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerRating:
+    """R of one answer. `judges`: each judge's mean, in the panel's order; `rating` is people's where `people`.
+
+    `unjudged` says why there is no rating, else None. `failed`: the first failed call, which a restart makes again.
+    `points`: the share of yes of each point, 0 to 1.
+    """
+
+    rating: float | None
+    judges: tuple[float | None, ...] = ()
+    people: bool = False
+    unjudged: str | None = None
+    failed: str | None = None
+    points: Mapping[str, float] = field(default_factory=dict)
+
+
+def write_judging(folder: RunFolder, judging: Judging) -> None:
+    """Write down which judgements count."""
+    folder.write_facts(KEY, asdict(judging))
+
+
+def read_judging(folder: RunFolder) -> Judging | None:
+    """Read which judgements count, None in a run without any. Raises DataError where run.json was edited."""
+    raw = folder.read_run().get(KEY)
+    if raw is None:
+        return None
+    try:
+        return TypeAdapter(Judging).validate_python(raw)
+    except ValidationError as error:
+        raise DataError(f"{folder.path / 'run.json'}: {KEY}: {error.errors()[0]['msg']}") from error
+
+
+def write_people_ratings(folder: RunFolder, ratings: Mapping[str, PeopleRating]) -> None:
+    """Write people's ratings, by the id of the judged answer."""
+    write_jsonl(folder.path / "adjudication" / "ratings.jsonl", (asdict(one) for one in ratings.values()))
+
+
+def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
+    """Read people's ratings, by the id of the judged answer. Raises DataError; names file and line."""
+    path, adapter = folder.path / "adjudication" / "ratings.jsonl", TypeAdapter(PeopleRating)
+    ratings: dict[str, PeopleRating] = {}
+    for where, record in read_jsonl(path) if path.exists() else ():
+        try:
+            rating = adapter.validate_python(record)
+        except ValidationError as error:
+            raise DataError(f"{where}: not a rating: {error.errors()[0]['msg']}") from error
+        ratings[rating.answer] = rating
+    return ratings
+
+
+def rate_answers(
+    folder: RunFolder, judging: Judging, answers: Answers, subtasks: Mapping[str, str]
+) -> dict[SampleKey, AnswerRating]:
+    """Rate the answers of a run.
+
+    Args:
+        folder: the run.
+        judging: which judgements count.
+        answers: of the run.
+        subtasks: the items that are judged, each with its subtask.
+
+    Raises:
+        DataError: a file of judgements is damaged.
+    """
+    people = read_people_ratings(folder)
+    panel = [Judgements(folder.path, read_judge(folder.path, name)) for name in judging.judges]
+    ratings: dict[SampleKey, AnswerRating] = {}
+    for key, answer in answers.items():
+        if key[0] not in subtasks or not isinstance(answer, Response):
+            continue
+        judged = [one.of(answer, subtasks[key[0]], judging.judgements) for one in panel]
+        means = tuple(map(_mean, judged))
+        failures = [failure for one in panel for failure in one.failed(answer, judging.judgements)]
+        failed = failures[0].message or failures[0].reason if failures else None
+        unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
+        known = [mean for mean in means if mean is not None]
+        rating = fmean(known) if known and len(known) == len(panel) else None
+        own = AnswerRating(rating, means, False, unjudged if rating is None else None, failed, _points(judged))
+        if (by_people := people.get(answer_id(answer))) is not None:
+            own = replace(own, rating=by_people.rating, people=True, unjudged=None, failed=None)
+        ratings[key] = own
+    return ratings
+
+
+def _points(judged: Sequence[Sequence[Judgement]]) -> dict[str, float]:
+    """The share of yes of each point over all judgements of an answer."""
+    answers: dict[str, list[bool]] = {}
+    for own in judged:
+        for one in own:
+            for name, yes in one.points.items():
+                answers.setdefault(name, []).append(yes)
+    return {name: fmean(yes) for name, yes in answers.items()}
+
+
+def _mean(judgements: tuple[Judgement, ...]) -> float | None:
+    """The mean R of a judge's judgements of one answer; None where one is unscored."""
+    known = [one.rating for one in judgements if one.rating is not None]
+    return fmean(known) if known and len(known) == len(judgements) else None

@@ -1,0 +1,197 @@
+"""The rubric of a judge: qualities, yes-or-no points, the form of a reply, and the prompt.
+
+Qualities are each 0 to 5 with anchored levels (`prompts/LANGUAGE/judge_rubric.j2`), the evidence before the score. A
+reply is read strictly: one that is cut, refused, has another text beside its JSON object, a key too many or a score
+out of range is unscored with that reason.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from statistics import fmean
+from typing import Any, cast
+
+from h2htalk.chat.protocol import Message, Reply
+from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.data.languages import Language
+from h2htalk.data.persona import Persona
+from h2htalk.data.responses import Failure, strip_thinking
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS, find_subtask
+from h2htalk.errors import ConfigError
+from h2htalk.rounds.item_sources import input_text
+from h2htalk.text.fences import Fence
+from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
+
+RULE = "mean of qualities"  # how R is made of a reply's scores
+HIGHEST = 5
+QUALITIES = (
+    "personality_authenticity",
+    "contextual_awareness",
+    "emotional_expressiveness",
+    "immersive_interaction",
+)
+PLAN_QUALITIES = ("plan_feasibility", "history_consistency")
+# Failure signatures that a judge answers with yes or no, by dimension.
+POINTS: Mapping[str, tuple[str, ...]] = {
+    "dialogue": ("memory_collapse", "missed_hint"),
+    "itinerary": ("planning_fragmentation",),
+    "recollection": (),
+}
+_EVIDENCE = 1000  # characters
+
+
+def qualities_of(subtask: str) -> tuple[str, ...]:
+    """The qualities that a subtask's answers are judged by, in the rubric's order."""
+    return (*QUALITIES, *PLAN_QUALITIES) if SUBTASKS[subtask].dimension == "itinerary" else QUALITIES
+
+
+def points_of(subtask: str) -> tuple[str, ...]:
+    """The yes-or-no points of a subtask."""
+    return POINTS[SUBTASKS[subtask].dimension]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """One judge's reply to one answer.
+
+    Attributes:
+        scores: quality -> 0 to 5; empty where unscored.
+        points: point -> whether it is so.
+        evidence: quality or point -> the judge's sentence.
+        unscored: why there are no scores (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of
+            a failed call), else None.
+    """
+
+    scores: Mapping[str, int] = field(default_factory=dict)
+    points: Mapping[str, bool] = field(default_factory=dict)
+    evidence: Mapping[str, str] = field(default_factory=dict)
+    unscored: str | None = None
+
+    @property
+    def rating(self) -> float | None:
+        """R of Eq. 3: the plain mean of the qualities, 0 to 5; None where unscored."""
+        return fmean(self.scores.values()) if self.scores else None
+
+
+@cache
+def reply_schema(subtask: str, reverse: bool = False) -> ResponseSchema:
+    """The form of a reply: every quality with its evidence and score, then every point. `reverse`: qualities in the
+    reverse order."""
+    from pydantic import BaseModel, Field, create_model
+
+    class QualityScore(BaseModel):
+        evidence: str = Field(min_length=1, max_length=_EVIDENCE)
+        score: int = Field(ge=0, le=HIGHEST)
+
+    class PointAnswer(BaseModel):
+        evidence: str = Field(min_length=1, max_length=_EVIDENCE)
+        answer: bool
+
+    qualities: dict[str, Any] = dict.fromkeys(_ordered(subtask, reverse), (QualityScore, ...))
+    points: dict[str, Any] = dict.fromkeys(points_of(subtask), (PointAnswer, ...))
+    return ResponseSchema("judgement", create_model("Judgement", **qualities, **points))
+
+
+def _ordered(subtask: str, reverse: bool) -> tuple[str, ...]:
+    return qualities_of(subtask)[::-1] if reverse else qualities_of(subtask)
+
+
+def read_judgement(reply: Reply | Failure, subtask: str, reverse: bool = False) -> Judgement:
+    """Read a judge's reply to an answer of that subtask, or why it has no scores."""
+    if isinstance(reply, Failure):
+        return Judgement(unscored=reply.reason)
+    read = reply_schema(subtask, reverse).read(replace(reply, text=strip_thinking(reply.text)))
+    if isinstance(read, Failure):
+        return Judgement(unscored=read.reason)
+    parts = cast(Mapping[str, Any], dict(read))
+    return Judgement(
+        scores={name: parts[name].score for name in qualities_of(subtask)},
+        points={name: parts[name].answer for name in points_of(subtask)},
+        evidence={name: part.evidence for name, part in parts.items()},
+    )
+
+
+def example_reply(subtask: str, reverse: bool = False) -> str:
+    """The example in the prompt, which itself can be read."""
+    scores = {name: {"evidence": "...", "score": 3} for name in _ordered(subtask, reverse)}
+    points = {name: {"evidence": "...", "answer": False} for name in points_of(subtask)}
+    return json.dumps(scores | points)
+
+
+class JudgePrompts(Templates):
+    """The templates of a judge; those of a user's folder replace bundled ones."""
+
+    __slots__ = ()
+
+    @classmethod
+    def load(cls, folder: Path | str | None = None) -> JudgePrompts:
+        """Load the bundled templates; those of `folder` replace them by name (`en/judge_rubric.j2`).
+
+        Raises:
+            ConfigError: there is no such folder, or a template in it has an unknown name or cannot be parsed.
+        """
+        own = read_templates(Path(folder)) if folder else {}
+        for name, (path, _) in own.items():
+            if name not in _bundled():
+                raise ConfigError(f"{path}: no judge prompt has this name; choose from {', '.join(_bundled())}")
+        prompts = cls.of(_bundled(), own)
+        for name in prompts.sources:
+            prompts.parse(name)
+        return prompts
+
+
+@cache
+def _bundled() -> TemplateFiles:
+    return read_templates(Path(str(files("h2htalk.benchmark.judge") / "prompts")))
+
+
+class JudgePromptWriter:
+    """Write the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
+
+    def __init__(self, prompts: JudgePrompts, reverse: bool = False) -> None:
+        self._prompts, self._reverse = prompts, reverse
+        self._rules: dict[tuple[str, str], str] = {}
+
+    def messages(self, scenario: Scenario, persona: Persona, answer: str, fence: Fence) -> tuple[Message, ...]:
+        """Return the prompt that judges an answer to a scenario; everything that others wrote stands in fences."""
+        material = [f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items()]
+        return self.prompt(
+            scenario.subtask,
+            scenario.language,
+            persona.descriptions[scenario.language],
+            "\n\n".join(material),
+            answer,
+            fence,
+        )
+
+    def prompt(
+        self, subtask: str, language: Language, persona: str, material: str, answer: str, fence: Fence
+    ) -> tuple[Message, ...]:
+        """As `messages`, of texts."""
+        rules = self._rules.get((subtask, language)) or self._write_rules(subtask, language)
+        values = {
+            "persona": fence.around(persona, "persona"),
+            "material": fence.around(material, "material"),
+            "answer": fence.around(answer, "answer"),
+        }
+        text = self._prompts.render(f"{language}/judge_item.j2", values)
+        # Engines that cache prefixes read the rules once.
+        return Message("system", rules, shared=len(rules)), Message("user", text)
+
+    def _write_rules(self, subtask: str, language: Language) -> str:
+        values = {
+            "subtask": subtask,
+            "dimension": find_subtask(subtask).dimension,
+            "qualities": list(_ordered(subtask, self._reverse)),
+            "points": list(points_of(subtask)),
+            "example": example_reply(subtask, self._reverse),
+        }
+        text = self._prompts.render(f"{language}/judge_rubric.j2", values)
+        self._rules[subtask, language] = text
+        return text

@@ -1,0 +1,57 @@
+"""`h2htalk judge ...`: judge the answers of runs by a model, and calibrate it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import h2htalk
+from h2htalk.cli.options import RunArgument, VerboseOption, finish
+from h2htalk.cli.output import say
+
+JudgeOption = Annotated[list[str], typer.Option("--judge", help="ENGINE:NAME; repeat it for a panel.")]
+
+
+def judge_run(
+    run: RunArgument,
+    judge: JudgeOption,
+    scope: Annotated[str, typer.Option(help="levels (itinerary levels I to III) or all.")] = "levels",
+    judgements: Annotated[int, typer.Option(help="Judgements of each answer; above 1 needs a temperature.")] = 1,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    thinking: Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply.")] = None,
+    reverse: Annotated[bool, typer.Option("--reverse", help="Put the rubric's qualities in reverse order.")] = False,
+    prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace bundled ones.")] = None,
+    batch: Annotated[bool, typer.Option("--batch", help="Send batch jobs (openai:, anthropic:).")] = False,
+    concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 32,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars that judging this run may cost in all.")] = None,
+    prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")] = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Judge the answers of a scored run: R, and J (Eq. 3) in its tables. The same command again resumes."""
+    spec = h2htalk.JudgeSpec(
+        run=run,
+        judges=tuple(judge),
+        scope=scope,
+        judgements=judgements,
+        temperature=temperature,
+        thinking=thinking,
+        reverse=reverse,
+        prompts=prompts,
+        batch=batch,
+        concurrency=concurrency,
+        max_cost=max_cost,
+        prices=prices,
+    )
+    if dry_run:
+        from h2htalk.benchmark.judge.judge_run import estimate_judging
+
+        say(estimate_judging(spec))
+        return
+    try:
+        summary = h2htalk.judge_run(spec)
+    except KeyboardInterrupt:
+        say(f"stopped; finished judgements are stored in {run}: the same command continues", err=True)
+        raise
+    finish(summary, run, verbose)
