@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.baselines import BASELINES, NEEDS_REFERENCES
+from h2htalk.benchmark.judge.judgements import item_of, judgements_folder
 from h2htalk.benchmark.run_data import read_run_data
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
+from h2htalk.data.erasure.filter_files import filter_file, remove_for_good, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl
 from h2htalk.data.run_folder import ERASED, RunFolder
@@ -48,8 +50,24 @@ def erase_from_run(path: Path, erased: ErasedIds) -> FolderErasure:
         for file in sorted([*answers, *path.glob("scores/*"), *inputs]):
             if file.suffix in (".jsonl", ".parquet"):
                 filter_file(file, lambda record: record.get("id") not in ids)
+        _erase_judgements(path, ids)
         _draw_again(folder, left)
         return FolderErasure(len(gone), frozenset(ids), tuple(_score_again(folder, len(ids))))
+
+
+def _erase_judgements(path: Path, ids: Collection[str]) -> None:
+    """Remove what judges and people said of erased items; a calibration and a plan of labels rest on all items."""
+    judgements = judgements_folder(path)
+    for name in ("calibration.json", "label_plan.json"):
+        remove_for_good(judgements / name)
+    for file in sorted([*judgements.glob("*.jsonl"), *path.glob("adjudication/*.jsonl")]):
+        filter_file(file, lambda record: item_of(_judged(record)) not in ids)
+
+
+def _judged(record: Mapping[str, Any]) -> str:
+    """The id of the judged answer in a judgement, a rating, or an item of a rating round."""
+    item = record.get("item")
+    return str(record.get("answer") or (item if isinstance(item, Mapping) else record).get("id"))
 
 
 def _draw_again(folder: RunFolder, left: Sequence[Scenario]) -> None:

@@ -1,7 +1,7 @@
 """Links: what was made from a folder, in its `links.jsonl`, so that a history and an erasure can follow it.
 
-A workspace links the rounds opened from its candidates, the runs evaluated on them and its releases; a round links the
-rounds opened from it; the private folder beside a release links its runs and its places on the Hub.
+A workspace links the rounds opened from its candidates, the runs evaluated on them and its releases; a round or a run
+links the rounds opened from it; the private folder beside a release links its runs and its places on the Hub.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.candidate_stages import is_workspace
-from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.releases.release_folder import is_release, private_folder
 from h2htalk.errors import DataError
@@ -92,8 +92,8 @@ def _lines(folder: Path) -> list[dict[str, str]]:
 def link_folder(source: str | Path) -> Path | None:
     """Return the folder that links what is made from a source; None for others, such as a plain split.
 
-    A workspace links for itself and its stages, a release (`RELEASE#dev` too) in the private folder beside it, which a
-    downloaded one lacks.
+    A workspace links for itself and its stages, a run for its files of items (`RUN/adjudication/`), a release
+    (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
     """
     text = str(source)
     if not text:
@@ -103,6 +103,8 @@ def link_folder(source: str | Path) -> Path | None:
         return path
     if os.path.isfile(path / "stage.json") and is_workspace(path.parent):
         return path.parent
+    if path.parent.name == "adjudication" and kind_of(path.parent.parent) is FOLDER_KINDS["run"]:
+        return path.parent.parent
     if is_release(path) and (private := private_folder(path)).is_dir():
         return private
     return None

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.candidate_stages import is_workspace, last_candidates
-from h2htalk.data.dialogue import Dialogue, notes_crisis
+from h2htalk.data.dialogue import Dialogue, notes_crisis, read_mapping
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
@@ -55,8 +55,8 @@ def read_items(name: str, status: Collection[str] = (), kind: Kind = "crowd") ->
 
     Args:
         name: a bundled split, or the folder or file of one; a curation stage (its kept records) or workspace (its
-            last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items,
-            scenarios, candidates or dialogues.
+            last candidates); a closed round (what it keeps, or for an adjudication its ties); a `.jsonl` of items
+            (also as `{item, source}`, with a source record), scenarios, candidates or dialogues.
         status: use only reviewed candidates with one of these statuses (`needs_people`); empty for all.
         kind: of the round that gets the items.
 
@@ -149,6 +149,8 @@ def _review_status(record: Record | None) -> str:
 
 def _read_record(where: str, record: Record) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
+    if record.keys() == {"item", "source"}:
+        return Item.from_dict(record["item"], where), read_mapping(record, "source", where)
     if "scenario" in record:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
         return replace(item, suggested=_suggested(record)), record

@@ -24,7 +24,8 @@ class ErasedIds:
         return any(not self.ids.isdisjoint(_beginnings(name)) for name in ids_in(record))
 
     def covers_id(self, item_id: str) -> bool:
-        """Whether an id is erased, or is that of an item, of a call (`ITEM/ab`) or a tie (`ITEM#question`) of one."""
+        """Whether an id is erased, or is that of an item, of a call (`ITEM/ab`), a tie (`ITEM#question`) or a judged
+        answer (`ITEM/SAMPLE/HASH`) of one."""
         return not (self.ids | self.items).isdisjoint(_beginnings(item_id))
 
     def covers_item(self, item_id: str, record: Record | None) -> bool:
@@ -58,4 +59,4 @@ def _parts(record: Record) -> Iterator[Record]:
 def _beginnings(name: str) -> set[str]:
     """An id with those that it begins with: `DIALOGUE:subtask/pair-1-2/ab`, `DIALOGUE:subtask#keep`."""
     item = name.split("/", 1)[0].split("#", 1)[0]
-    return {name, item, item.split(":", 1)[0]}
+    return {name, name.rsplit("/", 2)[0], item, item.split(":", 1)[0]}

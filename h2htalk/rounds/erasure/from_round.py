@@ -17,6 +17,7 @@ from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
+from h2htalk.data.links import link_folder
 from h2htalk.errors import MissingExtraError, RoundError
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotations import skips
@@ -125,6 +126,6 @@ def _erase_outside(folder: RoundFolder, removed: int) -> FolderErasure:
     except (RoundError, MissingExtraError) as error:
         unfinished, messages = True, [f"not erased there: {error}; then start the same erasure again"]
     source = Path(str(folder.source_paths().get("items")))
-    if os.path.exists(source) and not (is_workspace(source) or is_workspace(source.parent) or kind_of(source)):
+    if os.path.exists(source) and not (is_workspace(source.parent) or kind_of(source) or link_folder(source)):
         messages.append(f"{source}: the round was opened from it, and it may still hold the items: remove them there")
     return FolderErasure(removed, frozenset(items), tuple(messages), unfinished)
