@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 import h2htalk
+from h2htalk.benchmark.judge.rubric import example_reply
 from h2htalk.data.splits import BUNDLED_FOLDER
 from h2htalk.errors import ConfigError
 
@@ -40,6 +41,7 @@ EXAMPLES = (
     "open_round",
     "close_round",
     "analyze",
+    "judge_run",
 )
 # Shown by the tutorial of releases, whose commands a test runs.
 IN_A_TUTORIAL = {"build_release", "check_release"}
@@ -49,6 +51,7 @@ def write_curation(folder: Path) -> None:
     turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
     (folder / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
     (folder / "curate.toml").write_text(CURATION)
+    (folder / "judge.jsonl").write_text(json.dumps({"id": "*", "text": example_reply("itinerary_basic")}) + "\n")
 
 
 def test_the_package_has_the_functions_that_the_commands_call() -> None:

@@ -21,9 +21,12 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, suggest
 
 COMPLIANCE = "compliance"
+JUDGED = "judged"  # the main row of a judged run: levels I to III as 20 J, the others as 100 S
+RATING = "rating"  # 20 R
 # Keys of the protocol that change what a value means, by metric; the others say which items were asked, and how.
-_MEANING = {"s": ("metrics", "tokens", "rouge", "embedder", "judge"), "ss": ("metrics", "embedder")}
 _LEXICAL = ("metrics", "tokens", "rouge")
+_S = (*_LEXICAL, "embedder")
+_MEANING = {"s": _S, "ss": ("metrics", "embedder"), JUDGED: (*_S, "judge"), RATING: ("judge",)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +85,11 @@ class ScoredItems:
 
 def metric_names() -> tuple[str, ...]:
     """What `--metric` may name."""
-    return ("s", "lexical", *columns(), COMPLIANCE)
+    return ("s", JUDGED, RATING, "lexical", *columns(), COMPLIANCE)
 
 
 def read_run_items(path: Path, metric: str | None) -> ScoredItems:
-    """Read a scored run; without a metric, what its main table is made of: S, or the lexical mean.
+    """Read a scored run; without a metric, what its main table is made of: `judged`, S, or the lexical mean.
 
     Raises:
         ConfigError: there is no such metric, or the run has no value of it.
@@ -97,13 +100,12 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
             f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
         )
     run = load_run(path)
-    name = metric or run.summary.measure
+    name = metric or (JUDGED if run.summary.judged else run.summary.measure)
     clusters = clusters_of(run.data.split.scenarios)
     items = {
         s.id: _item(s, clusters[s.id], run.item_scores[s.id], name, run.answers, run.data.spec.samples)
         for s in run.data.split.scenarios
-        # An embedder for one language gives items in the other no S, and none was asked for.
-        if name not in ("s", "ss") or run.item_scores[s.id].ss is not None or run.item_scores[s.id].unscored
+        if _is_asked(run.item_scores[s.id], name)
     }
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
@@ -125,7 +127,8 @@ def _input(data: RunData, scenarios: Mapping[str, Scenario], item: str) -> ItemI
 def _item(
     scenario: Scenario, cluster: str, score: ItemScore, metric: str, answers: Answers, samples: int
 ) -> ScoredItem:
-    values = [_value(sample, metric) for sample in score.samples]
+    by_judge = metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
+    values = [_value(sample, "j" if by_judge else metric) for sample in score.samples]
     whole = score.unscored is None and None not in values
     replies = [answers.get((scenario.id, k)) for k in range(samples)]
     return ScoredItem(
@@ -140,7 +143,20 @@ def _item(
     )
 
 
+def _is_asked(score: ItemScore, metric: str) -> bool:
+    """Whether an item is asked for a metric: an embedder gives no S to items in languages that are not its own, and
+    judges read the items in their scope alone."""
+    if metric == RATING:
+        return any(one.rating is not None or one.unjudged for one in score.samples)
+    return metric not in ("s", "ss", JUDGED) or score.ss is not None or score.unscored is not None
+
+
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
         return float(not sample.violations) if sample.values else None
-    return getattr(sample, metric) if metric in ("s", "lexical") else sample.values.get(metric)
+    if metric in ("j", RATING):
+        value = sample.j if metric == "j" else sample.rating
+        return None if value is None else value / 5
+    if metric in ("s", "lexical", JUDGED):
+        return sample.lexical if metric == "lexical" else sample.s
+    return sample.values.get(metric)

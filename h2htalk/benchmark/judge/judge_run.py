@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 
 from h2htalk.benchmark.judge.judgements import Judge, answer_id, fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.judge.ratings import Judging, write_judging
+from h2htalk.benchmark.judge.retirement import retirement_of
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.load_run import Run, load_run
@@ -99,11 +101,14 @@ def judge_run(spec: JudgeSpec) -> Summary:
     answers = judged_answers(run, spec.scope)
     for calls in panel:
         check_model(calls.settings)
+    retirements = {calls.model: retirement_of(calls.model) for calls in panel}
+    warnings = (day.warning(model, date.today()) for model, day in retirements.items() if day is not None)
     limit = shared_limit(judgements_folder(spec.path), panel[0].settings)
     for calls in panel:
         write_judge(spec.path, calls.judge)
         calls.ask(answers, limit)
-    judging = Judging(tuple(calls.judge.fingerprint for calls in panel), spec.judgements, spec.scope)
+    names = tuple(calls.judge.fingerprint for calls in panel)
+    judging = Judging(names, spec.judgements, spec.scope, tuple(filter(None, warnings)))
     write_judging(run.data.folder, judging)
     return judge_again(spec.path)
 

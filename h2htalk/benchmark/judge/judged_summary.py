@@ -43,6 +43,7 @@ def with_judgements(
     judge = "+".join((*figures.judges, *([PEOPLE] if figures.people else [])))
     protocol = {**summary.signature.protocol, "judge": f"{judge}, {judging.judgements} each"}
     main = _with_judged_row(summary.main, scenarios, scores) if summary.measure == "s" else summary.main
+    warnings = (*judging.warnings, *_warnings(summary, figures))
     return (
         replace(
             summary,
@@ -50,7 +51,7 @@ def with_judgements(
             main=main,
             judged=main.rows.judged is not None,
             judging=figures,
-            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures))),
+            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in warnings)),
         ),
         scores,
     )

@@ -25,11 +25,13 @@ KEY = "judging"  # in run.json
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Which judgements count in a run's tables: of these judges, the first so many of each answer."""
+    """Which judgements count in a run's tables: of these judges, the first so many of each answer; `warnings` are about
+    the judges."""
 
     judges: tuple[str, ...]
     judgements: Annotated[int, Field(ge=1, le=100)] = 1
     scope: str = "levels"
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

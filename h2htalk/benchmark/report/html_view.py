@@ -9,6 +9,7 @@ from typing import Any
 
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_lines, cost_view
+from h2htalk.benchmark.report.judge_facts import judge_facts
 from h2htalk.benchmark.report.number_format import (
     count_text,
     half_width_text,
@@ -63,6 +64,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         ],
         "replies": [(name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")],
         "samples": f"{summary.counts.samples:,}",
+        "judge": [(name, printable(text)) for name, text in judge_facts(summary)],
         "costs": cost_view(summary.costs),
         "cost_lines": cost_lines(summary.costs),
         "null_class": [line for name, part in parts.items() for line in _null_lines(name, part)],

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.paper_table import paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
-from h2htalk.benchmark.report.table2_rows import TableRow, table_row
+from h2htalk.benchmark.report.table2_rows import TableRow, table_row, variant_rows
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
 
@@ -124,12 +124,13 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
 def _rows_by_part(members: Sequence[Summary]) -> dict[str, list[TableRow]]:
     """Return the rows of runs of one protocol. Items with S and items without are never ranked together: each part has
     its own group and title."""
-    rows: dict[str, list[TableRow]] = {}
+    rows: dict[str, list[list[TableRow]]] = {}
     for run, label in zip(members, _labels(members), strict=True):
         for name, part in parts_of(run).items():
             title = f", {part_title(part)}" if name else ""
-            rows.setdefault(title, []).append(replace(table_row(part, None, name), model=label))
-    return {title: sorted(part, key=_place) for title, part in rows.items()}
+            own = [replace(row, model=label) for row in (table_row(part, None, name), *variant_rows(part, name))]
+            rows.setdefault(title, []).append(own)
+    return {title: [row for own in sorted(of, key=_place) for row in own] for title, of in rows.items()}
 
 
 def _labels(members: Sequence[Summary]) -> list[str]:
@@ -145,8 +146,9 @@ def _labels(members: Sequence[Summary]) -> list[str]:
     return labels
 
 
-def _place(row: TableRow) -> tuple[bool, float, str]:
-    """Sort rows: best first, incomplete last."""
+def _place(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
+    """Sort runs by their first row: best first, incomplete last."""
+    row = rows[0]
     return not row.complete, -_headline(row), row.model
 
 
@@ -159,9 +161,9 @@ def _headline(row: TableRow) -> float:
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
-    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows, people's
-    and a single row get none."""
-    competing = [row for row in rows if row.complete and row.source != "human"]
+    """Mark the first three places in each column. Figures that print alike share a place; incomplete rows, people's,
+    variants and a single row get none."""
+    competing = [row for row in rows if row.complete and row.source != "human" and not row.variant]
     if len(competing) < 2:
         return tuple(rows)
     marks: dict[int, dict[str, int]] = {id(row): {} for row in rows}

@@ -41,6 +41,11 @@ OTHER_MEANS = (Column("items_mean", "Items", "", True), Column("plain_mean", "Ce
 ALL_COLUMNS = (*COLUMNS, *OTHER_MEANS)
 
 
+UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
+JUDGED = (
+    "Itinerary Basic, Middle and Advanced (levels I-III) are 20 J (Eq. 3); the unjudged 100 S stands beside them. "
+    "Baselines are unjudged."
+)
 NOT_SCORED = "not scored: references are private"
 
 
@@ -77,6 +82,8 @@ def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
 
 def measure_name(summary: Summary) -> str:
     """Return the title of the main column."""
+    if summary.rows.judged is not None:
+        return "S and J"
     return "S" if summary.measure == "s" else "Lexical mean"
 
 
@@ -164,8 +171,8 @@ def notes(summary: Summary) -> list[Note]:
             )
         )
     parts = parts_of(summary)
-    if not summary.judged and any(has_levels(part.rows.lexical) for part in parts.values()):
-        found.append(Note("Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."))
+    if any(has_levels(part.rows.lexical) for part in parts.values()):
+        found.append(Note(JUDGED if summary.judged else UNJUDGED))
     for part in parts.values():
         missing = [name for name in SUBTASKS if name not in main_row(part).cells]
         if missing:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from h2htalk.benchmark.report.table2_layout import (
@@ -29,6 +29,8 @@ class TableRow:
     (`table2_layout.parts_of`), `languages` their languages. Runs with equal `protocol` fingerprints may be compared.
     `group` is the row's heading; `marks` holds places 1 to 3 by column key. `judged` is False while a level I-III
     cell has no judge's rating. `private`: items are not scored because their references are private.
+    `variant` names other figures of the same run: `unjudged` (levels as 100 S) or `corrected` (levels alone, by
+    people's labels); such rows are never ranked.
     """
 
     model: str
@@ -45,11 +47,13 @@ class TableRow:
     group: str = ""
     marks: Mapping[str, int] = field(default_factory=dict)
     private: bool = False
+    variant: str = ""
 
     @property
     def name(self) -> str:
-        """The row's name: the model, and which of its items, such as `m (zh, lexical mean)`."""
-        return f"{self.model} ({self.part})" if self.part else self.model
+        """The row's name: the model, and which of its items or figures, such as `m (zh, lexical mean)`."""
+        described = ", ".join(filter(None, (self.part, self.variant)))
+        return f"{self.model} ({described})" if described else self.model
 
     def value(self, key: str) -> float | None:
         """Return the figure of a column, None where there is none."""
@@ -60,15 +64,29 @@ class TableRow:
 def table_rows(summary: Summary) -> list[TableRow]:
     """Return all rows of a run: the model and its baselines, then the same for items without S where there are any."""
     return [
-        table_row(part, baseline, name)
+        row
         for name, part in parts_of(summary).items()
-        for baseline in (None, *part.baselines)
+        for row in (*_model_rows(part, name), *(table_row(part, baseline, name) for baseline in part.baselines))
     ]
 
 
 def model_rows(summary: Summary) -> list[TableRow]:
-    """Return the run's row, or its two rows where the settings ask for S in some languages only."""
+    """Return the run's row, or its two rows where the settings ask for S in some languages only; each is followed by
+    its variants."""
     return [row for row in table_rows(summary) if row.source != "baseline"]
+
+
+def variant_rows(part: Summary, name: str = "") -> list[TableRow]:
+    """Return the other figures of a judged run."""
+    rows = part.rows
+    if rows.judged is None:
+        return []
+    unjudged = replace(part, judged=False, main=replace(part.main, rows=replace(rows, judged=None)))
+    return [replace(table_row(unjudged, None, name), variant="unjudged")]
+
+
+def _model_rows(part: Summary, name: str) -> list[TableRow]:
+    return [table_row(part, None, name), *variant_rows(part, name)]
 
 
 def table_row(part: Summary, baseline: str | None = None, name: str = "") -> TableRow:

@@ -15,7 +15,7 @@ from h2htalk.benchmark.report.latex import latex_table
 from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
-from h2htalk.benchmark.summary import ScoreRows, Summary
+from h2htalk.benchmark.summary import JudgeFigures, ScoreRows, Summary
 from h2htalk.data.files import write_text
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
@@ -116,15 +116,18 @@ ITEMS = "items.csv"
 def items_csv(split: Split, scores: Mapping[str, ItemScore]) -> str:
     """Format every item as CSV: id, subtask, language, why it is unscored, then its means times 100, as in the tables.
 
-    `contract` is the share of its answers that break no rule. What could not be computed is empty.
+    `contract` is the share of its answers that break no rule; `rating` (R) and `j` are 0 to 5. What could not
+    be computed is empty.
     """
     rows: list[list[object]] = []
     for scenario in split.scenarios:
         score = scores[scenario.id]
         values = [score.s, score.lexical, *map(score.metric, columns()), score.compliance]
         figures = [None if value is None else 100 * value for value in values]
-        rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures])
-    return csv_text(["id", "subtask", "language", "unscored", "s", "lexical", *columns(), "contract"], rows)
+        judged = [score.rating, score.j]
+        rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures, *judged])
+    heading = ["id", "subtask", "language", "unscored", "s", "lexical", *columns(), "contract", "rating", "j"]
+    return csv_text(heading, rows)
 
 
 _MARKS = ("complete", "comparable", "judged")
@@ -136,14 +139,17 @@ _Line = tuple[str, str, Cell]
 def metrics_csv(summary: Summary) -> str:
     """Format every figure of the model and its baselines as CSV: model, source, languages, metric, of, marks, cell.
 
-    `metric` is `s`, `lexical`, `contract`, one of the seven parts of S, or `null_precision`, `null_recall` and
-    `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
+    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `share` (in percent, of
+    yes to the point that `of` names), `lexical`, `contract`, one of the seven parts of S, or `null_precision`,
+    `null_recall` and `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
     """
     rows = []
-    for name, part in parts_of(summary).items():
+    for number, (name, part) in enumerate(parts_of(summary).items()):
         for baseline in (None, *part.baselines):
             head = table_row(part, baseline, name)
             lines = [*_row_lines(part.rows if baseline is None else part.baselines[baseline])]
+            if baseline is None and not number and part.judging is not None:
+                lines += _judge_lines(part.judging)
             if baseline is None:
                 lines += [(metric, of, cell) for of, by in part.metrics.items() for metric, cell in by.items()]
             rows += [
@@ -169,6 +175,7 @@ def slices_csv(summary: Summary) -> str:
 def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
     named: tuple[tuple[str, Row | None], ...] = (
         ("s", rows.s),
+        ("judged", rows.judged),
         ("lexical", rows.lexical),
         ("contract", rows.compliance),
     )
@@ -179,6 +186,13 @@ def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
                 yield metric, column.key, cell
     if rows.null_class is not None:
         yield from _null_lines(rows.null_class)
+
+
+def _judge_lines(judging: JudgeFigures) -> Iterator[_Line]:
+    for subtask, cell in judging.ratings.cells.items():
+        yield "rating", subtask, cell
+    for point, cell in judging.points.items():
+        yield "share", point, cell
 
 
 def _null_lines(null: NullClass) -> Iterator[_Line]:

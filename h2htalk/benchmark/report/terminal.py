@@ -12,6 +12,7 @@ from rich.text import Text
 
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
+from h2htalk.benchmark.report.judge_facts import judge_facts
 from h2htalk.benchmark.report.number_format import (
     count_text,
     half_width_text,
@@ -76,6 +77,8 @@ def print_summary(
         say.line(_elsewhere(summary), "dim")
         for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
             say.line(say.half_width(line))
+    for name, fact in judge_facts(summary):
+        say.line(say.half_width(f"{name}: {fact}"))
     for line in [*spread_lines(summary), *cost_lines(summary.costs)]:
         say.line(line)
     if facts := summary.answering.facts():
@@ -149,7 +152,8 @@ def _table(part: Summary, say: PlainConsole) -> Table:
 def _headings(part: Summary, wide: bool, say: PlainConsole) -> list[Text]:
     headings = ["Subtask", "Items"]
     if part.measure == "s":
-        headings += ["S", "Lexical" if wide else "Lex."]
+        headings += ["S and J", "S"] if part.rows.judged else ["S"]
+        headings.append("Lexical" if wide else "Lex.")
     else:
         headings += ["Lexical mean"]
     headings.append("Contract" if wide else "Con-\ntract")
@@ -161,6 +165,8 @@ def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
     rows = part.rows
     cell = cell_at(main_row(part), key)
     texts = [Text(f" {label}"), Text(items_text(cell)), _value(cell, say)]
+    if rows.judged is not None:
+        texts.append(Text(value_text(cell_at(rows.s, key))))
     if part.measure == "s":
         texts.append(Text(value_text(cell_at(rows.lexical, key))))
     texts.append(Text(percent_text(cell_at(rows.compliance, key))))
