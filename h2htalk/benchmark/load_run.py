@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.judge.judgements import require_stored
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
 from h2htalk.benchmark.run_data import RunData, read_run_data
@@ -79,7 +80,14 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         DataError: the folder holds no run, the run was never scored, or its answers, its scores or its summary
             changed since.
     """
-    folder = as_path(path, "path")
+    run = load_scored(as_path(path, "path"))
+    if run.summary.judging is not None:
+        require_stored(run.data.folder.path, run.summary.judging.files)
+    return run
+
+
+def load_scored(folder: Path) -> Run:
+    """As `load_run`, but ratings may have come or changed since the run was scored."""
     summary = read_summary(folder / "summary.json")
     data = read_run_data(folder)
     ids = [s.id for s in data.split.scenarios]

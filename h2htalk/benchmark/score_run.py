@@ -10,7 +10,7 @@ from pathlib import Path
 from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.baselines import read_baselines
 from h2htalk.benchmark.judge.judged_summary import with_judgements
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.load_run import load_run, load_scored
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
@@ -173,7 +173,7 @@ def judge_again(path: Path) -> Summary:
         DataError: the run was never scored, or its judgements are damaged.
     """
     with writer_lock(RunFolder(path).shard):
-        run = load_run(path)
+        run = load_scored(path)
         unjudged = run.summary.without_judgements()
         costs = read_costs(path)
         return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores)

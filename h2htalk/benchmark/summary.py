@@ -65,6 +65,7 @@ class JudgeFigures:
         ratings: 20 R by subtask (0 to 100).
         points: yes-or-no point -> share of yes, in percent.
         queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
+        files: the files that the ratings are made of, each with its size and hash.
         disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
     """
 
@@ -80,6 +81,7 @@ class JudgeFigures:
     points: Mapping[str, Cell]
     queue: Mapping[str, int]
     items: int
+    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     disagreement: float | None = None
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
-from h2htalk.benchmark.judge.judgements import read_judge
+from h2htalk.benchmark.judge.judgements import read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, item_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
@@ -106,6 +106,7 @@ def _figures(
             "judge": sum(one.rating < THRESHOLD for one in judged if one.rating is not None),
         },
         items=len(judged),
+        files=stored_files(folder.path, judging.judges),
         disagreement=fmean(spreads) if spreads else None,
     )
 

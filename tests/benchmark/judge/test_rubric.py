@@ -1,0 +1,147 @@
+"""What a judge is asked, and how its replies are read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from judged_made import verdict
+
+from h2htalk.benchmark.judge.rubric import (
+    PLAN_QUALITIES,
+    QUALITIES,
+    JudgePrompts,
+    JudgePromptWriter,
+    example_reply,
+    points_of,
+    qualities_of,
+    read_judgement,
+)
+from h2htalk.chat.protocol import Reply
+from h2htalk.data.responses import Failure
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError
+from h2htalk.text.fences import Fence
+
+FENCE = Fence.of(b"secret", "item/0/hash", 0)
+
+
+def edited(change: Callable[[dict[str, Any]], object]) -> str:
+    reply = json.loads(verdict(3))
+    change(reply)
+    return json.dumps(reply)
+
+
+@pytest.mark.parametrize("subtask", SUBTASKS)
+@pytest.mark.parametrize("reverse", [False, True])
+def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> None:
+    judgement = read_judgement(Reply(example_reply(subtask, reverse)), subtask, reverse)
+    assert judgement.rating == 3
+    assert tuple(judgement.scores) == qualities_of(subtask)
+    assert tuple(judgement.points) == points_of(subtask)
+
+
+def test_itineraries_have_two_more_qualities() -> None:
+    assert qualities_of("dialogue_base") == QUALITIES
+    assert {qualities_of(name) for name, s in SUBTASKS.items() if s.level} == {(*QUALITIES, *PLAN_QUALITIES)}
+
+
+def test_the_rating_is_the_plain_mean_of_the_qualities() -> None:
+    reply = Reply(verdict(4, personality_authenticity=0, plan_feasibility=5))
+    assert read_judgement(reply, "itinerary_basic").rating == pytest.approx((0 + 5 + 4 * 4) / 6)
+
+
+BAD = {
+    "a quality is missing": (edited(lambda r: r.pop("plan_feasibility")), "malformed_output"),
+    "a point is missing": (edited(lambda r: r.pop("planning_fragmentation")), "malformed_output"),
+    "a key too many": (edited(lambda r: r.update(verdict="5")), "malformed_output"),
+    "a key too many inside": (edited(lambda r: r["plan_feasibility"].update(weight=2)), "malformed_output"),
+    "above the scale": (edited(lambda r: r["plan_feasibility"].update(score=6)), "out_of_range"),
+    "below the scale": (edited(lambda r: r["plan_feasibility"].update(score=-1)), "out_of_range"),
+    "a score in words": (edited(lambda r: r["plan_feasibility"].update(score="5")), "malformed_output"),
+    "half a score": (edited(lambda r: r["plan_feasibility"].update(score=4.5)), "malformed_output"),
+    "true as a score": (edited(lambda r: r["plan_feasibility"].update(score=True)), "malformed_output"),
+    "no evidence": (edited(lambda r: r["plan_feasibility"].update(evidence="")), "out_of_range"),
+    "not a number": (verdict(3).replace('"score": 3', '"score": NaN', 1), "malformed_output"),
+    "infinite": (verdict(3).replace('"score": 3', '"score": Infinity', 1), "malformed_output"),
+    "two verdicts": (verdict(5) + "\n" + verdict(0), "malformed_output"),
+    "one key twice": (verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1), None),
+    "in a code block": ("```json\n" + verdict(3) + "\n```", "malformed_output"),
+    "text before it": ("Here is my verdict: " + verdict(3), "malformed_output"),
+    "a list": ("[" + verdict(3) + "]", "malformed_output"),
+    "prose": ("I give it 4 of 5.", "malformed_output"),
+    "nothing": ("", "malformed_output"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
+    text, reason = BAD[case]
+    judgement = read_judgement(Reply(text), "itinerary_basic")
+    assert judgement.rating is None
+    assert judgement.unscored == (reason or "malformed_output")
+    assert not judgement.points
+
+
+@pytest.mark.parametrize(
+    ("reply", "reason"),
+    [
+        (Reply(verdict(3), "length"), "truncated"),
+        (Reply(verdict(3)[:90], "length"), "truncated"),
+        (Reply(verdict(3), "refusal"), "refusal"),
+        (Reply(verdict(3), "content_filter"), "refusal"),
+        (Failure("timeout", "never answered"), "timeout"),
+    ],
+)
+def test_a_reply_that_did_not_end_by_itself_is_unscored(reply: Reply | Failure, reason: str) -> None:
+    assert read_judgement(reply, "itinerary_basic").unscored == reason
+
+
+def test_reasoning_before_the_verdict_is_left_out() -> None:
+    reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4)}")
+    assert read_judgement(reply, "itinerary_basic").rating == 4
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize("subtask", SUBTASKS)
+def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: str, subtask: str) -> None:
+    split = load_split("mini")
+    scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
+    writer = JudgePromptWriter(JudgePrompts.load())
+    rules, material = writer.messages(scenario, split.personas[scenario.persona], "The answer.", FENCE)
+    assert rules.shared == len(rules.content)
+    for name in (*qualities_of(subtask), *points_of(subtask)):
+        assert rules.content.count(f"\n{name}") == 1
+    others = {*PLAN_QUALITIES} - {*qualities_of(subtask)}
+    assert not any(f"\n{name}" in rules.content for name in others)
+    assert example_reply(subtask) in rules.content
+    assert FENCE.marker not in rules.content
+    assert material.content.count(FENCE.marker) == 6  # persona, material and answer
+
+
+def test_the_rubric_can_stand_in_reverse() -> None:
+    split = load_split("mini")
+    scenario = next(s for s in split.scenarios if s.subtask == "itinerary_basic")
+    persona = split.personas[scenario.persona]
+    (first, _), (last, _) = (
+        JudgePromptWriter(JudgePrompts.load(), reverse).messages(scenario, persona, "x", FENCE)
+        for reverse in (False, True)
+    )
+    order = [
+        sorted(qualities_of("itinerary_basic"), key=lambda n, text=text: text.index(f"\n{n}"))  # type: ignore[misc]
+        for text in (first.content, last.content)
+    ]
+    assert order[1] == order[0][::-1]
+
+
+def test_own_templates_replace_bundled_ones_by_name(tmp_path: Any) -> None:
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "judge_item.j2").write_text("{{ answer }} END")
+    prompts = JudgePrompts.load(tmp_path)
+    assert prompts.render("en/judge_item.j2", {"answer": "a"}) == "a END"
+    (tmp_path / "en" / "judgeitem.j2").write_text("x")
+    with pytest.raises(ConfigError, match="no judge prompt has this name"):
+        JudgePrompts.load(tmp_path)
