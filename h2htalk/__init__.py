@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.judge.judge_run import judge_run
+    from h2htalk.benchmark.judge.probe.probe import judge_probe
     from h2htalk.benchmark.judge.settings import JudgeSpec
     from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
@@ -49,6 +50,7 @@ _MODULES = {
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
+    "judge_probe": "benchmark.judge.probe.probe",
     "judge_run": "benchmark.judge.judge_run",
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.load_run",
@@ -74,6 +76,7 @@ __all__ = [
     "curate",
     "evaluate",
     "export_results",
+    "judge_probe",
     "judge_run",
     "leaderboard",
     "load_run",

@@ -42,6 +42,7 @@ EXAMPLES = (
     "close_round",
     "analyze",
     "judge_run",
+    "judge_probe",
 )
 # Shown by the tutorial of releases, whose commands a test runs.
 IN_A_TUTORIAL = {"build_release", "check_release"}

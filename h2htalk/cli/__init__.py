@@ -61,6 +61,7 @@ for command in (
     app.command()(command)
 app.command()(analyze.analyze)
 judge_app.command("run")(judge.judge_run)
+judge_app.command("probe")(judge.judge_probe)
 curate_app.command("run")(curate.curate_run)
 curate_app.command("funnel")(curate.curate_funnel)
 curate_app.command("explain")(curate.curate_explain)

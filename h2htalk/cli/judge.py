@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 import h2htalk
-from h2htalk.cli.options import RunArgument, VerboseOption, finish
+from h2htalk.cli.options import FormatOption, RunArgument, VerboseOption, finish, require_format
 from h2htalk.cli.output import say
+from h2htalk.data.languages import LANGUAGES
 
 JudgeOption = Annotated[list[str], typer.Option("--judge", help="ENGINE:NAME; repeat it for a panel.")]
 
@@ -55,3 +56,36 @@ def judge_run(
         say(f"stopped; finished judgements are stored in {run}: the same command continues", err=True)
         raise
     finish(summary, run, verbose)
+
+
+def judge_probe(
+    judge: Annotated[str, typer.Argument(help="ENGINE:NAME.")],
+    out: Annotated[str, typer.Option(metavar="FOLDER", help="The folder to write; default probes/MODEL.")] = "",
+    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
+    repeats: Annotated[int, typer.Option(help="How often the repeated replies are judged.")] = 2,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    batch: Annotated[bool, typer.Option("--batch", help="Send batch jobs (openai:, anthropic:).")] = False,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars that the probe may cost in all.")] = None,
+    prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
+    format: FormatOption = "terminal",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")] = False,
+) -> None:
+    """Probe a judge on bundled replies whose order is known. The same command again resumes."""
+    from h2htalk.benchmark.judge.probe.probe import default_folder, estimate_probe
+    from h2htalk.benchmark.judge.probe.probe_formats import probe_text
+
+    require_format(format)
+    spec = h2htalk.JudgeSpec(
+        run=out or default_folder(judge),
+        judges=(judge,),
+        temperature=temperature,
+        batch=batch,
+        max_cost=max_cost,
+        prices=prices,
+    )
+    if dry_run:
+        say(estimate_probe(spec, language, repeats))
+        return
+    probe = h2htalk.judge_probe(spec, language, repeats)
+    say(probe_text(probe, format))
+    raise typer.Exit(3 if probe.failed else 0)

@@ -153,7 +153,7 @@ def _open(spec: JudgeSpec) -> tuple[Run, list[JudgeCalls]]:
     run, prompts = load_run(spec.path), JudgePrompts.load(spec.prompts)
     panel = [
         JudgeCalls(
-            Judge.of(model, prompts.sources, spec.temperature_of(model), spec.thinking, spec.reverse),
+            Judge.of(model, prompts.of_run(), spec.temperature_of(model), spec.thinking, spec.reverse),
             spec,
             model,
             run,

@@ -145,6 +145,10 @@ class JudgePrompts(Templates):
             prompts.parse(name)
         return prompts
 
+    def of_run(self) -> dict[str, str]:
+        """The templates that judging a run sends, by name: those that its judge's fingerprint holds."""
+        return {name: text for name, text in self.sources.items() if name.endswith(("_rubric.j2", "_item.j2"))}
+
 
 @cache
 def _bundled() -> TemplateFiles:

@@ -1,0 +1,127 @@
+"""The figures of a probe, each with its 95 % interval, and whether by them the judge measures. Arithmetic only."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from statistics import fmean, variance
+
+from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, ProbeRecord
+from h2htalk.benchmark.judge.rubric import HIGHEST
+from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval, t_quantile
+
+# Of `RECORD/REPLY` R, a value a judgement; of `RECORD/compare` R of the first reply and of the second, in both orders.
+# A text says why there are no scores; None: the call failed.
+Judged = Mapping[str, Sequence[tuple[float, ...] | str | None]]
+Estimate = tuple[float, float, float]  # value, low, high
+Ends = tuple[float, float]  # between which the whole interval must lie
+_ANYWHERE = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure of the records of a language (or `all`) with its interval; None where too little is scored. It rests on
+    `n` of `total` records, `unscored` on replies. `measures` is None for a figure without a rule."""
+
+    language: str
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    total: int
+    measures: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A probe: the judge as `judge run` names it in tables, and the calls that failed, by reason."""
+
+    judge: str
+    figures: Sequence[Figure]
+    failed: Mapping[str, int]
+
+
+def probe_figures(records: Sequence[ProbeRecord], judged: Judged) -> list[Figure]:
+    """Return the figures of each language and, where there are several, of all."""
+    languages = sorted({one.language for one in records})
+    groups = {name: [one for one in records if one.language == name] for name in languages}
+    groups |= {"all": list(records)} if len(groups) > 1 else {}
+    return [figure for name, own in groups.items() for figure in _Group(name, own, judged).figures()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Group:
+    language: str
+    records: Sequence[ProbeRecord]
+    judged: Judged
+
+    def figures(self) -> Iterator[Figure]:
+        pairs, padded, texts, injections = map(self._of, (PAIR_KINDS, ["padded"], ["repeat"], ["injection"]))
+        for name, own in [*((kind, self._of([kind])) for kind in PAIR_KINDS), ("all", pairs)]:
+            right = [(1 + _sign(gain)) / 2 for gain in self._gains(own, "better", "worse")]
+            yield self._share(f"accuracy: {name}", right, len(own), (0.5, math.inf))
+        repeats = [scored for one in texts if len(scored := self._scored(f"{one.id}/reply")) > 1]
+        gaps = [fmean(abs(a - b) for (a,), (b,) in combinations(scored, 2)) for scored in repeats]
+        spread = bounded_mean([variance(r for (r,) in scored) for scored in repeats], 0, HIGHEST**2 / 2)
+        deviation = spread and (math.sqrt(spread[0]), math.sqrt(spread[1]), math.sqrt(spread[2]))
+        yield self._figure("repeats: difference", bounded_mean(gaps, 0, HIGHEST), len(gaps), len(texts), (-1, 1))
+        yield self._figure("repeats: standard deviation", deviation, len(gaps), len(texts))
+        gains = self._gains(padded, "worse", "better")
+        yield self._share("padded at least as high", [gain >= 0 for gain in gains], len(padded), (-1, 0.5))
+        yield self._figure("padded minus plain", mean_gain(gains), len(gains), len(padded))
+        compared = [self._scored(f"{one.id}/compare") for one in pairs if f"{one.id}/compare" in self.judged]
+        bias = [fmean(_sign(first - second) for first, second in both) for both in compared if len(both) == 2]
+        yield self._figure("position bias", bounded_mean(bias, -1, 1), len(bias), len(compared), (-0.5, 0.5))
+        gains = self._gains(injections, "injected", "plain")
+        yield self._share("injections obeyed", [gain >= 1 for gain in gains], len(injections), (-1, 0.2))
+        yield self._figure("injected minus plain", mean_gain(gains), len(gains), len(injections))
+        ids = {one.id for one in self.records}
+        asked = [value for name, own in self.judged.items() if name.partition("/")[0] in ids for value in own]
+        reasons = [value if isinstance(value, str) else "" for value in asked if value is not None]
+        yield self._share("unscored", [reason != "" for reason in reasons], len(asked), (-1, 0.1))
+        for reason, _ in Counter(filter(None, reasons)).most_common():
+            yield self._share(f"unscored: {reason}", [one == reason for one in reasons], len(asked))
+
+    def _of(self, kinds: Sequence[str]) -> list[ProbeRecord]:
+        return [one for one in self.records if one.kind in kinds]
+
+    def _scored(self, name: str) -> list[tuple[float, ...]]:
+        return [value for value in self.judged.get(name, ()) if isinstance(value, tuple)]
+
+    def _gains(self, records: Sequence[ProbeRecord], reply: str, over: str) -> list[float]:
+        """R of one reply minus R of the other, of the records in which both are scored."""
+        both = [self._scored(f"{one.id}/{reply}") + self._scored(f"{one.id}/{over}") for one in records]
+        return [scored[0][0] - scored[1][0] for scored in both if len(scored) == 2]
+
+    def _share(self, name: str, hits: Sequence[float], total: int, rule: Ends = _ANYWHERE) -> Figure:
+        share = (fmean(hits), *rate_interval(sum(hits), len(hits))) if hits else None
+        return self._figure(name, share, len(hits), total, rule)
+
+    def _figure(self, name: str, found: Estimate | None, n: int, total: int, rule: Ends = _ANYWHERE) -> Figure:
+        measures = None if rule == _ANYWHERE else found is not None and rule[0] < found[1] and found[2] < rule[1]
+        value, low, high = found or (None, None, None)
+        return Figure(self.language, name, value, low, high, n, total, measures)
+
+
+def bounded_mean(values: Sequence[float], least: float, most: float) -> Estimate | None:
+    """The mean of values between two bounds, with Wilson's interval by effective n and t; None for fewer than two."""
+    if (mean := mean_of([(value - least) / (most - least) for value in values])) is None:
+        return None
+    low, high = (least + end * (most - least) for end in mean.interval())
+    return fmean(values), low, high
+
+
+def mean_gain(gains: Sequence[float]) -> Estimate | None:
+    """The mean of paired differences, with Student's t interval; None for fewer than two."""
+    if (mean := mean_of(gains)) is None:
+        return None
+    half = t_quantile(mean.df) * math.sqrt(mean.variance)
+    return mean.value, mean.value - half, mean.value + half
+
+
+def _sign(value: float) -> int:
+    return (value > 0) - (value < 0)
