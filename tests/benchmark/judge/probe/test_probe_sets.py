@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.benchmark.judge.probe import probe_sets
+from h2htalk.benchmark.judge.probe.probe_figures import probe_figures
 from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, SETS, read_probe_set
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
@@ -55,6 +56,17 @@ def test_two_readings_confirm_every_pair() -> None:
     with (SETS / "readings.csv").open(encoding="utf-8", newline="") as file:
         readings = {row["id"]: (row["reader_1"], row["reader_2"]) for row in csv.DictReader(file)}
     assert readings == {pair.id: ("better", "better") for pair in RECORDS if pair.kind in PAIR_KINDS}
+
+
+@pytest.mark.parametrize(
+    ("sign", "passed"),
+    [(1, {"shortened": 1.0, "unsafe": 0.63}), (-1, {"padded": 1.0, "off_persona": 0.89, "all": 0.57})],
+)
+def test_what_length_alone_gets_right_is_what_the_docs_say(sign: int, passed: dict[str, float]) -> None:
+    judged = {f"{one.id}/{name}": [(sign * len(text) / 100,)] for one in RECORDS for name, text in one.replies.items()}
+    figures = [one for one in probe_figures(RECORDS, judged) if one.language == "all" and one.name.startswith("acc")]
+    right = {one.name.removeprefix("accuracy: "): round(one.value or 0, 2) for one in figures if one.measures}
+    assert right == passed
 
 
 @pytest.mark.parametrize(
