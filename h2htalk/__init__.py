@@ -16,6 +16,7 @@ from h2htalk.version import __version__
 
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
+    from h2htalk.benchmark.adjudication.adjudicate import close_adjudication, open_adjudication
     from h2htalk.benchmark.compare.comparison import compare
     from h2htalk.benchmark.compare.correlation import correlate
     from h2htalk.benchmark.compare.plan import plan
@@ -44,6 +45,7 @@ _MODULES = {
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
     "check_release": "curation.release.build",
+    "close_adjudication": "benchmark.adjudication.adjudicate",
     "close_round": "rounds.closing",
     "compare": "benchmark.compare.comparison",
     "correlate": "benchmark.compare.correlation",
@@ -55,6 +57,7 @@ _MODULES = {
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.load_run",
     "load_split": "data.splits",
+    "open_adjudication": "benchmark.adjudication.adjudicate",
     "open_round": "rounds.opening",
     "plan": "benchmark.compare.plan",
     "verify_results": "benchmark.results_export.verify",
@@ -70,6 +73,7 @@ __all__ = [
     "analyze",
     "build_release",
     "check_release",
+    "close_adjudication",
     "close_round",
     "compare",
     "correlate",
@@ -81,6 +85,7 @@ __all__ = [
     "leaderboard",
     "load_run",
     "load_split",
+    "open_adjudication",
     "open_round",
     "plan",
     "verify_results",

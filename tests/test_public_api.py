@@ -43,6 +43,8 @@ EXAMPLES = (
     "analyze",
     "judge_run",
     "judge_probe",
+    "open_adjudication",
+    "close_adjudication",
 )
 # Shown by the tutorial of releases, whose commands a test runs.
 IN_A_TUTORIAL = {"build_release", "check_release"}

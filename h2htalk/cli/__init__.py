@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli import analyze, curate, evaluate, judge, release, results, round, runs, splits
+from h2htalk.cli import adjudicate, analyze, curate, evaluate, judge, release, results, round, runs, splits
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
 
@@ -30,6 +30,7 @@ import_app = typer.Typer(help="Import the files of other tools.", no_args_is_hel
 curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
 round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_args_is_help=True)
 judge_app = typer.Typer(help="Judge the answers of runs by a model, and calibrate it.", no_args_is_help=True)
+adjudicate_app = typer.Typer(help="Send low answers of judged runs to people.", no_args_is_help=True)
 results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
 app.add_typer(results_app, name="results")
@@ -37,6 +38,7 @@ app.add_typer(curate_app, name="curate")
 app.add_typer(round_app, name="round")
 app.add_typer(release_app, name="release")
 app.add_typer(judge_app, name="judge")
+app.add_typer(adjudicate_app, name="adjudicate")
 app.add_typer(import_app, name="import")
 
 
@@ -62,6 +64,8 @@ for command in (
 app.command()(analyze.analyze)
 judge_app.command("run")(judge.judge_run)
 judge_app.command("probe")(judge.judge_probe)
+adjudicate_app.command("open")(adjudicate.adjudicate_open)
+adjudicate_app.command("close")(adjudicate.adjudicate_close)
 curate_app.command("run")(curate.curate_run)
 curate_app.command("funnel")(curate.curate_funnel)
 curate_app.command("explain")(curate.curate_explain)

@@ -43,11 +43,8 @@ def round_open(
     from h2htalk.rounds.opening import open_round
     from h2htalk.rounds.settings import make_spec
 
-    people = None if annotators is None else str(annotators.resolve())
-    options = {"where": where, "format": format, "annotators": people, "overlap": overlap, "seed": seed}
-    given = {key: value for key, value in options.items() if value is not None}
-    status, messages = open_round(make_spec(kind, items, given, settings), out)
-    _print_status(status, messages)
+    given = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
+    print_status(*open_round(make_spec(kind, items, given, settings), out))
 
 
 def round_status(
@@ -59,7 +56,7 @@ def round_status(
     from h2htalk.rounds.status import round_status as read_status
 
     status = read_status(round)
-    _print_status(status, table=True, each_mistake=mistakes)
+    print_status(status, table=True, each_mistake=mistakes)
     for item, count in status.missing.items() if each else ():
         say(f"{item}: {status.by_item[item]:,} completed, {count:,} missing")
     raise typer.Exit(2 if status.mistakes else 0)
@@ -93,7 +90,7 @@ def round_reopen(
     """Assign items that were skipped, left, unclear or tied to other annotators."""
     from h2htalk.rounds.reopening import reopen_round
 
-    _print_status(*reopen_round(round, without=tuple(without or ()), annotators=annotators))
+    print_status(*reopen_round(round, without=tuple(without or ()), annotators=annotators))
 
 
 def round_remove_annotator(
@@ -105,7 +102,7 @@ def round_remove_annotator(
     """Leave all answers of an annotator out of decisions, agreement and overlap; a closed round is decided anew."""
     from h2htalk.rounds.annotator_removal import remove_annotator
 
-    _print_status(*remove_annotator(round, name, why=why, undo=undo))
+    print_status(*remove_annotator(round, name, why=why, undo=undo))
 
 
 def round_list(
@@ -121,7 +118,16 @@ def round_list(
         say(line)
 
 
-def _print_status(
+def round_options(
+    where: str | None, format: str | None, annotators: Path | None, overlap: int | None, seed: int | None
+) -> dict[str, str | int]:
+    """Return the settings that a command was given."""
+    people = None if annotators is None else str(annotators.resolve())
+    options = {"where": where, "format": format, "annotators": people, "overlap": overlap, "seed": seed}
+    return {key: value for key, value in options.items() if value is not None}
+
+
+def print_status(
     status: Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
 ) -> None:
     from h2htalk.rounds.terminal import grouped, progress_table, status_lines

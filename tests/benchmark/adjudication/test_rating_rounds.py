@@ -31,7 +31,7 @@ GONE = KEYS[0][0]
 
 @pytest.fixture(scope="module")
 def evaluated_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return evaluated(tmp_path_factory.mktemp("evaluated") / "run")
+    return evaluated(tmp_path_factory.mktemp("evaluated") / "run", "baseline:random-reference", "--embedder", "none")
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_an_answer_that_was_edited_since_is_not_rated(run: Path, tmp_path: Path)
     shard = RunFolder(run).shard
     lines = [line for _, line in read_jsonl(shard)]
     write_jsonl(shard, [line | ({"text": "Another."} if line["id"] == GONE else {}) for line in lines])
-    command("score", run, "--embedder", "minilm")
+    command("score", run)
     assert read_round_ratings(load_run(run), low).keys() == set(KEYS[1:])
 
 
@@ -120,7 +120,7 @@ def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_pat
     texts = dict(zip((item for item, _ in KEYS), ("", "half \ud83d", "null \0"), strict=True))
     lines = [line for _, line in read_jsonl(shard)]
     write_jsonl(shard, [line | ({"text": texts[line["id"]]} if line["id"] in texts else {}) for line in lines])
-    command("score", run, "--embedder", "minilm")
+    command("score", run)
     low = closed(run, tmp_path / "low")
     shown = {item.id.split("/")[0]: item.response for item in RoundFolder(low).items()}
     assert [shown[item] for item, _ in KEYS] == ["[an empty reply]", "half \\ud83d", "null \\x00"]

@@ -1,0 +1,191 @@
+"""Adjudication: people rate low answers of a judged run, and their ratings replace the judge's R (Eq. 4)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import replace
+from statistics import fmean
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from h2htalk.benchmark.adjudication.rating_rounds import open_rating_round, read_round_ratings, require_own_round
+from h2htalk.benchmark.judge.judgements import answer_id
+from h2htalk.benchmark.judge.ratings import (
+    AnswerRating,
+    PeopleRating,
+    rate_answers,
+    read_judging,
+    read_people_ratings,
+    write_people_ratings,
+)
+from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
+from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.summary import Summary
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.arguments import as_path, typed
+from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, RoundError, counted, listed
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.status import Status
+
+
+def open_adjudication(
+    run: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    human_trigger: str = "J",
+    budget: int | None = None,
+    disagreement: float | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> tuple[Status, list[str]]:
+    """Open an adjudication round of the low items of a judged run, the worst first.
+
+    Examples:
+        >>> import h2htalk
+        >>> status, messages = h2htalk.open_adjudication(
+        ...     "runs/constant", "rounds/low", human_trigger="judge", budget=2, options={"format": "csv"}
+        ... )
+        >>> (status.state, status.items)
+        ('open', 2)
+
+    Args:
+        run: a judged run.
+        out: folder of the round.
+        human_trigger: `J` sends items whose J is below 3.5 (Eq. 4), `judge` those whose R is.
+        budget: how many items at most; all their samples are rated.
+        disagreement: instead of low items, those with an answer to which a panel's judges gave ratings that differ by
+            so much or more, 0 to 5, the most disputed first.
+        options: settings of the round: where, annotators, overlap, format, seed.
+
+    Returns:
+        The status of the round, and messages: how many items each trigger would send, and which answers are unjudged.
+
+    Raises:
+        ConfigError: an argument cannot be, or the run has no judgements that the trigger could compare.
+        RoundError: there is no item to send, or the round cannot be opened.
+        DataError: the run or its judgements are damaged.
+    """
+    typed(human_trigger, Literal["J", "judge"], "--human-trigger")
+    typed(budget, Annotated[int, Field(ge=1)] | None, "--budget")
+    typed(disagreement, Annotated[float, Field(ge=0, le=5)] | None, "--disagreement")
+    loaded = load_run(as_path(run, "run"))
+    judged = _judged(loaded)
+    levels = [loaded.item_scores[s.id] for s in loaded.data.split.scenarios if SUBTASKS[s.subtask].level]
+    by_j, by_judge = _lowest({one.id: one.j for one in levels}), _lowest({one.id: one.rating for one in levels})
+    messages = [
+        f"of {counted(len(levels), 'item')} of levels I to III, Eq. 4 (J < {THRESHOLD}) would send {len(by_j):,} to "
+        f"people, --human-trigger judge (R < {THRESHOLD}) {len(by_judge):,}"
+    ]
+    sent = by_j if human_trigger == "J" else by_judge
+    if disagreement is not None:
+        sent = _disputed(judged, disagreement)
+        messages.append(f"judges differ by {disagreement:g} or more on {counted(len(sent), 'item')}")
+    elif human_trigger == "J" and not any(one.s is not None for one in levels):
+        messages.append("without S there is no J: score with an --embedder, or use --human-trigger judge")
+    # A failed call has no answer.
+    answers = {
+        item: [(item, one.sample) for one in loaded.item_scores[item].samples if one.answer and not one.people]
+        for item in sent
+    }
+    waiting = [item for item in sent if answers[item]]
+    if rated := len(sent) - len(waiting):
+        messages.append(f"people rated {counted(rated, 'item')} of them before")
+    if budget is not None:
+        messages.append(f"the budget allows {min(budget, len(waiting)):,} of {counted(len(waiting), 'item')}")
+    if unjudged := [f"{item}/{sample} ({one.unjudged})" for (item, sample), one in judged.items() if one.unjudged]:
+        messages.append(f"{counted(len(unjudged), 'answer')} unjudged, and so not low: {listed(unjudged, 50)}")
+    keys = [key for item in waiting[:budget] for key in answers[item]]
+    if not keys:
+        raise RoundError(f"{run}: there is no item for people: {'; '.join(messages)}")
+    status, more = open_rating_round(loaded, keys, as_path(out, "out"), options or {})
+    return status, [*messages, *more]
+
+
+def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[Summary, list[str]]:
+    """Put the ratings of an adjudication round into its run, and write scores, tables and page with them.
+
+    The mean of an answer's ratings replaces R. A complete round that is still open is closed. Ratings of other rounds
+    stay, those that this round gave before are replaced.
+
+    Examples:
+        >>> import h2htalk
+        >>> status, decisions = h2htalk.close_round("rounds/low", force=True)
+        >>> summary, messages = h2htalk.close_adjudication("runs/constant", "rounds/low")
+        >>> summary.judging.people, messages[0]
+        (0, '0 ratings of 0 answers')
+
+    Returns:
+        The run's summary, and messages: how many ratings came, and how many items pass or fail because of them.
+
+    Raises:
+        ConfigError: the run was not judged.
+        RoundError: the round is not complete, or was not opened from this run.
+        DataError: a file of the round or the run is damaged.
+    """
+    path, folder = as_path(run, "run"), RoundFolder(as_path(round, "round"))
+    before = load_run(path)
+    judged = _judged(before)
+    require_own_round(before, folder.path)
+    if folder.state != "closed":
+        close_round(folder.path)
+    given, new = read_round_ratings(before, folder.path), {}
+    for key, answer in before.answers.items():
+        if key in given and isinstance(answer, Response):
+            rating, judged_id = fmean(given[key].values()), answer_id(answer)
+            new[judged_id] = PeopleRating(judged_id, rating, len(given[key]), folder.name)
+    with writer_lock(before.data.folder.shard):
+        stored = read_people_ratings(before.data.folder)
+        others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
+        write_people_ratings(before.data.folder, others | new)
+    summary = judge_again(path)
+    after = load_run(path).item_scores
+    pairs = [(_j_by_judges(before.item_scores[item], judged), after[item].j) for item in {item for item, _ in given}]
+    passed = [(old >= THRESHOLD, now >= THRESHOLD) for old, now in pairs if old is not None and now is not None]
+    messages = [f"{counted(sum(map(len, given.values())), 'rating')} of {counted(len(given), 'answer')}"]
+    if left := len(folder.items()) - len(given):
+        messages.append(f"{counted(left, 'answer')} without a rating: skipped, or changed since the round was opened")
+    messages.append(
+        f"people's ratings in place of the judge's turn {counted(passed.count((True, False)), 'pass', 'passes')} of J "
+        f"(3.5 or more) into a fail, and {counted(passed.count((False, True)), 'fail')} into a pass"
+    )
+    return summary, messages
+
+
+def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:
+    """The rating of every answer that was to be judged, with that of each judge. Raises ConfigError without any."""
+    if (judging := read_judging(run.data.folder)) is None:
+        raise ConfigError(f"{run.data.folder.path}: was not judged; run `h2htalk judge run` first")
+    own = {s.id: s.subtask for s in run.data.split.scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level}
+    return rate_answers(run.data.folder, judging, run.answers, own)
+
+
+def _lowest(values: Mapping[str, float | None], below: float = THRESHOLD) -> list[str]:
+    """The items with a value below this, the lowest first, equal ones by id."""
+    return [item for _, item in sorted((v, item) for item, v in values.items() if v is not None and v < below)]
+
+
+def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> list[str]:
+    """The items on an answer of which judges differ by so much, the most disputed first."""
+    if not any(len(one.judges) > 1 for one in judged.values()):
+        raise ConfigError("--disagreement compares the judges of a panel; name several in `h2htalk judge run`")
+    spreads: dict[str, float | None] = {}
+    for (item, _), one in judged.items():
+        known = [mean for mean in one.judges if mean is not None]
+        if len(known) > 1 and (spread := max(known) - min(known)) >= difference:
+            spreads[item] = min(spreads.get(item) or 0.0, -spread)
+    return _lowest(spreads)
+
+
+def _j_by_judges(score: ItemScore, judged: Mapping[SampleKey, AnswerRating]) -> float | None:
+    """J of an item with the ratings of the judges alone."""
+    samples = []
+    for one in score.samples:
+        means = judged[one.id, one.sample].judges if (one.id, one.sample) in judged else ()
+        known = [mean for mean in means if mean is not None]
+        samples.append(replace(one, rating=fmean(known) if known and len(known) == len(means) else None))
+    return replace(score, samples=tuple(samples)).j

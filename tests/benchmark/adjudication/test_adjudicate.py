@@ -1,0 +1,255 @@
+"""Low answers to people and back, by commands alone: who is asked, and what the ratings change."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+from byte_search import files_with
+from command_line import h2htalk_here
+from judged_runs import annotators, command, evaluated, judge_file, rate
+from rounds_made import NAMES
+from spreadsheet_rounds import fill
+
+from h2htalk.benchmark.judge.judgements import item_of
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
+from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.parquet import read_parquet
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import load_split
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.rounds.round_folder import RoundFolder
+from h2htalk.rounds.spreadsheets.assigned_files import read_spreadsheet_round
+
+S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
+# The judge's score by the last digit of an item's id.
+JUDGED = {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}
+WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
+PHRASE = "a lighthouse made of marzipan"
+
+
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+    return run
+
+
+@pytest.fixture
+def run(judged_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(judged_once, tmp_path / "run")
+
+
+def without_s(folder: Path) -> Path:
+    """A judged run that was scored without an embedder."""
+    run = evaluated(folder / "run", "baseline:random-reference", "--embedder", "none")
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+    return run
+
+
+def with_commands(run: Path, out: Path, *options: object) -> str:
+    people = ("--annotators", annotators(run.parent), "--overlap", 2, "--format", "csv")
+    return command("adjudicate", "open", run, "--out", out, *people, *options)
+
+
+def rated(run: Path) -> dict[str, tuple[float, int]]:
+    """Item -> people's mean rating, and how many annotators gave one."""
+    lines = [line for _, line in read_jsonl(run / "adjudication" / "ratings.jsonl")]
+    return {item_of(line["answer"]): (line["rating"], line["annotators"]) for line in lines}
+
+
+def by_hand(run: Path, people: Mapping[str, float]) -> dict[str, float]:
+    """Levels I to III as 20 x the mean of 3 S + 0.4 R, with people's ratings where they gave some."""
+    scores = max((run / "scores").glob("*.parquet"), key=lambda path: path.stat().st_mtime_ns)
+    values: dict[str, list[float]] = {}
+    for _, row in read_parquet(scores):
+        subtask = row["id"].removeprefix("mini-en-").rpartition("-")[0].replace("-", "_")
+        if SUBTASKS[subtask].level:
+            s = fmean(row[part] for part in S_PARTS)
+            values.setdefault(subtask, []).append(3 * s + 0.4 * people.get(row["id"], JUDGED[row["id"][-1]]))
+    return {subtask: 20 * fmean(known) for subtask, known in values.items()}
+
+
+def cells(run: Path) -> dict[str, float]:
+    with (run / "tables" / "table2.csv").open(encoding="utf-8") as file:
+        row = next(csv.DictReader(file))
+    return {level: float(row[level]) for level, subtask in SUBTASKS.items() if subtask.level}
+
+
+def items_of(path: Path) -> list[str]:
+    return [item_of(line["item"]["id"]) for _, line in read_jsonl(path)]
+
+
+def test_from_the_judge_to_people_and_into_the_table(tmp_path: Path) -> None:
+    run, low = evaluated(tmp_path / "run"), tmp_path / "low"
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+    assert cells(run) == pytest.approx(by_hand(run, {}), abs=1e-9)
+    trigger = ("--human-trigger", "judge", "--budget", 4)
+    printed = command(
+        "adjudicate", "open", run, "--out", low, *trigger, "--annotators", annotators(tmp_path), "--overlap", 2
+    )
+    assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 12 to people" in printed
+    assert "--human-trigger judge (R < 3.5) 8\n" in printed
+    assert "the budget allows 4 of 8 items" in printed
+    assert items_of(run / "adjudication" / "low.items.jsonl") == [f"mini-en-{item}" for item in WORST]
+    # The first annotator gives 2, 3, 4, 5 in the order of ids, the second one less.
+    given = {item.id: rating for item, rating in zip(RoundFolder(low).items(), (2, 3, 4, 5), strict=True)}
+    known = read_spreadsheet_round(RoundFolder(low))
+    for sheet in known.spreadsheets:
+        less = NAMES.index(sheet.annotator.name)
+        typed = {n: {"rating": given[one.item] - less} for n, one in enumerate(sheet.assignments, 1)}
+        if less:
+            unfinished = dict(list(typed.items())[:-1])
+            fill(known.folder / f"{sheet.stem}.xlsx", unfinished)
+            # Closing is refused while somebody still works, and nothing of the round counts.
+            refused = h2htalk_here("adjudicate", "close", run, low)
+            assert (refused.returncode, "1 assignment is missing" in refused.stderr) == (2, True), refused.stderr
+            assert not (run / "adjudication" / "ratings.jsonl").exists()
+        fill(known.folder / f"{sheet.stem}.xlsx", typed)
+    assert "8 of 8" in command("round", "status", low)
+    command("round", "close", low)
+    assert "8 ratings of 4 answers" in command("adjudicate", "close", run, low)
+    people = {item_of(judged): rating - 0.5 for judged, rating in given.items()}
+    assert rated(run) == {item: (rating, 2) for item, rating in people.items()}
+    assert cells(run) == pytest.approx(by_hand(run, people), abs=1e-9)
+    assert cells(run) != pytest.approx(by_hand(run, {}), abs=0.1)
+    assert load_run(run).summary.signature.protocol["judge"].split(", ")[0].endswith("+people")
+
+
+def test_a_second_round_has_what_was_not_rated(run: Path, tmp_path: Path) -> None:
+    with_commands(run, tmp_path / "first", "--budget", 5)
+    rate(tmp_path / "first", lambda *_: 2)
+    # A complete round that is open is closed.
+    command("adjudicate", "close", run, tmp_path / "first")
+    assert RoundFolder(tmp_path / "first").state == "closed"
+    first = rated(run)
+    printed = with_commands(run, tmp_path / "second")
+    assert "Eq. 4 (J < 3.5) would send 12 to people" in printed
+    assert "people rated 5 items of them before" in printed
+    second = items_of(run / "adjudication" / "second.items.jsonl")
+    assert (len(second), first.keys() & set(second)) == (7, set())
+    rate(tmp_path / "second", lambda *_: 4)
+    command("adjudicate", "close", run, tmp_path / "second")
+    assert rated(run) == first | dict.fromkeys(second, (4, 2))
+    # An annotator's answers are taken out of the first round: its ratings are replaced, the others stay.
+    command("round", "remove-annotator", tmp_path / "first", NAMES[0], "--why", "left")
+    command("adjudicate", "close", run, tmp_path / "first")
+    assert rated(run) == dict.fromkeys(first, (2, 1)) | dict.fromkeys(second, (4, 2))
+    people = {item: rating for item, (rating, _) in rated(run).items()}
+    assert cells(run) == pytest.approx(by_hand(run, people), abs=1e-9)
+    refused = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "third")
+    assert (refused.returncode, "there is no item for people" in refused.stderr) == (2, True)
+    assert not (tmp_path / "third").exists()
+
+
+def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
+    """With references as answers, S is 1 and J is 3 + 0.4 R: ratings decide on which side of 3.5 it is."""
+    lines = [
+        {"id": s.id, "sample": sample, "text": f"{s.reference}{' ' * sample}"}
+        for s in load_split("mini").scenarios
+        for sample in range(2)
+    ]
+    write_jsonl(tmp_path / "answers.jsonl", lines)
+    run = evaluated(tmp_path / "run", f"scripted:{tmp_path / 'answers.jsonl'}", "--samples", 2, "--temperature", 1)
+    passes, fails, unread = (f"mini-en-itinerary-{name}" for name in ("basic-01", "middle-02", "advanced-04"))
+    first = judge_file(run, lambda item: {fails: 0}.get(item, 5), "first")
+    second = judge_file(run, lambda item: {passes: 1, fails: 2, unread: None}.get(item, 5), "second")
+    command("judge", "run", run, "--judge", first, "--judge", second)
+    out = tmp_path / "disputed"
+    printed = with_commands(run, out, "--disagreement", 2)
+    assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 1 to people" in printed
+    assert "judges differ by 2 or more on 2 items" in printed
+    assert (
+        f"2 answers unjudged, and so not low: {unread}/0 (malformed_output), {unread}/1 (malformed_output)" in printed
+    )
+    # All samples, the most disputed item first.
+    assert items_of(run / "adjudication" / "disputed.items.jsonl") == [passes, passes, fails, fails]
+    rate(out, lambda item, _: 0 if item == passes else 5)
+    printed = command("adjudicate", "close", run, out)
+    assert "turn 1 pass of J (3.5 or more) into a fail, and 1 fail into a pass" in printed
+    scores = load_run(run).item_scores
+    assert (scores[passes].j, scores[fails].j) == (pytest.approx(3.0), pytest.approx(5.0))
+
+
+def test_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
+    run, low = without_s(tmp_path), tmp_path / "low"
+    with_commands(run, low, "--human-trigger", "judge", "--budget", 2)
+    rate(low, lambda *_: 5)
+    gone, stays = (f"mini-en-{item}" for item in WORST[:2])
+    shard = RunFolder(run).shard
+    lines = [line for _, line in read_jsonl(shard)]
+    write_jsonl(shard, [line | ({"text": "Else."} if line["id"] == gone else {}) for line in lines])
+    command("score", run, code=3)  # its judgement is missing
+    printed = command("adjudicate", "close", run, low, code=3)
+    assert "2 ratings of 1 answer\n1 answer without a rating: skipped, or changed since the round was opened" in printed
+    assert rated(run) == {stays: (5, 2)}
+    assert {score.id for item in load_run(run).item_scores.values() for score in item.samples if score.people} == {
+        stays
+    }
+
+
+def test_a_round_of_another_run_changes_nothing(run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    with_commands(run, tmp_path / "low", "--budget", 1)
+    rate(tmp_path / "low", lambda *_: 5)
+    refused = h2htalk_here("adjudicate", "close", other, tmp_path / "low")
+    assert (refused.returncode, "was opened from" in refused.stderr) == (2, True)
+    assert RoundFolder(tmp_path / "low").state == "open"
+    assert not (other / "adjudication").exists()
+
+
+def test_an_erasure_reaches_run_and_round(tmp_path: Path) -> None:
+    gone = "mini-en-itinerary-basic-01"
+    write_jsonl(tmp_path / "answers.jsonl", [{"id": gone, "text": f"We build {PHRASE}."}, {"id": "*", "text": "Yes."}])
+    run = evaluated(tmp_path / "run", f"scripted:{tmp_path / 'answers.jsonl'}", "--embedder", "none")
+    low = tmp_path / "low"
+    judge = Path(judge_file(run, lambda _: 1).removeprefix("scripted:"))
+    judge.write_text(judge.read_text().replace("...", f"It says {PHRASE}.", 1))
+    command("judge", "run", run, "--judge", f"scripted:{judge}")
+    with_commands(run, low, "--human-trigger", "judge")
+    rate(low, lambda item, _: 1 if item == gone else 3)
+    command("adjudicate", "close", run, low)
+    (tmp_path / "answers.jsonl").unlink()
+    judge.unlink()
+    with_phrase = {name.partition("/")[0] for name in files_with(tmp_path, PHRASE)}
+    assert with_phrase == {"run", "low"}
+    swept = list(sweep(tmp_path / "nowhere", ErasedIds(frozenset({gone})), [run]))
+    assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
+    assert files_with(tmp_path, PHRASE) == []
+    assert files_with(tmp_path, gone) == ["low/private/erased.jsonl", "run/erased.jsonl"]
+    # Ratings and tables of what is left.
+    assert len(rated(run)) == 11
+    assert load_run(run).summary.counts.erased == 1
+    assert "22 ratings of 11 answers" in command("adjudicate", "close", run, low)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--budget", 0), "--budget: Input should be greater than or equal to 1"),
+        (("--human-trigger", "R"), "--human-trigger: Input should be 'J' or 'judge'"),
+        (("--disagreement", 6), "--disagreement: Input should be less than or equal to 5"),
+        (("--disagreement", 1), "--disagreement compares the judges of a panel"),
+        (("--overlap", 3, "--annotators", "nobody.csv"), "nobody.csv"),
+    ],
+)
+def test_what_cannot_be_opened(run: Path, tmp_path: Path, options: tuple[object, ...], message: str) -> None:
+    refused = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low", *options)
+    assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
+    assert not (tmp_path / "low" / "round.json").exists()
+
+
+def test_without_s_the_judge_alone_decides_and_without_a_judge_nobody(tmp_path: Path) -> None:
+    run = evaluated(tmp_path / "unjudged", "baseline:random-reference", "--embedder", "none")
+    unjudged = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low")
+    assert (unjudged.returncode, "was not judged; run `h2htalk judge run` first" in unjudged.stderr) == (2, True)
+    run = without_s(tmp_path)
+    without = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low")
+    assert (without.returncode, "use --human-trigger judge" in without.stderr) == (2, True)
+    assert "--human-trigger judge (R < 3.5) 8\n" in with_commands(run, tmp_path / "low", "--human-trigger", "judge")
