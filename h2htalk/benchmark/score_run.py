@@ -183,9 +183,10 @@ def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[st
     """Add the judgements to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
     summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
-    write_scores(folder.scores(summary.signature), scores)
     write_report(data, summary, answers, scores)
-    # Last: a restart scores again unless the summary is the newest.
+    # Scores and summary together: one without the other is refused. Last: a restart scores again unless the summary is
+    # the newest.
+    write_scores(folder.scores(summary.signature), scores)
     folder.write_summary(summary.to_dict(), folder.scores(summary.signature))
     return summary
 

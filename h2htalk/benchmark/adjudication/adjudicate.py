@@ -20,7 +20,7 @@ from h2htalk.benchmark.judge.ratings import (
     read_people_ratings,
     write_people_ratings,
 )
-from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.load_run import Run, load_run, load_scored
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
@@ -128,7 +128,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         DataError: a file of the round or the run is damaged.
     """
     path, folder = as_path(run, "run"), RoundFolder(as_path(round, "round"))
-    before = load_run(path)
+    before = load_scored(path)  # a call that was killed may have written the ratings and not the scores
     judged = _judged(before)
     require_own_round(before, folder.path)
     if folder.state != "closed":

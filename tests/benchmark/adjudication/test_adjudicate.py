@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import shutil
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from statistics import fmean
 
@@ -12,9 +13,11 @@ import pytest
 from byte_search import files_with
 from command_line import h2htalk_here
 from judged_runs import annotators, command, evaluated, judge_file, rate
+from kills import interrupted_at
 from rounds_made import NAMES
 from spreadsheet_rounds import fill
 
+from h2htalk.benchmark.adjudication.adjudicate import close_adjudication
 from h2htalk.benchmark.judge.judgements import item_of
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.data.erasure.erased_ids import ErasedIds
@@ -192,6 +195,32 @@ def test_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
     assert {score.id for item in load_run(run).item_scores.values() for score in item.samples if score.people} == {
         stays
     }
+
+
+def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(tmp_path: Path) -> None:
+    """Only between the scores and their summary it says that the run must be scored first."""
+    unscored = []
+    begun = evaluated(tmp_path / "begun" / "run", "baseline:random-reference", "--embedder", "none", "--limit", 11)
+    command("judge", "run", begun, "--judge", judge_file(begun, lambda _: 1))
+    for number, name in enumerate(("first", "second"), 1):
+        with_commands(begun, tmp_path / "begun" / name, "--human-trigger", "judge", "--budget", 1)
+        rate(tmp_path / "begun" / name, partial(lambda given, *_: given, number))
+        if number == 1:
+            close_adjudication(begun, tmp_path / "begun" / name)
+    for write in range(60):
+        folder = shutil.copytree(tmp_path / "begun", tmp_path / str(write))
+        if not interrupted_at(write, partial(close_adjudication, folder / "run", folder / "second")):
+            break
+        stopped = h2htalk_here("adjudicate", "close", folder / "run", folder / "second")
+        if stopped.returncode:
+            assert "run `h2htalk score` again" in stopped.stderr
+            unscored.append(write)
+            command("score", folder / "run")
+        summary, _ = close_adjudication(folder / "run", folder / "second")
+        assert summary == load_run(folder / "run").summary
+        assert sorted(rated(folder / "run").values()) == [(1, 2), (2, 2)], write
+    assert write > 8
+    assert len(unscored) == 1
 
 
 def test_a_round_of_another_run_changes_nothing(run: Path, tmp_path: Path) -> None:
