@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.statistics.clusters import clusters_of
@@ -26,6 +26,8 @@ SLICES = ("emotion", "complexity", "interaction", "risk", "language")
 # Warn when more than this share of the replies was cut at the token budget.
 TRUNCATED_SHARE = 0.1
 
+# What an item, or one sample of it, counts in a figure: 0 to 1.
+ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]
 Scored = tuple[Answers, Mapping[str, ItemScore]]
 
 
@@ -77,22 +79,26 @@ def measure_results(
     scenarios: Sequence[Scenario], measure: Measure, scored: Scored, baselines: Mapping[str, Scored]
 ) -> MeasureResults:
     """The figures of the items that share a measure."""
+
+    def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+        return score.s if measure == "s" else score.lexical
+
     return MeasureResults(
         languages=tuple(sorted({s.language for s in scenarios})),
         rows=score_rows(scenarios, scored, measure),
         metrics=metric_means(scenarios, scored[1]),
-        slices=slices_of(scenarios, scored[1], measure),
+        slices=slices_of(scenarios, scored[1], value_of),
         baselines={name: score_rows(scenarios, baseline, measure) for name, baseline in baselines.items()},
         reached={
             name: reached_figures(scenarios, scored[1], baseline[1], measure) for name, baseline in baselines.items()
         },
-        by_sample=tuple(_by_sample(scenarios, scored[1], measure)),
+        by_sample=tuple(by_sample(scenarios, scored[1], value_of)),
     )
 
 
-def _by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], measure: Measure) -> Iterator[float]:
+def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf) -> Iterator[float]:
     """The headline figure of each sample, over the items of which every sample is scored."""
-    values = {s.id: [getattr(sample, measure) for sample in scores[s.id].samples] for s in scenarios}
+    values = {s.id: [value_of(s, sample) for sample in scores[s.id].samples] for s in scenarios}
     whole = [s for s in scenarios if None not in values[s.id]]
     samples = min((len(values[s.id]) for s in whole), default=0)
     for number in range(samples if samples > 1 else 0):
@@ -196,7 +202,7 @@ def score_rows(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) 
 
 
 def slices_of(
-    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], measure: Measure
+    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each value of each tag."""
 
@@ -204,7 +210,7 @@ def slices_of(
         return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
 
     return {
-        tag: aggregate_slices(ItemValue(s.id, tag_of(s, tag), getattr(scores[s.id], measure)) for s in scenarios)
+        tag: aggregate_slices(ItemValue(s.id, tag_of(s, tag), value_of(s, scores[s.id])) for s in scenarios)
         for tag in SLICES
     }
 

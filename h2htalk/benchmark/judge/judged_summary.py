@@ -9,8 +9,9 @@ from statistics import fmean
 
 from h2htalk.benchmark.judge.judgements import read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
-from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, item_score
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.summarize import by_sample, slices_of
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, MeasureResults, Summary
 from h2htalk.data.responses import SampleKey
 from h2htalk.data.run_folder import Answers, RunFolder
@@ -69,13 +70,21 @@ def _with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -
 def _with_judged_row(
     main: MeasureResults, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
 ) -> MeasureResults:
-    values = []
-    for s in scenarios:
-        if s.language in main.languages:
-            score = scores[s.id]
-            j = None if score.j is None else score.j / 5
-            values.append(ItemValue(s.id, s.subtask, j if SUBTASKS[s.subtask].level else score.s))
-    return replace(main, rows=replace(main.rows, judged=aggregate(values)))
+    own = [s for s in scenarios if s.language in main.languages]
+    row = aggregate([ItemValue(s.id, s.subtask, _judged_value(s, scores[s.id])) for s in own])
+    return replace(
+        main,
+        rows=replace(main.rows, judged=row),
+        slices=slices_of(own, scores, _judged_value),
+        by_sample=tuple(by_sample(own, scores, _judged_value)),
+    )
+
+
+def _judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+    """J / 5 for levels I to III, S for others."""
+    if not SUBTASKS[scenario.subtask].level:
+        return score.s
+    return None if score.j is None else score.j / 5
 
 
 def _figures(

@@ -43,7 +43,7 @@ ALL_COLUMNS = (*COLUMNS, *OTHER_MEANS)
 
 UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
 JUDGED = (
-    "Itinerary Basic, Middle and Advanced (levels I-III) are 20 J (Eq. 3); the unjudged 100 S stands beside them. "
+    "Itinerary Basic, Middle and Advanced (levels I-III) are 20 J (Eq. 3); the unjudged 100 S stands apart. "
     "Baselines are unjudged."
 )
 NOT_SCORED = "not scored: references are private"

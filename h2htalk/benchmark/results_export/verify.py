@@ -31,6 +31,7 @@ from h2htalk.data.run_folder import Answers, fold_answer
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, counted
 
+_JUDGED = ("rating", "j", "people", "unjudged")  # of judges and people, who cannot be asked again
 _Rows = Mapping[tuple[Any, Any], Mapping[str, Any]]  # scores by item and sample, or cells by language and name
 TOLERANCE = 1e-9
 # Embeddings are numbers of single precision: their last digits depend on the machine.
@@ -110,13 +111,20 @@ def verify_results(
         fold_answer(answers, read_response(record, where))
     metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
+    if (judge := head.protocol.get("judge", "none")) != "none":
+        keys["judge"] = judge
+        found.unchecked.append(f"ratings of {judge}, and J: the figures here are those of S")
     keys |= {"references_sha256": asked.references_sha256[:REFERENCES_LENGTH]} if private else {}
     found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
     scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
     # The hash is of the whole stored answer, of which a bundle holds the text alone.
-    skipped = {"answer"} | (set() if prompt_of else {"violations"}) | (set() if embedded else {"ss", "s", "unscored"})
+    skipped = (
+        {"answer", *_JUDGED}
+        | (set() if prompt_of else {"violations"})
+        | (set() if embedded else {"ss", "s", "unscored"})
+    )
     for column in [name for name in next(iter(ours.values())) if name not in skipped]:
         tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
         found.compare(column, _pairs(ours, theirs, column), tolerance)
