@@ -89,3 +89,21 @@ def judge_probe(
     probe = h2htalk.judge_probe(spec, language, repeats)
     say(probe_text(probe, format))
     raise typer.Exit(3 if probe.failed else 0)
+
+
+def judge_variance(
+    run: RunArgument,
+    half_width: Annotated[
+        float | None, typer.Option(help="Of a 95 % interval, on R's scale: the cheapest design.")
+    ] = None,
+    item_cost: Annotated[float | None, typer.Option(help="Of a further item.")] = None,
+    answer_cost: Annotated[float | None, typer.Option(help="Of a further answer.")] = None,
+    judgement_cost: Annotated[float | None, typer.Option(help="Of a further judgement.")] = None,
+) -> None:
+    """Show how much items, answers and judgements vary, and how many of each an interval needs."""
+    from h2htalk.benchmark.judge.variance import COSTS
+    from h2htalk.benchmark.judge.variance import judge_variance as estimate
+
+    costs = dict(zip(COSTS, (item_cost, answer_cost, judgement_cost), strict=True))
+    for judge in estimate(run, costs, half_width):
+        say("\n".join(judge.lines(half_width)))

@@ -74,7 +74,7 @@ class JudgeCalls:
         """Ask for the judgements that are missing. Raises as `StoredCalls.outcomes`."""
         folder, name = judgements_folder(self.spec.path), self.judge.fingerprint
         requests = self.requests(answers, fence_secret(folder))
-        with StoredCalls(self.settings, folder, f"judge-{name[:8]}", limit, replies=f"{name}.jsonl") as calls:
+        with StoredCalls(self.settings, folder, self.judge.stage, limit, replies=f"{name}.jsonl") as calls:
             while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
                 calls.outcomes(chunk, name)
 

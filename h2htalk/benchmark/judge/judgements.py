@@ -66,6 +66,11 @@ class Judge:
         """How tables name it: the model and the start of the fingerprint."""
         return f"{self.model}@{self.fingerprint[:8]}"
 
+    @property
+    def stage(self) -> str:
+        """The name of its cost log."""
+        return f"judge-{self.fingerprint[:8]}"
+
 
 def judgements_folder(run: Path) -> Path:
     """Return the folder of a run's judgements."""
@@ -124,6 +129,11 @@ class Judgements:
             key = (reply.id, reply.sample)
             if isinstance(reply, Response) or not isinstance(self._replies.get(key), Response):
                 self._replies[key] = reply
+
+    @property
+    def number(self) -> int:
+        """How many judgements of an answer are stored, of that with the most."""
+        return 1 + max((k for _, k in self._replies), default=-1)
 
     def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""

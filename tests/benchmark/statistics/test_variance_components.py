@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.variance_components import VarianceComponents, cheapest, variance_components
 
 
@@ -29,10 +30,30 @@ def test_equal_judgements_have_no_variance() -> None:
     assert found.items == pytest.approx(1.75)
 
 
-def test_unequal_numbers_and_single_ones_are_refused() -> None:
-    for scores in ([[[1.0, 2.0], [1.0]], [[1.0, 2.0], [1.0, 2.0]]], [[[1.0], [2.0]], [[1.0], [3.0]]]):
+def test_unequal_numbers_and_a_single_item_are_refused() -> None:
+    for scores in ([[[1.0, 2.0], [1.0]], [[1.0, 2.0], [1.0, 2.0]]], [[[1.0, 2.0], [2.0, 2.0]]]):
         with pytest.raises(ValueError, match="equally many"):
             variance_components(scores)
+
+
+@pytest.mark.parametrize(
+    ("k", "m", "expected"), [(1, 4, (0.89, 0, 0.09)), (3, 1, (0.64, 0.34, 0)), (1, 1, (0.98, 0, 0))]
+)
+def test_a_level_with_one_each_is_in_the_level_above(k: int, m: int, expected: tuple[float, float, float]) -> None:
+    rng = np.random.default_rng(1)
+    found = [variance_components(planted(rng, 60, k, m)) for _ in range(300)]
+    for name, truth in zip(("items", "answers", "judgements"), expected, strict=True):
+        assert np.mean([getattr(one, name) for one in found]) == pytest.approx(truth, rel=0.03)
+    error = VarianceComponents(0.64, 0.25, 0.09, 0).variance(60, k, m)
+    assert np.mean([one.error2 for one in found]) == pytest.approx(error, rel=0.03)
+
+
+def test_a_design_of_few_items_reaches_the_half_width_with_t() -> None:
+    found = VarianceComponents(0.64, 0.25, 0.09, 0)
+    items, k, m, _ = cheapest(found, 0.8, item=10, answer=1, judgement=1)
+    assert items < 10
+    assert t_quantile(items - 1) * found.variance(items, k, m) ** 0.5 <= 0.8
+    assert t_quantile(items - 2) * found.variance(items - 1, k, m) ** 0.5 > 0.8
 
 
 def test_the_cheapest_design_follows_the_costs() -> None:
