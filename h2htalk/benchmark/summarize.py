@@ -5,12 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-<<<<<<< HEAD
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
-=======
 from h2htalk.benchmark.failures.failure_rates import failure_rates
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
->>>>>>> 7f27e48 (Rates of three failure signatures, counted by rules)
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.statistics.clusters import clusters_of
