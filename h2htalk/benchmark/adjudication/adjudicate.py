@@ -22,6 +22,7 @@ from h2htalk.benchmark.judge.ratings import (
 )
 from h2htalk.benchmark.load_run import Run, load_run, load_scored
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
+from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
@@ -143,7 +144,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
         write_people_ratings(before.data.folder, others | new)
     summary = judge_again(path)
-    after = load_run(path).item_scores
+    after = read_scores(before.data.folder.scores(summary.signature))
     pairs = [(_j_by_judges(before.item_scores[item], judged), after[item].j) for item in {item for item, _ in given}]
     passed = [(old >= THRESHOLD, now >= THRESHOLD) for old, now in pairs if old is not None and now is not None]
     messages = [f"{counted(sum(map(len, given.values())), 'rating')} of {counted(len(given), 'answer')}"]
