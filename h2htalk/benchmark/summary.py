@@ -67,6 +67,8 @@ class JudgeFigures:
         queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
         files: the files that the ratings are made of, each with its size and hash.
         disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
+        corrected: `levels` or a level's subtask -> 20 J corrected by people's labels; n of `total` items were labelled.
+        correction: the estimator and the number of labels, or why nothing is corrected; empty without labels.
     """
 
     judges: tuple[str, ...]
@@ -83,6 +85,8 @@ class JudgeFigures:
     items: int
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     disagreement: float | None = None
+    corrected: Mapping[str, Cell] = field(default_factory=dict)
+    correction: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli import adjudicate, analyze, curate, evaluate, judge, release, results, round, runs, splits
+from h2htalk.cli import adjudicate, analyze, calibration, curate, evaluate, judge, release, results, round, runs, splits
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
 
@@ -67,6 +67,8 @@ judge_app.command("probe")(judge.judge_probe)
 adjudicate_app.command("open")(adjudicate.adjudicate_open)
 adjudicate_app.command("close")(adjudicate.adjudicate_close)
 judge_app.command("variance")(judge.judge_variance)
+judge_app.command("plan-labels")(calibration.judge_plan_labels)
+judge_app.command("calibrate")(calibration.judge_calibrate)
 curate_app.command("run")(curate.curate_run)
 curate_app.command("funnel")(curate.curate_funnel)
 curate_app.command("explain")(curate.curate_explain)

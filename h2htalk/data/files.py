@@ -170,6 +170,31 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")
 
 
+def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
+    """Write an object with the hash of its content, so that an edit is noticed. Raises DataError."""
+    write_json(path, {**record, "sha256": _content_hash(record)})
+
+
+def read_sealed(path: Path, advice: str) -> dict[str, Any]:
+    """Read what `write_sealed` wrote.
+
+    Raises:
+        FileNotFoundError: there is none.
+        DataError: it is damaged or was edited; ends with `advice`.
+    """
+    try:
+        record = read_json_object(path)
+    except DataError as error:
+        raise DataError(f"{error}; {advice}") from error
+    if record.pop("sha256", None) != _content_hash(record):
+        raise DataError(f"{path}: was edited, or is of another version; {advice}")
+    return record
+
+
+def _content_hash(record: Mapping[str, Any]) -> str:
+    return hashlib.sha256(json_line(record).encode()).hexdigest()
+
+
 def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     """Stream records to a JSONL file that appears only when it is complete. Returns the number of lines."""
     count = 0

@@ -11,7 +11,6 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 
 from __future__ import annotations
 
-import hashlib
 import os
 import shutil
 import stat
@@ -23,14 +22,15 @@ from typing import Any
 
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import (
-    json_line,
     missing_folders,
     read_json_object,
     read_jsonl,
+    read_sealed,
     remove_file,
     remove_folders,
     sha256_of,
     write_json,
+    write_sealed,
     write_text,
 )
 from h2htalk.data.links import add_link, link_folder
@@ -117,8 +117,7 @@ class RunFolder:
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
         """Write `summary.json` with the hash of the file of scores, and that of its own content. Raises DataError."""
-        sealed = {**record, "scores_sha256": None if scores is None else sha256_of(scores)}
-        write_json(self.summary, {**sealed, "sha256": _content_hash(sealed)})
+        write_sealed(self.summary, {**record, "scores_sha256": None if scores is None else sha256_of(scores)})
 
     def read_summary(self) -> dict[str, Any]:
         """Read `summary.json`.
@@ -128,13 +127,7 @@ class RunFolder:
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
         self.refuse_links()
-        try:
-            sealed = read_json_object(self.summary)
-        except DataError as error:
-            raise DataError(f"{error}; {SCORE_AGAIN}") from error
-        digest = sealed.pop("sha256", None)
-        if digest != _content_hash(sealed):
-            raise DataError(f"{self.summary}: was edited, or is of another version; {SCORE_AGAIN}")
+        sealed = read_sealed(self.summary, SCORE_AGAIN)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
             scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
             if not scores.exists() or sha256_of(scores) != expected:
@@ -209,10 +202,6 @@ class RunFolder:
                 require_asked(response, asked, samples, where)
                 fold_answer(answers, response)
         return answers
-
-
-def _content_hash(record: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json_line(record).encode()).hexdigest()
 
 
 def require_asked(

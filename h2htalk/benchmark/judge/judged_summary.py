@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 
+from h2htalk.benchmark.judge.corrected_cells import read_corrected_cells
 from h2htalk.benchmark.judge.judgements import read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score
@@ -95,6 +96,7 @@ def _figures(
     scores: Mapping[str, ItemScore],
 ) -> JudgeFigures:
     panel = [read_judge(folder.path, name) for name in judging.judges]
+    corrected = read_corrected_cells(folder.path, judging, ratings)
     spreads = [max(known) - min(known) for one in ratings.values() if len(known := _known(one.judges)) > 1]
     levels = [scores[s.id] for s in scenarios if SUBTASKS[s.subtask].level]
     judged = [one for one in levels if one.j is not None and one.rating is not None]
@@ -117,6 +119,8 @@ def _figures(
         items=len(judged),
         files=stored_files(folder.path, judging.judges),
         disagreement=fmean(spreads) if spreads else None,
+        corrected=corrected.cells,
+        correction=corrected.correction,
     )
 
 

@@ -104,7 +104,7 @@ def read_judge(run: Path, fingerprint: str) -> Judge:
 
 def stored_judges(run: Path) -> list[Judge]:
     """Read all judges of a run, by fingerprint."""
-    return [read_judge(run, path.stem) for path in sorted(judgements_folder(run).glob("*.json"))]
+    return [read_judge(run, path.stem) for path in sorted(judgements_folder(run).glob("?" * 16 + ".json"))]
 
 
 def answer_id(answer: Response) -> str:

@@ -70,24 +70,25 @@ def stratified(scores: Sequence[float], labels: Mapping[int, float], strata: Seq
 
     Args:
         scores: of the judge, one for each item.
-        labels: position -> people's rating; at least two in each stratum.
+        labels: position -> people's rating; at least two in each stratum, or all of it.
         strata: of each item, as `strata_of` gives them.
 
     Raises:
-        ValueError: a stratum has fewer than two labels.
+        ValueError: a stratum has fewer.
     """
     items, n = len(scores), len(labels)
     error, spread, squares = 0.0, 0.0, 0.0
     weights: dict[int, float] = {}
     for stratum in sorted(set(strata)):
         own = [at for at in labels if strata[at] == stratum]
-        if len(own) < 2:
-            raise ValueError(f"stratum {stratum} has {len(own)} labels, and two are needed")
         size = strata.count(stratum)
+        if len(own) < min(2, size):
+            raise ValueError(f"a stratum of {size} items has {len(own)} labels, and two are needed")
         weight, errors = size / items, [labels[at] - scores[at] for at in own]
         error += weight * fmean(errors)
-        part = weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
-        spread, squares = spread + part, squares + part**2 / (len(own) - 1)
+        if len(own) < size:
+            part = weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
+            spread, squares = spread + part, squares + part**2 / (len(own) - 1)
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
     beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / (n - 1) / items
@@ -96,12 +97,16 @@ def stratified(scores: Sequence[float], labels: Mapping[int, float], strata: Seq
     return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
 
 
-def regression(scores: Sequence[float], labels: Mapping[int, float]) -> CorrectedMean:
+def regression(
+    scores: Sequence[float], labels: Mapping[int, float], known: Sequence[float] | None = None
+) -> CorrectedMean:
     """Correct by the regression of labels on the judge's scores, with HC3 residuals; slope from 0 to 1.
 
     Args:
         scores: of the judge, one for each item.
         labels: position -> people's rating, of a simple random sample; at least four.
+        known: of each item, what is added to its rating and needs no correction, such as a multiple of S. The other
+            estimators take it as a part of scores and labels.
 
     Raises:
         ValueError: fewer than four labels.
@@ -120,8 +125,9 @@ def regression(scores: Sequence[float], labels: Mapping[int, float]) -> Correcte
     ]
     noise = (n - 1) / n * fmean(r * r for r in residuals)
     spread = (1 - n / items) * noise / n
-    value = mean + slope * (fmean(scores) - centre)
-    beyond = variance(labels.values()) / items
+    known = known or [0.0] * items
+    value = mean + slope * (fmean(scores) - centre) + fmean(known)
+    beyond = variance([y + known[at] for at, y in labels.items()]) / items
     (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, noise > 0)
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
 

@@ -1,10 +1,10 @@
-"""Spearman's rank correlation with 95 % intervals: by a cluster bootstrap, of few clusters in closed form."""
+"""Rank correlations (Spearman, Kendall) with 95 % intervals: by a cluster bootstrap, of few clusters in closed form."""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from statistics import NormalDist
 from typing import NamedTuple
 
@@ -12,6 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
+# Of two sides of units, by row of weights that say how often each unit was drawn.
+Statistic = Callable[[Values, Values, Values], Values]
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
 FEW = 10  # clusters of a bootstrap; draws of fewer repeat too few of them
 DRAWS = 1000
@@ -19,14 +21,14 @@ _BLOCK = 1 << 18  # weights drawn at once
 
 
 class Correlation(NamedTuple):
-    """Spearman's rho, None where one side is constant, with the ends of its interval, None without one."""
+    """A correlation, None where one side is constant, with the ends of its interval, None without one."""
 
     value: float | None
     low: float | None
     high: float | None
 
 
-def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Correlation:
+def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]], statistic: Statistic | None = None) -> Correlation:
     """Correlate within each run, and average over the runs.
 
     The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
@@ -34,23 +36,39 @@ def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Correlatio
 
     Args:
         runs: of each run the cluster of each unit, and its values, two rows.
+        statistic: None is Spearman's rho; `kendall`.
     """
     names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
     parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
+    correlate = statistic or _spearman
 
     def mean(weights: Values) -> Values:
-        """The mean over runs by row of weights, which say how often each cluster was drawn."""
-        return np.asarray(np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0))
+        return np.asarray(np.nanmean([correlate(a, b, weights[:, at]) for at, a, b in parts], axis=0))
 
-    with warnings.catch_warnings():
+    found = cluster_bootstrap(len(names), mean)
+    if found.value is None:
+        return found
+    return closed_form(found.value, len(names)) if found.low == found.high else found
+
+
+def cluster_bootstrap(clusters: int, statistic: Callable[[Values], Values]) -> Correlation:
+    """The value of a statistic, and the percentile interval of 1,000 seeded draws; none for fewer than ten clusters.
+
+    Args:
+        clusters: how many.
+        statistic: its values by row of weights, which say how often each cluster was drawn.
+    """
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
-        value = float(mean(np.ones((1, len(names))))[0])
-        if len(names) < FEW or math.isnan(value):
-            return closed_form(value, len(names))
-        rng, rows, even = np.random.default_rng(0), max(1, _BLOCK // len(names)), np.full(len(names), 1 / len(names))
-        counts = (rng.multinomial(len(names), even, min(rows, DRAWS - n)) for n in range(0, DRAWS, rows))
-        low, high = np.nanquantile(np.concatenate([mean(one.astype(float)) for one in counts]), (0.025, 0.975)).tolist()
-    return closed_form(value, len(names)) if low == high else Correlation(value, low, high)
+        value = float(statistic(np.ones((1, clusters)))[0])
+        if math.isnan(value):
+            return Correlation(None, None, None)
+        if clusters < FEW:
+            return Correlation(value, None, None)
+        rng, rows, even = np.random.default_rng(0), max(1, _BLOCK // clusters), np.full(clusters, 1 / clusters)
+        counts = (rng.multinomial(clusters, even, min(rows, DRAWS - n)) for n in range(0, DRAWS, rows))
+        low, high = np.nanquantile(np.concatenate([statistic(one.astype(float)) for one in counts]), (0.025, 0.975))
+    return Correlation(value, float(low), float(high))
 
 
 def closed_form(value: float, n: int) -> Correlation:
@@ -64,6 +82,16 @@ def closed_form(value: float, n: int) -> Correlation:
     r = max(-most, min(most, value))
     half = NormalDist().inv_cdf(0.975) * math.sqrt((1 + r * r / 2) / (n - 3))
     return Correlation(value, min(value, math.tanh(math.atanh(r) - half)), max(value, math.tanh(math.atanh(r) + half)))
+
+
+def kendall(x: Values, y: Values, weights: Values) -> Values:
+    """Kendall's tau-b by row of weights."""
+    a, b = (np.sign(side[:, None] - side) for side in (x, y))
+
+    def pairs(product: Values) -> Values:
+        return np.asarray(((weights @ product) * weights).sum(1))
+
+    return np.asarray(pairs(a * b) / np.sqrt(pairs(a * a) * pairs(b * b)))
 
 
 def _spearman(x: Values, y: Values, weights: Values) -> Values:

@@ -77,7 +77,7 @@ def test_labels_that_agree_wholly_say_nothing_of_the_others() -> None:
 
 
 def test_too_few_labels_are_refused() -> None:
-    with pytest.raises(ValueError, match="stratum 0 has 0 labels"):
+    with pytest.raises(ValueError, match="a stratum of 2 items has 0 labels"):
         stratified([1.0, 2.0, 3.0, 4.0] * 5, {0: 1.0, 1: 2.0}, strata_of([1.0, 2.0, 3.0, 4.0] * 5))
     with pytest.raises(ValueError, match="four are needed"):
         regression([1.0] * 9, {0: 1.0, 1: 2.0, 2: 3.0})

@@ -1,0 +1,173 @@
+"""Calibrate the judges of a run against people's labels: agreement, bias, corrected means.
+
+The corrected cells of levels I to III go into the run's tables. People's ratings of an adjudication never count as a
+judge's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from statistics import fmean
+
+from h2htalk.benchmark.calibration.agreement import Agreement, agreements
+from h2htalk.benchmark.calibration.correction import Correction, LabelSample, correct
+from h2htalk.benchmark.calibration.human_labels import Label, read_labels
+from h2htalk.benchmark.calibration.judge_bias import Effect, FamilyErrors, family_bias, order_bias, run_bias
+from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, load_judged
+from h2htalk.benchmark.calibration.label_plan import LabelPlan, read_plan
+from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
+from h2htalk.benchmark.judge.judgements import answer_id, read_judge, stored_judges
+from h2htalk.benchmark.judge.model_facts import family_of
+from h2htalk.benchmark.metrics.composite import ALPHA
+from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.errors import ConfigError, DataError, counted
+
+Labels = Mapping[SampleKey, Label]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What people's labels say about the judges of a run.
+
+    Attributes:
+        run: its model in tables. judges: their labels.
+        labelled: items with ratings, of `items` with a score. annotators: how many are named.
+        drawn: how the labels came: `by the plan`, `at random` (the user's word) or `in an unknown way`.
+        notes: what the reader must know.
+    """
+
+    run: str
+    judges: tuple[str, ...]
+    items: int
+    labelled: int
+    annotators: int
+    drawn: str
+    agreement: tuple[Agreement, ...]
+    bias: tuple[Effect, ...]
+    corrections: tuple[Correction, ...]
+    notes: tuple[str, ...]
+
+
+def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool = False) -> Calibration:
+    """Calibrate the judges of a run, store the corrected cells, and put them into its summary.
+
+    Args:
+        runs: the judged run; further runs of other models on the same items show bias by model family.
+        human: people's labels of each run: a CSV file, or a closed adjudication round.
+        random: the labels are a simple random sample of the judged items.
+
+    Raises:
+        ConfigError, DataError, RoundError: a run was not judged, or its labels cannot be read or are of other answers.
+    """
+    if len(runs) != len(human):
+        raise ConfigError(f"--human: {len(human)} for {counted(len(runs), 'run')}; name one for each, in their order")
+    judged = [load_judged(path) for path in runs]
+    labels = [read_labels(one.run, path) for one, path in zip(judged, human, strict=True)]
+    labelled = [one.labelled(own) for one, own in zip(judged, labels, strict=True)]
+    if not all(labelled):
+        raise ConfigError(f"{human[labelled.index([])]}: holds no rating of an item that has a judge's score")
+    run, own = judged[0], labelled[0]
+    plan = None if random else _plan_of(run, labels[0])
+    families = [FamilyErrors(*_families(one), items) for one, items in zip(judged, labelled, strict=True)]
+    found = Calibration(
+        run=run.run.summary.model,
+        judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
+        items=len(run.items),
+        labelled=len(own),
+        annotators=len({name for one in own for name in one.raters or () if name}),
+        drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
+        agreement=tuple(agreements(own)),
+        bias=(*run_bias(own), *(family_bias(families) if len(runs) > 1 else ()), *_order(run)),
+        corrections=tuple(_corrections(run, own, labels[0], plan, random)),
+        notes=tuple(_notes(run, own, labels[0], plan)),
+    )
+    write_corrected_cells(run.path, _cells(run, found))
+    judge_again(run.path)
+    return found
+
+
+def _families(judged: JudgedRun) -> tuple[str, list[str]]:
+    judges = [family_of(read_judge(judged.path, name).model) for name in judged.judging.judges]
+    return family_of(judged.run.summary.signature.subject["model"]), judges
+
+
+def _plan_of(judged: JudgedRun, labels: Labels) -> LabelPlan | None:
+    """The plan that drew the labels; None where there is none, or where it did not draw all of them."""
+    plan = read_plan(judged.path)
+    now = {answer_id(one): key for key, one in judged.run.answers.items() if isinstance(one, Response)}
+    if plan is None or not labels.keys() <= {now.get(answer) for answer in plan.answers}:
+        return None
+    planned = {judged.items[item].subtask for item in plan.strata if item in judged.items}
+    if any(one.subtask in planned and one.id not in plan.strata for one in judged.items.values()):
+        raise DataError(f"{judged.path}: items got a score since the labels were drawn; plan and label again")
+    return plan
+
+
+def _order(judged: JudgedRun) -> Iterator[Effect]:
+    """The effect of reversing the rubric, where the same judges did that too."""
+    judges = [read_judge(judged.path, name) for name in judged.judging.judges]
+    others = tuple(replace(judge, reverse=not judge.reverse).fingerprint for judge in judges)
+    if {judge.fingerprint for judge in stored_judges(judged.path)}.issuperset(others):
+        reverse = judged.judged_by(others).items
+        if not reverse.keys().isdisjoint(judged.items):
+            yield order_bias(judged.items, reverse)
+
+
+def _corrections(
+    judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None, random: bool
+) -> Iterator[Correction]:
+    """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
+    rated = {one.id: one for one in labelled}
+    items = [rated.get(item, one) for item, one in judged.items.items()]
+    levels = [name for name in SUBTASKS if SUBTASKS[name].level]
+    groups = {ALL_LEVELS: levels, **{name: [name] for name in levels}}
+    groups |= {name: [s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in levels] for name in DIMENSIONS}
+
+    def sample(own: list[JudgedItem], scores: list[float], errors: dict[int, float], known: list[float]) -> LabelSample:
+        strata = None if plan is None else [plan.strata.get(one.id, "") for one in own]
+        names = sorted(set(strata or ()))
+        numbers = None if strata is None or "" in names else [names.index(name) for name in strata]
+        return LabelSample(own, scores, errors, known, numbers, random)
+
+    for group, subtasks in groups.items():
+        within = [one for one in items if one.subtask in subtasks]
+        for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
+            errors = {at: one.error for at, one in enumerate(own) if one.people is not None}
+            if own and (errors or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *levels)):
+                # J is (1 - ALPHA) times the sum of R and this multiple of S.
+                known = [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * (figure == "J") for one in own]
+                scale = 1 - ALPHA if figure == "J" else 1.0
+                yield correct(group, figure, sample(own, [one.score for one in own], errors, known), scale)
+    for point in sorted({name for label in labels.values() for name in label.points}):
+        own = [one for one in items if point in one.points]
+        said = {key[0]: fmean(label.points[point].values()) for key, label in labels.items() if point in label.points}
+        errors = {at: one.points[point] - said[one.id] for at, one in enumerate(own) if one.id in said}
+        if errors:
+            shares = sample(own, [one.points[point] for one in own], errors, [0.0] * len(own))
+            yield correct("points", point, replace(shares, yes_no=True))
+
+
+def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
+    cells, correction = {}, "no item of levels I to III has S and a judge's rating"
+    for one in found.corrections:
+        if one.figure == "J" and one.mean is not None:
+            ends = (one.mean.value, one.mean.low or 0.0, one.mean.high or 0.0)
+            value, low, high = (min(100.0, max(0.0, 20 * end)) for end in ends)
+            cells[one.group] = Cell(value, low, high, one.labels, one.items)
+        if (one.group, one.figure) == (ALL_LEVELS, "J"):
+            refused = "refused: " if one.mean is None else ""
+            correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
+    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells, asdict(found))
+
+
+def _notes(judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None) -> Iterator[str]:
+    if left_out := len({item for item, _ in labels} - judged.items.keys()):
+        yield f"{counted(left_out, 'labelled item')} without a judge's score: left out"
+    if plan is not None and (missing := len(plan.answers) - len(labelled)):
+        yield f"{counted(missing, 'drawn item')} without a label: taken as missing by chance"
+    yield "intervals are of the mean of these annotators, except those over annotators (2 to 10 with names)"

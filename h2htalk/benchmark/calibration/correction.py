@@ -1,0 +1,136 @@
+"""Choose the estimator of a corrected mean by how its labels came, or say why there is none.
+
+Drawn by the plan: `stratified`. A simple random sample, by the user's word: `regression`, for yes-or-no points
+`difference`. Otherwise labels that leave out a part of the scores are refused, and so are those that the transport test
+calls unlike the other items, except where length alone makes the difference: the regression of the error on length
+corrects for that.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, stdev
+
+import numpy as np
+
+from h2htalk.benchmark.calibration.judged_items import JudgedItem
+from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, difference, regression, stratified
+from h2htalk.benchmark.statistics.intervals import Interval, t_quantile
+from h2htalk.benchmark.statistics.transport import labels_unlike_rest, regressed
+
+LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
+OUTSIDE = 0.05  # share of scores outside the labelled range from which a level is not corrected (cje's rule)
+UNLIKE = 0.05  # p of the transport test
+FEW_RATERS = 10  # up to which the interval over annotators is given
+BY_LENGTH = "regression on length"
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A corrected mean, or why there is none.
+
+    Attributes:
+        group: `levels`, a subtask, a dimension or `points`. figure: `R`, `J` (0 to 5) or a yes-or-no point (0 to 1).
+        own: the judges' own mean. estimator: its name, or why the correction is refused.
+        raters: the interval over annotators of this kind, where 2 to 10 are named.
+    """
+
+    group: str
+    figure: str
+    own: float
+    labels: int
+    items: int
+    estimator: str
+    mean: CorrectedMean | None = None
+    raters: Interval | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSample:
+    """Judged items, and labels of some.
+
+    Attributes:
+        scores: of each item. errors: position -> the judges' value minus people's.
+        known: of each item, what is added to the score and needs no correction (a multiple of S).
+        strata: of each item, where the plan drew the labels. random: the user calls them a simple random sample.
+    """
+
+    items: Sequence[JudgedItem]
+    scores: Sequence[float]
+    errors: Mapping[int, float]
+    known: Sequence[float]
+    strata: Sequence[int] | None = None
+    random: bool = False
+    yes_no: bool = False
+
+    def estimate(self) -> tuple[str, CorrectedMean]:
+        """Return the estimator and the mean. Raises ValueError with the reason where there is none."""
+        n, least = len(self.errors), LEAST if self.strata is None else LEAST_DRAWN
+        if n < least:
+            raise ValueError(f"{n} labels, and {least} are needed")
+        whole = [score + known for score, known in zip(self.scores, self.known, strict=True)]
+        labels = {at: whole[at] - error for at, error in self.errors.items()}
+        length = [item.length for item in self.items]
+        if self.strata is not None:
+            found = "stratified", stratified(whole, labels, self.strata)
+        elif not self.random and n < len(whole) and self._differ_by_length(length):
+            found = BY_LENGTH, regressed(whole, labels, length)
+        elif self.yes_no:
+            found = "difference", difference(whole, labels)
+        else:
+            ratings = {at: self.scores[at] - error for at, error in self.errors.items()}
+            found = "regression", regression(self.scores, ratings, self.known)
+        if found[1].low is None:
+            raise ValueError("the judges' error is the same on all labelled items, so its spread is not known")
+        return found
+
+    def _differ_by_length(self, length: Sequence[float]) -> bool:
+        """Whether labelled items differ from the others, by length alone. Raises ValueError where by more."""
+        own = [self.scores[at] for at in self.errors]
+        outside = fmean(not min(own) <= score <= max(own) for score in self.scores)
+        if outside >= OUTSIDE and not self.yes_no:
+            ends = f"{min(own):.2f} to {max(own):.2f}"
+            raise ValueError(f"{100 * outside:.0f} % of the judges' scores lie outside the labelled range of {ends}")
+        subtasks = sorted({item.subtask for item in self.items})[1:]
+        columns = [length, self.scores, *([float(item.subtask == s) for item in self.items] for s in subtasks)]
+        covariates, labelled = np.array(columns, float).T, list(self.errors)
+        if (p := labels_unlike_rest(covariates, labelled)) >= UNLIKE:
+            return False
+        line = np.column_stack([np.ones(len(length)), length])
+        rest = covariates[:, 1:] - line @ np.linalg.lstsq(line, covariates[:, 1:], rcond=None)[0]
+        if labels_unlike_rest(rest, labelled) >= UNLIKE:
+            return True
+        raise ValueError(f"the labelled items are unlike the others (p {p:.3f}), and not by length alone")
+
+    def over_raters(self) -> Interval | None:
+        """The t interval over annotators' means (of these items); None unless 2 to 10 are named."""
+        raters: dict[str, list[tuple[float, float]]] = {}
+        strata = self.strata or [0] * len(self.items)
+        for at in self.errors:
+            weight = strata.count(strata[at]) / sum(strata[other] == strata[at] for other in self.errors)
+            for name, error in (self.items[at].raters or {}).items():
+                raters.setdefault(name, []).append((weight, error))
+        if "" in raters or not 2 <= len(raters) <= FEW_RATERS:
+            return None
+        base = fmean(self.scores) + fmean(self.known)
+        means = [base + math.fsum(w * e for w, e in own) / math.fsum(w for w, _ in own) for own in raters.values()]
+        half = t_quantile(len(means) - 1) * stdev(means) / math.sqrt(len(means))
+        return fmean(means) - half, fmean(means) + half
+
+
+def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) -> Correction:
+    """Correct the mean of a sample's scores, or say why not; all values are multiplied by `scale`."""
+    own, n = scale * (fmean(sample.scores) + fmean(sample.known)), (len(sample.errors), len(sample.scores))
+    try:
+        estimator, mean = sample.estimate()
+    except ValueError as error:
+        return Correction(group, figure, own, *n, str(error))
+    low, high, low_here, high_here = (
+        None if end is None else scale * end for end in (mean.low, mean.high, mean.low_here, mean.high_here)
+    )
+    scaled = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
+    raters = None if estimator == BY_LENGTH or sample.yes_no else sample.over_raters()
+    over = None if raters is None else (scale * raters[0], scale * raters[1])
+    return Correction(group, figure, own, *n, estimator, scaled, over)

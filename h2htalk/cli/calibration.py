@@ -1,0 +1,48 @@
+"""`h2htalk judge plan-labels` and `h2htalk judge calibrate`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from h2htalk.cli.options import RunArgument, require_format
+from h2htalk.cli.output import say
+from h2htalk.errors import ConfigError
+
+
+def judge_plan_labels(
+    run: RunArgument,
+    half_width: Annotated[float | None, typer.Option(help="Wanted of the interval of R, on the scale 0 to 5.")] = None,
+    labels: Annotated[int | None, typer.Option(help="How many, in the place of --half-width.")] = None,
+    out: Annotated[Path | None, typer.Option(help="A CSV file to fill in.")] = None,
+    open: Annotated[Path | None, typer.Option(help="The folder of an adjudication round to open.")] = None,
+    annotators: Annotated[Path | None, typer.Option(help="--open: the list of annotators.")] = None,
+    where: Annotated[str, typer.Option(help="--open: spreadsheets or argilla.")] = "spreadsheets",
+    pilot: Annotated[Path | None, typer.Option(help="First labels, which say how the judge's errors vary.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
+) -> None:
+    """Say how many answers people should label for an interval, and draw them by judge score; no model is asked."""
+    if out is None and open is None:
+        raise ConfigError("name a file with --out, or the folder of a round with --open")
+    from h2htalk.benchmark.calibration.label_plan import plan_labels
+
+    options = {"annotators": annotators and str(annotators), "where": where}
+    notes = plan_labels(run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=options, seed=seed)
+    say("\n".join(notes))
+
+
+def judge_calibrate(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="The judged run, then runs of other models.")],
+    human: Annotated[list[Path], typer.Option(help="A CSV file or a closed round of labels, one for each RUN.")],
+    random: Annotated[bool, typer.Option("--random", help="The labels are a simple random sample.")] = False,
+    format: Annotated[str, typer.Option("--format", help="terminal or json.")] = "terminal",
+) -> None:
+    """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
+    require_format(format, "json")
+    from h2htalk.benchmark.calibration.calibrate import calibrate_judge
+    from h2htalk.benchmark.calibration.formats import to_json, to_lines
+
+    found = calibrate_judge(runs, human, random=random)
+    say(to_json(found) if format == "json" else "\n".join(to_lines(found)))

@@ -1,0 +1,208 @@
+"""`judge calibrate`: from labels to tables, through the command line."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+from judged_runs import annotators, command, evaluated, judge_file, rate
+
+from h2htalk.benchmark.calibration.calibrate import calibrate_judge
+from h2htalk.benchmark.calibration.human_labels import read_labels
+from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
+from h2htalk.benchmark.judge.corrected_cells import corrected_cells_path
+from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.judge.model_facts import family_of
+from h2htalk.benchmark.judge.ratings import PeopleRating, write_people_ratings
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.score_run import judge_again
+from h2htalk.data.responses import Response
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.rounds.closing import close_round
+
+LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
+
+
+def given(item: str) -> int:
+    """What the judge gives."""
+    return 1 + sum(map(ord, item)) % 5
+
+
+def rated(item: str) -> float:
+    """What people give: less than the judge, and not always by as much."""
+    return max(0.0, given(item) - 0.5 * (int.from_bytes(item.encode()) % 7 % 3))
+
+
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
+    command("judge", "run", run, "--judge", judge_file(run, given))
+    return run
+
+
+@pytest.fixture
+def run(judged_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(judged_once, tmp_path / "run")
+
+
+def ids_of(run: Path) -> list[str]:
+    """The items of levels I to III."""
+    return [s.id for s in load_run(run).data.split.scenarios if s.subtask in LEVELS]
+
+
+def labels_file(path: Path, ids: list[str], head: str = "id,rating", **cells: Any) -> Path:
+    rows = [",".join([one, str(rated(one)), *(str(cell(one)) for cell in cells.values())]) for one in ids]
+    path.write_text("\n".join([",".join([head, *cells]), *rows]) + "\n")
+    return path
+
+
+def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) -> None:
+    command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "l.csv")
+    plan = read_plan(run)
+    assert plan is not None
+    drawn = [item_of(answer) for answer in plan.answers]
+    shown = command("judge", "calibrate", run, "--human", labels_file(tmp_path / "filled.csv", drawn))
+    assert "8 of 12 judged items labelled; drawn by the plan" in shown
+    assert "stratified" in shown
+    scores = load_run(run).item_scores
+    correction = 0.0
+    for stratum in set(plan.strata.values()):
+        own = [one for one, name in plan.strata.items() if name == stratum]
+        correction += len(own) / 12 * fmean(rated(one) - given(one) for one in own if one in drawn)
+    j = fmean(3 * (scores[one].s or 0) + 0.4 * given(one) for one in ids_of(run)) + 0.4 * correction
+    judging = load_run(run).summary.judging
+    assert judging is not None
+    assert judging.corrected["levels"].value == pytest.approx(20 * j, abs=1e-9)
+    assert (judging.corrected["levels"].n, judging.corrected["levels"].total) == (8, 12)
+    assert judging.correction == "stratified, 8 labels of 12 items"
+
+
+def test_a_round_gives_labels_and_an_interval_over_annotators(run: Path, tmp_path: Path) -> None:
+    options = {"annotators": str(annotators(tmp_path, 3)), "format": "csv", "overlap": 3}
+    plan_labels(run, labels=12, round_out=tmp_path / "round", round_options=options)
+    names = sorted(path.stem for path in (tmp_path / "round").rglob("*.csv"))
+    rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
+    close_round(tmp_path / "round", force=True)
+    found = calibrate_judge([run], [tmp_path / "round"])
+    assert (found.labelled, found.annotators, found.drawn) == (12, 3, "by the plan")
+    assert "ICC(2,1) of annotators" in {one.measure for one in found.agreement}
+    assert all(one.raters is not None for one in found.corrections if one.mean is not None)
+
+
+def test_peoples_ratings_of_an_adjudication_are_no_judges_scores(run: Path, tmp_path: Path) -> None:
+    file = labels_file(tmp_path / "l.csv", ids_of(run))
+    before = calibrate_judge([run], [file], random=True)
+    loaded = load_run(run)
+    answers = [one for one in loaded.answers.values() if isinstance(one, Response) and one.id in ids_of(run)]
+    people = {answer_id(one): PeopleRating(answer_id(one), 0.0, 1, "r") for one in answers}
+    write_people_ratings(loaded.data.folder, people)
+    judge_again(run)
+    assert calibrate_judge([run], [file], random=True) == before
+
+
+def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> None:
+    calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))], random=True)
+    judging = load_run(run).summary.judging
+    assert judging is not None
+    assert set(judging.corrected) <= {"levels", *LEVELS}
+    assert judging.correction == "regression, 12 labels of 12 items"
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: 3, "other"))
+    judging = load_run(run).summary.judging
+    assert judging is not None
+    assert judging.corrected == {}
+    assert judging.correction == "of other judgements: run `h2htalk judge calibrate` again"
+
+
+def test_an_edited_file_of_cells_is_refused(run: Path, tmp_path: Path) -> None:
+    calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))], random=True)
+    path = corrected_cells_path(run)
+    path.write_text(path.read_text().replace('"n": 12', '"n": 99'))
+    with pytest.raises(DataError, match=r"calibration\.json: was edited"):
+        judge_again(run)
+
+
+def test_a_refusal_has_no_cells_and_says_why(run: Path, tmp_path: Path) -> None:
+    found = calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run)[:3])])
+    assert {one.mean for one in found.corrections} == {None}
+    judging = load_run(run).summary.judging
+    assert judging is not None
+    assert judging.corrected == {}
+    assert judging.correction == "refused: 3 labels, and 4 are needed, 3 labels of 12 items"
+
+
+def test_points_and_reverse_order(run: Path, tmp_path: Path) -> None:
+    reverse = judge_file(run, lambda item: min(5, given(item) + (sum(map(ord, item)) % 2)), "judge")
+    command("judge", "run", run, "--judge", reverse, "--reverse")
+    file = labels_file(tmp_path / "l.csv", ids_of(run), planning_fragmentation=lambda item: given(item) > 3)
+    found = json.loads(command("judge", "calibrate", run, "--human", file, "--random", "--format", "json"))
+    effects = [name for name, *_ in found["bias"]]
+    assert effects[:2] == ["mean error", "length"]
+    point = found["corrections"][-1]
+    assert (point["group"], point["figure"], point["own"]) == ("points", "planning_fragmentation", 0.0)
+    assert point["mean"]["value"] == pytest.approx(fmean(given(one) > 3 for one in ids_of(run)))
+
+
+def test_runs_of_several_families(run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    files = [labels_file(tmp_path / f"{name}.csv", ids_of(run)) for name in "ab"]
+    found = calibrate_judge([run, other], files, random=True)
+    # Both are of one model: the same rows twice tell nothing about families.
+    assert [one.value for one in found.bias if one.name == "length, within items"] == [None]
+    with pytest.raises(ConfigError, match="--human: 1 for 2 runs"):
+        calibrate_judge([run, other], files[:1])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("id,ratings\nx,1\n", "needs the columns id and rating"),
+        ("id,rating,contextual_awareness\nx,1,1\n", "needs the columns id and rating"),
+        ("id,rating\nnobody,1\n", "l.csv:2: the run has no answer '0' to an item 'nobody'"),
+        ("id,sample,rating\nITEM,7,1\n", "no answer '7'"),
+        ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
+        ("id,rating\nITEM,nan\n", "rating is 'nan'"),
+        ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
+        ("id,rating,missed_hint\nITEM,4,maybe\n", "missed_hint is 'maybe'; write yes or no"),
+        ("id,contextual_awareness\nITEM,4\n", "personality_authenticity is ''"),
+        ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
+    ],
+)
+def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))
+    with pytest.raises((ConfigError, DataError)) as raised:
+        calibrate_judge([run], [tmp_path / "l.csv"])
+    assert message in str(raised.value)
+
+
+def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: Path) -> None:
+    item = ids_of(run)[0]
+    names = (
+        "personality_authenticity,contextual_awareness,emotional_expressiveness,immersive_interaction,"
+        "plan_feasibility,history_consistency"
+    )
+    (tmp_path / "l.csv").write_text(f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n")
+    assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0].ratings == {"ann": 2.5, "bob": 5.0}
+
+
+@pytest.mark.parametrize(
+    ("model", "family"),
+    [
+        ("openai:gpt-4o", "gpt"),
+        ("chatgpt-4o-latest", "gpt"),
+        ("o3-mini", "gpt"),
+        ("claude-sonnet-4-5", "claude"),
+        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
+        ("Qwen/Qwen2.5-7B", "qwen"),
+        ("THUDM/chatglm3-6b", "glm"),
+        ("HuggingFaceTB/SmolLM2-135M", "smollm"),
+        ("01-ai/yi-34b", "yi"),
+        ("yield-7b", "yield-7b"),
+        ("scripted:judge.jsonl", "scripted:judge.jsonl"),
+    ],
+)
+def test_the_family_of_a_model(model: str, family: str) -> None:
+    assert family_of(model) == family

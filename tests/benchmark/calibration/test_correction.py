@@ -1,0 +1,136 @@
+"""Which estimator corrects a mean, and when none does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from statistics import fmean
+
+import numpy as np
+import pytest
+from calibration_made import judged_item
+
+from h2htalk.benchmark.calibration.correction import Correction, LabelSample, correct
+from h2htalk.benchmark.statistics.corrected_mean import difference, draw_labels, regression, strata_of, stratified
+
+
+def judged(seed: int, labels: int, how: str, items: int = 350) -> tuple[LabelSample, float]:
+    """A judge that prefers length, labels drawn by strata, at random or by length, and people's mean of the items."""
+    rng = np.random.default_rng(seed)
+    length = rng.standard_normal(items)
+    people = np.clip(np.round(2 * (3.8 + 1.1 * rng.standard_normal(items))) / 2, 0, 5)
+    scores = (people + 0.2 + 0.4 * length + 0.5 * rng.standard_normal(items)).tolist()
+    weight = np.exp(0.8 * length * (how == "length"))
+    own = rng.choice(items, labels, replace=False, p=weight / weight.sum()).tolist()
+    if how == "plan":
+        own = draw_labels(scores, labels, seed)
+    made = [judged_item(n, f, length=x) for n, (f, x) in enumerate(zip(scores, length.tolist(), strict=True))]
+    errors = {at: scores[at] - float(people[at]) for at in own}
+    strata = strata_of(scores, seed) if how == "plan" else None
+    return LabelSample(made, scores, errors, [0.0] * items, strata, how == "random"), float(people.mean())
+
+
+def ratings(sample: LabelSample) -> dict[int, float]:
+    return {at: sample.scores[at] - error for at, error in sample.errors.items()}
+
+
+def test_the_estimator_depends_on_how_the_labels_came() -> None:
+    drawn, chance, unknown, by_length = (judged(3, 100, how)[0] for how in ("plan", "random", "", "length"))
+    assert correct("levels", "R", drawn).mean == stratified(drawn.scores, ratings(drawn), drawn.strata or [])
+    assert correct("levels", "R", chance).mean == regression(chance.scores, ratings(chance))
+    assert correct("levels", "R", unknown).estimator == "regression"
+    assert correct("levels", "R", by_length).estimator == "regression on length"
+    assert correct("levels", "R", replace(by_length, random=True)).estimator == "regression"
+
+
+def test_yes_and_no_are_corrected_by_the_difference() -> None:
+    sample, _ = judged(3, 60, "random")
+    yes = [float(score > 4) for score in sample.scores]
+    errors = {at: yes[at] - float(n % 3 > 0) for n, at in enumerate(sample.errors)}
+    found = correct("points", "missed_hint", replace(sample, scores=yes, errors=errors, yes_no=True))
+    assert found.estimator == "difference"
+    assert found.mean == difference(yes, {at: yes[at] - error for at, error in errors.items()})
+
+
+def refusal(found: Correction) -> str:
+    assert found.mean is None
+    return found.estimator
+
+
+def test_what_cannot_be_corrected_is_refused_with_the_reason() -> None:
+    assert refusal(correct("levels", "R", judged(1, 3, "random")[0])) == "3 labels, and 4 are needed"
+    drawn, _ = judged(1, 20, "plan")
+    few = replace(drawn, errors=dict(list(drawn.errors.items())[:7]))
+    assert refusal(correct("levels", "R", few)) == "7 labels, and 8 are needed"
+    lowest = replace(
+        drawn, errors={at: e for at, e in drawn.errors.items() if (drawn.strata or [])[at] < 2}, strata=None
+    )
+    assert "lie outside the labelled range" in refusal(correct("levels", "R", lowest))
+    same = replace(drawn, errors=dict.fromkeys(drawn.errors, 0.5))
+    assert "the same on all labelled items" in refusal(correct("levels", "R", same))
+    one_stratum = {at: e for at, e in judged(1, 40, "plan")[0].errors.items() if (drawn.strata or [])[at] == 0}
+    assert "two are needed" in refusal(correct("levels", "R", replace(drawn, errors=one_stratum)))
+
+
+def test_labels_of_low_scores_are_refused() -> None:
+    sample, _ = judged(5, 50, "")
+    low = sorted(range(350), key=lambda at: sample.scores[at])[:200:4]
+    errors = {at: 0.1 * (at % 7) for at in [*low, max(range(350), key=lambda at: sample.scores[at])]}
+    reason = refusal(correct("levels", "R", replace(sample, errors=errors)))
+    assert "unlike the others" in reason
+    assert "not by length alone" in reason
+
+
+def test_labels_chosen_by_length_are_cured() -> None:
+    hits = cured = 0
+    for seed in range(20):
+        found = correct("levels", "R", (made := judged(seed, 100, "length"))[0])
+        if found.estimator == "regression on length" and found.mean is not None:
+            cured += 1
+            hits += (found.mean.low_here or 9) <= made[1] <= (found.mean.high_here or 0)
+    assert cured >= 16
+    assert hits >= cured - 3
+
+
+@pytest.mark.parametrize("how", ["plan", "random"])
+def test_j_corrects_the_rating_alone(how: str) -> None:
+    """J = 3 S + 0.4 R, where S needs no correction; section 2 of the estimators' reference."""
+    sample, _ = judged(7, 48, how)
+    s = np.random.default_rng(1).random(350)
+    r = correct("levels", "R", sample).mean
+    j = correct("levels", "J", replace(sample, known=(7.5 * s).tolist()), 0.4)
+    assert r is not None
+    assert j.mean is not None
+    assert j.own == pytest.approx(fmean(3 * s) + 0.4 * fmean(sample.scores))
+    assert j.mean.value == pytest.approx(fmean(3 * s) + 0.4 * r.value)
+    assert (j.mean.high_here or 0) - j.mean.value == pytest.approx(0.4 * ((r.high_here or 0) - r.value))
+    labels = [rating + 7.5 * s[at] for at, rating in ratings(sample).items()]
+    weights = np.ones(48)
+    if how == "plan":
+        strata = [(sample.strata or [])[at] for at in sample.errors]
+        weights = np.array([(sample.strata or []).count(h) / strata.count(h) for h in strata])
+    mean = np.average(labels, weights=weights)
+    beyond = np.average((labels - mean) ** 2, weights=weights) * 48 / 47 / 350
+    here, over = ((end or 0) - j.mean.value for end in (j.mean.high_here, j.mean.high))
+    # t squared is nearly 4.
+    assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)
+
+
+def test_few_named_annotators_give_an_interval_over_annotators() -> None:
+    sample, _ = judged(2, 40, "random")
+    leniency = {"a": -0.4, "b": 0.0, "c": 0.1}
+    own = [
+        judged_item(
+            at, one.score, raters={name: one.score - sample.errors[at] + more for name, more in leniency.items()}
+        )
+        if at in sample.errors
+        else one
+        for at, one in enumerate(sample.items)
+    ]
+    errors = {at: own[at].error for at in sample.errors}
+    found = correct("levels", "R", replace(sample, items=own, errors=errors))
+    assert found.raters is not None
+    # Means differ by leniency alone: -.4, 0, .1; mean -.1, standard error .2646 / sqrt(3), t(2) 4.3027.
+    middle = sum(found.raters) / 2
+    assert middle == pytest.approx(fmean(sample.scores) - fmean(sample.errors.values()) - 0.1)
+    assert found.raters[1] - middle == pytest.approx(4.3027 * 0.264575 / 3**0.5, rel=1e-4)
+    assert correct("levels", "R", sample).raters is None

@@ -1,0 +1,121 @@
+"""Which answers people should label: how many, drawn how, and what the run keeps of it."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from pathlib import Path
+from random import Random
+
+import pytest
+from calibration_made import judged_item
+from judged_runs import annotators, command, evaluated, judge_file
+
+from h2htalk.benchmark.calibration.label_plan import draw_by_level, labels_needed, plan_labels, plan_path, read_plan
+from h2htalk.benchmark.judge.judgements import item_of
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.rounds.round_folder import RoundFolder
+
+LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
+
+
+@pytest.fixture(scope="module")
+def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: len(item) % 6))
+    return run
+
+
+@pytest.fixture
+def run(judged_once: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(judged_once, tmp_path / "run")
+
+
+@pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
+def test_the_number_of_labels_is_the_references(items: int, labels: int) -> None:
+    assert labels_needed(0.15, items, 0.57) == pytest.approx(labels, abs=1)
+
+
+def test_the_number_is_at_least_eight_and_at_most_all() -> None:
+    assert (labels_needed(5, 100), labels_needed(0.01, 30)) == (8, 30)
+
+
+def test_each_level_is_drawn_apart_where_it_gets_eight() -> None:
+    rng = Random(1)
+    sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
+    items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
+    drawn, strata = draw_by_level(items, 50, 4)
+    counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
+    assert counts == {"itinerary_basic": 24, "itinerary_middle": 14, "itinerary_advanced": 12}
+    assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
+    assert strata.keys() == {one.id for one in items}
+    assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
+    few, together = draw_by_level(items, 24, 4)
+    assert (len(few), set(together.values())) == (24, {"/0", "/1", "/2", "/3"})
+
+
+def test_all_items_can_be_drawn() -> None:
+    items = [judged_item(n, n % 5, subtask=name) for name in LEVELS for n in range(9)]
+    assert len(draw_by_level(items, 27, 0)[0]) == 27
+    assert len(draw_by_level(items, 26, 0)[0]) == 26
+
+
+def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "labels.csv"
+    shown = command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
+    assert "8 of 12 items to label" in shown
+    rows = list(csv.DictReader(out.read_text().splitlines()))
+    assert list(rows[0]) == ["id", "sample", "subtask", "reply", "rating"]
+    assert all(row["reply"] and not row["rating"] for row in rows)
+    plan = read_plan(run)
+    assert plan is not None
+    assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
+    assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
+    command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
+    with pytest.raises(ConfigError, match="the run has another plan"):
+        plan_labels(run, labels=9, out=out)
+
+
+def test_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
+    pilot = tmp_path / "pilot.csv"
+    ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
+    # The judge gives all of one subtask the same; people 0 2 0 2: the errors' standard deviation is 1.1547.
+    pilot.write_text("id,rating\n" + "".join(f"{one},{2 * (n % 2)}\n" for n, one in enumerate(ids)))
+    shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", pilot, "--out", tmp_path / "l.csv")
+    assert "standard deviation of the judges' error: 1.15, measured on 4 items" in shown
+    assert "8 of 12" in shown
+
+
+def test_a_round_is_opened_on_the_drawn_answers(run: Path, tmp_path: Path) -> None:
+    out = tmp_path / "round"
+    options = ("--labels", 8, "--open", out, "--annotators", annotators(tmp_path))
+    command("judge", "plan-labels", run, *options)
+    plan = read_plan(run)
+    assert plan is not None
+    assert {item.id for item in RoundFolder(out).items()} == set(plan.answers)
+
+
+def test_an_edited_plan_is_refused(run: Path) -> None:
+    plan_labels(run, labels=8)
+    path = plan_path(run)
+    plan = json.loads(path.read_text())
+    path.write_text(json.dumps({**plan, "seed": 9}))
+    with pytest.raises(DataError, match=r"label_plan\.json: was edited"):
+        read_plan(run)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({}, "name one of --half-width"),
+        ({"half_width": 0.2, "labels": 9}, "name one of --half-width"),
+        ({"half_width": -1.0}, "name one of --half-width"),
+        ({"labels": 7}, "--labels is 7; it must be 8 to 12"),
+        ({"labels": 13}, "--labels is 13; it must be 8 to 12"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(run: Path, options: dict[str, float], message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        plan_labels(run, **options)  # type: ignore[arg-type]
