@@ -95,7 +95,7 @@ def open_adjudication(
     }
     waiting = [item for item in sent if answers[item]]
     if rated := len(sent) - len(waiting):
-        messages.append(f"people rated {counted(rated, 'item')} of them before")
+        messages.append(f"people rated {rated:,} of these {len(sent):,} items before")
     if budget is not None:
         messages.append(f"the budget allows {min(budget, len(waiting)):,} of {counted(len(waiting), 'item')}")
     if unjudged := [f"{item}/{sample} ({one.unjudged})" for (item, sample), one in judged.items() if one.unjudged]:

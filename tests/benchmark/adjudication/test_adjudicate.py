@@ -134,7 +134,7 @@ def test_a_second_round_has_what_was_not_rated(run: Path, tmp_path: Path) -> Non
     first = rated(run)
     printed = with_commands(run, tmp_path / "second")
     assert "Eq. 4 (J < 3.5) would send 12 to people" in printed
-    assert "people rated 5 items of them before" in printed
+    assert "people rated 5 of these 12 items before" in printed
     second = items_of(run / "adjudication" / "second.items.jsonl")
     assert (len(second), first.keys() & set(second)) == (7, set())
     rate(tmp_path / "second", lambda *_: 4)
