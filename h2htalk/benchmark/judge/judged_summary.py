@@ -40,7 +40,7 @@ def with_judgements(
         return summary, scores
     own = [s for s in scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level]
     ratings = rate_answers(folder, judging, answers, {s.id: s.subtask for s in own})
-    scores = {item: _with_ratings(score, ratings) for item, score in scores.items()}
+    scores = {item: with_ratings(score, ratings) for item, score in scores.items()}
     figures = _figures(folder, judging, own, ratings, scores)
     judge = "+".join((*figures.judges, *([PEOPLE] if figures.people else [])))
     protocol = {**summary.signature.protocol, "judge": f"{judge}, {judging.judgements} each"}
@@ -59,7 +59,8 @@ def with_judgements(
     )
 
 
-def _with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
+    """Put the ratings of an item's answers into its score."""
     none = AnswerRating(None)
     samples = []
     for sample in score.samples:
@@ -72,16 +73,16 @@ def _with_judged_row(
     main: MeasureResults, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
 ) -> MeasureResults:
     own = [s for s in scenarios if s.language in main.languages]
-    row = aggregate([ItemValue(s.id, s.subtask, _judged_value(s, scores[s.id])) for s in own])
+    row = aggregate([ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in own])
     return replace(
         main,
         rows=replace(main.rows, judged=row),
-        slices=slices_of(own, scores, _judged_value),
-        by_sample=tuple(by_sample(own, scores, _judged_value)),
+        slices=slices_of(own, scores, judged_value),
+        by_sample=tuple(by_sample(own, scores, judged_value)),
     )
 
 
-def _judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+def judged_value(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
     """J / 5 for levels I to III, S for others."""
     if not SUBTASKS[scenario.subtask].level:
         return score.s

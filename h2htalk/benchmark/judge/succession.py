@@ -1,0 +1,167 @@
+"""Hold a judge against its successor on the same answers and people's labels, and show what each table would see."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean
+
+import numpy as np
+
+from h2htalk.benchmark.calibration.human_labels import read_labels
+from h2htalk.benchmark.compare.formats import p_text
+from h2htalk.benchmark.judge.judged_summary import judged_value, with_ratings
+from h2htalk.benchmark.judge.judgements import Judge, Judgements, stored_judges
+from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers
+from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
+from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.paired import Difference, PairedResult, paired_figures, paired_result
+from h2htalk.benchmark.statistics.rank_correlation import Values, rank_correlation
+from h2htalk.benchmark.statistics.table2_averages import ItemValue, aggregate
+from h2htalk.data.arguments import as_path
+from h2htalk.data.responses import SampleKey
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, listed, quoted
+
+Ratings = Mapping[SampleKey, AnswerRating]
+Scores = Mapping[str, ItemScore]
+Items = tuple[Sequence[str], Values]  # of each item its cluster, and its ratings by A, B and people in three rows
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure with each judge, and `value` with its 95 % interval: B - A, a bias or a correlation."""
+
+    name: str
+    a: float | None
+    b: float | None
+    value: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    items: int
+
+
+@dataclass(frozen=True, slots=True)
+class Succession:
+    """Two judges, by label, on the same `answers`; `unpaired` answers only one of them judged.
+
+    `moved`: `J` and `R` -> items that are below the threshold with A alone, and with B alone.
+    """
+
+    a: str
+    b: str
+    answers: int
+    unpaired: int
+    figures: Sequence[Figure]
+    moved: Mapping[str, tuple[Sequence[str], Sequence[str]]]
+
+    def lines(self) -> Iterator[str]:
+        """The succession for the terminal."""
+        yield f"A: {self.a}; B: {self.b}; answers judged by both {self.answers:,}, by one of them {self.unpaired:,}"
+        yield f"{'':30} items       A       B   B - A  95 % interval        p"
+        for one in self.figures:
+            sides = "".join("       -" if x is None else f"{x:8.2f}" for x in (one.a, one.b, one.value))
+            ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+            yield f"{one.name:30}{one.items:6,}{sides}  {ends:<16}{'' if one.p is None else p_text(one.p):>6}".rstrip()
+        for what, (a, b) in self.moved.items():
+            yield f"{what} below {THRESHOLD} with A alone: {listed(a) or 'none'}; with B alone: {listed(b) or 'none'}"
+        yield "p: sign-flip test by cluster. Bias: the judge's mean minus people's. Cells: 100 times J / 5 or S."
+
+
+def judge_succession(path: str | os.PathLike[str], a: str, b: str, human: str | os.PathLike[str]) -> Succession:
+    """Compare two judges of a run.
+
+    Args:
+        path: the run, scored, that holds judgements of both.
+        a, b: a judge's fingerprint or label, or its model where no other judge has it.
+        human: people's labels of some answers, as `read_labels` takes them.
+
+    Raises:
+        ConfigError: there is no such judge, or no answer that both judged and people rated.
+        DataError: as `load_run`, or a file of judgements or labels is damaged.
+    """
+    run = load_run(as_path(path, "run"))
+    judges = [_find_judge(run, name) for name in (a, b)]
+    sides = [_rate(run, judge) for judge in judges]
+    known = [{key for key, one in side.items() if one.judges[0] is not None} for side in sides]
+    both, found = known[0] & known[1], read_labels(run, as_path(human, "human"))
+    labels = {key: fmean(one.ratings.values()) for key, one in found.items() if key in both and one.ratings}
+    if judges[0] == judges[1] or not labels:
+        raise ConfigError(f"{path}: holds no answer that two judges, {quoted(a)} and {quoted(b)}, and people rated")
+    common = [{key: side[key] for key in both} for side in sides]
+    scores = [{item: with_ratings(one, side) for item, one in run.item_scores.items()} for side in common]
+    figures = rating_figures(_items(run, sides, dict.fromkeys(both, 0.0)), _items(run, sides, labels))
+    moved = {name: _moved(scores, measure) for name, measure in (("J", "j"), ("R", "rating"))}
+    a, b = (judge.label for judge in judges)
+    return Succession(a, b, len(both), len(known[0] ^ known[1]), (*figures, *_cells(run, scores)), moved)
+
+
+def rating_figures(items: Items, labelled: Items) -> Iterator[Figure]:
+    """R over all items, and against people over the labelled ones; of squared distances, lower is nearer to people."""
+    clusters, (a, b, _) = items
+    yield _mean("R, mean", clusters, b - a, a, b)
+    yield Figure("R, Spearman", None, None, *rank_correlation([(clusters, np.array((a, b)))]), None, len(a))
+    clusters, (a, b, people) = labelled
+    squares = (a - people) ** 2, (b - people) ** 2
+    yield _mean("squared distance from people", clusters, squares[1] - squares[0], *squares)
+    yield _mean("bias of A", clusters, a - people)
+    yield _mean("bias of B", clusters, b - people)
+
+
+def _mean(name: str, clusters: Sequence[str], values: Values, *sides: Values) -> Figure:
+    found = paired_result([Difference("", *pair) for pair in zip(clusters, values.tolist(), strict=True)])
+    return _figure(name, found, *(fmean(side.tolist()) for side in sides))
+
+
+def _figure(name: str, found: PairedResult, a: float | None = None, b: float | None = None) -> Figure:
+    return Figure(name, a, b, found.mean, found.low, found.high, found.p(), found.items)
+
+
+def _cells(run: Run, scores: Sequence[Scores]) -> Iterator[Figure]:
+    """The levels' cells and the overall of Table 2, over items that have J with both; none without S."""
+    own, clusters = run.data.split.scenarios, clusters_of(run.data.split.scenarios)
+    own = tuple(s for s in own if s.language in run.summary.main.languages)
+    sides = [[ItemValue(s.id, s.subtask, judged_value(s, side[s.id])) for s in own] for side in scores]
+    rows, shifts = [aggregate(side) for side in sides], list[Difference]()
+    for x, y in zip(*sides, strict=True):
+        if x.value is not None and y.value is not None:
+            shifts.append(Difference(x.group, clusters[x.id], 100 * (y.value - x.value)))
+    found = paired_figures(shifts)
+    for key in (*(name for name in SUBTASKS if SUBTASKS[name].level), "overall"):
+        if key in found:
+            yield _figure(key, found[key], *(row.cells.get(key, row.overall).value for row in rows))
+
+
+def _find_judge(run: Run, name: str) -> Judge:
+    judges = stored_judges(run.data.folder.path)
+    found = [one for one in judges if name in (one.fingerprint, one.label, one.model)]
+    if len(found) != 1:
+        names = ", ".join(one.label for one in judges) or "none"
+        raise ConfigError(f"--judge {quoted(name)}: the run has {len(found)} judges of this name; choose from {names}")
+    return found[0]
+
+
+def _rate(run: Run, judge: Judge) -> Ratings:
+    """Rate every answer by all judgements of one judge; people's stay in their place in `rating`."""
+    judging = Judging((judge.fingerprint,), Judgements(run.data.folder.path, judge).number)
+    return rate_answers(run.data.folder, judging, run.answers, {s.id: s.subtask for s in run.data.split.scenarios})
+
+
+def _items(run: Run, sides: Sequence[Ratings], labels: Mapping[SampleKey, float]) -> Items:
+    """The items, each the mean over its answers that have a label."""
+    clusters, own = clusters_of(run.data.split.scenarios), dict[str, list[SampleKey]]()
+    for key in sorted(labels):
+        own.setdefault(key[0], []).append(key)
+    ratings = [*({key: side[key].judges[0] or 0.0 for key in labels} for side in sides), labels]
+    return [clusters[item] for item in own], np.array(
+        [[fmean(map(one.__getitem__, keys)) for keys in own.values()] for one in ratings]
+    )
+
+
+def _moved(scores: Sequence[Scores], measure: str) -> tuple[Sequence[str], Sequence[str]]:
+    pairs = [(item, *(getattr(side[item], measure) for side in scores)) for item in scores[0]]
+    below = [(item, a < THRESHOLD, b < THRESHOLD) for item, a, b in pairs if a is not None and b is not None]
+    return [item for item, a, b in below if a and not b], [item for item, a, b in below if b and not a]
