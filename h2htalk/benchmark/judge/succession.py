@@ -26,7 +26,6 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, listed, quoted
 
 Ratings = Mapping[SampleKey, AnswerRating]
-Scores = Mapping[str, ItemScore]
 Items = tuple[Sequence[str], Values]  # of each item its cluster, and its ratings by A, B and people in three rows
 
 
@@ -72,12 +71,7 @@ class Succession:
 
 
 def judge_succession(path: str | os.PathLike[str], a: str, b: str, human: str | os.PathLike[str]) -> Succession:
-    """Compare two judges of a run.
-
-    Args:
-        path: the run, scored, that holds judgements of both.
-        a, b: a judge's fingerprint or label, or its model where no other judge has it.
-        human: people's labels of some answers, as `read_labels` takes them.
+    """Compare two judges of a run: each a fingerprint or label, or a model that no other judge has.
 
     Raises:
         ConfigError: there is no such judge, or no answer that both judged and people rated.
@@ -120,16 +114,14 @@ def _figure(name: str, found: PairedResult, a: float | None = None, b: float | N
     return Figure(name, a, b, found.mean, found.low, found.high, found.p(), found.items)
 
 
-def _cells(run: Run, scores: Sequence[Scores]) -> Iterator[Figure]:
+def _cells(run: Run, scores: Sequence[Mapping[str, ItemScore]]) -> Iterator[Figure]:
     """The levels' cells and the overall of Table 2, over items that have J with both; none without S."""
-    own, clusters = run.data.split.scenarios, clusters_of(run.data.split.scenarios)
-    own = tuple(s for s in own if s.language in run.summary.main.languages)
+    clusters, languages = clusters_of(run.data.split.scenarios), run.summary.main.languages
+    own = [s for s in run.data.split.scenarios if s.language in languages]
     sides = [[ItemValue(s.id, s.subtask, judged_value(s, side[s.id])) for s in own] for side in scores]
-    rows, shifts = [aggregate(side) for side in sides], list[Difference]()
-    for x, y in zip(*sides, strict=True):
-        if x.value is not None and y.value is not None:
-            shifts.append(Difference(x.group, clusters[x.id], 100 * (y.value - x.value)))
-    found = paired_figures(shifts)
+    rows, pairs = [aggregate(side) for side in sides], [(x, x.value, y.value) for x, y in zip(*sides, strict=True)]
+    both = [(one, 100 * (y - x)) for one, x, y in pairs if x is not None and y is not None]
+    found = paired_figures([Difference(one.group, clusters[one.id], shift) for one, shift in both])
     for key in (*(name for name in SUBTASKS if SUBTASKS[name].level), "overall"):
         if key in found:
             yield _figure(key, found[key], *(row.cells.get(key, row.overall).value for row in rows))
@@ -138,10 +130,10 @@ def _cells(run: Run, scores: Sequence[Scores]) -> Iterator[Figure]:
 def _find_judge(run: Run, name: str) -> Judge:
     judges = stored_judges(run.data.folder.path)
     found = [one for one in judges if name in (one.fingerprint, one.label, one.model)]
-    if len(found) != 1:
-        names = ", ".join(one.label for one in judges) or "none"
-        raise ConfigError(f"--judge {quoted(name)}: the run has {len(found)} judges of this name; choose from {names}")
-    return found[0]
+    if len(found) == 1:
+        return found[0]
+    names = ", ".join(one.label for one in judges) or "none"
+    raise ConfigError(f"--judge {quoted(name)}: the run has {len(found)} judges of this name; choose from {names}")
 
 
 def _rate(run: Run, judge: Judge) -> Ratings:
@@ -161,7 +153,7 @@ def _items(run: Run, sides: Sequence[Ratings], labels: Mapping[SampleKey, float]
     )
 
 
-def _moved(scores: Sequence[Scores], measure: str) -> tuple[Sequence[str], Sequence[str]]:
+def _moved(scores: Sequence[Mapping[str, ItemScore]], measure: str) -> tuple[Sequence[str], Sequence[str]]:
     pairs = [(item, *(getattr(side[item], measure) for side in scores)) for item in scores[0]]
     below = [(item, a < THRESHOLD, b < THRESHOLD) for item, a, b in pairs if a is not None and b is not None]
     return [item for item, a, b in below if a and not b], [item for item, a, b in below if b and not a]

@@ -33,7 +33,7 @@ class JudgeVariance:
     numbers: tuple[int, int, int]
     left_out: int
     components: VarianceComponents
-    costs: tuple[float, float, float]
+    costs: tuple[float, ...]
     source: str
 
     def lines(self, half_width: float | None) -> Iterator[str]:
@@ -43,20 +43,18 @@ class JudgeVariance:
         for name, number in zip(COSTS, self.numbers, strict=True):
             value = getattr(found, f"{name}s")
             share = f"{value:9.4f}{100 * value / total if total else 0:7.1f} %"
-            yield f"  variance of {name + 's':11}" + (
-                share if number > 1 else "cannot be told apart, in the line above"
-            )
+            yield f"  variance of {name + 's':11}{share if number > 1 else 'cannot be told apart, in the line above'}"
         error = math.sqrt(found.error2)
         yield f"  standard error of R {error:.3f}, 95 % interval +-{t_quantile(self.numbers[0] - 1) * error:.3f}"
         if half_width is not None:
-            *design, cost = cheapest(found, half_width, *self.costs)
+            item, answer, judgement = self.costs
+            *design, cost = cheapest(found, half_width, item, answer, judgement)
             yield f"  +-{half_width:g} costs least with {_design(*map(int, design))}: {cost:,.2f} ({self.source})"
 
 
 def _design(items: int, answers: int, judgements: int) -> str:
-    return (
-        f"{counted(items, 'item')}, {counted(answers, 'answer')} an item, {counted(judgements, 'judgement')} an answer"
-    )
+    parts = counted(items, "item"), counted(answers, "answer"), counted(judgements, "judgement")
+    return "{}, {} an item, {} an answer".format(*parts)
 
 
 def judge_variance(
@@ -78,9 +76,8 @@ def judge_variance(
         scores, left_out = _scores(run, judge, judging)
         if len(scores) < 2:
             raise ConfigError(f"{path}: {judge.label} has not judged two items in full; run `h2htalk judge run` again")
-        numbers = len(scores), len(scores[0]), len(scores[0][0])
-        parts = (variance_components(scores), *_costs(run, judge, costs))
-        found.append(JudgeVariance(judge.label, numbers, left_out, *parts))
+        numbers, parts = (len(scores), len(scores[0]), len(scores[0][0])), variance_components(scores)
+        found.append(JudgeVariance(judge.label, numbers, left_out, parts, *_costs(run, judge, costs)))
     if not found:
         raise ConfigError(f"{path}: was not judged; run `h2htalk judge run` first")
     return found
@@ -100,17 +97,15 @@ def _scores(run: Run, judge: Judge, judging: Judging) -> tuple[list[list[list[fl
     return whole, items - len(whole)
 
 
-def _costs(run: Run, judge: Judge, given: Mapping[str, float | None]) -> tuple[tuple[float, float, float], str]:
+def _costs(run: Run, judge: Judge, given: Mapping[str, float | None]) -> tuple[tuple[float, ...], str]:
     """The given costs, the others in US dollars of the cost logs, in which an item costs nothing, or 1."""
     logs = read_costs(run.data.folder.path)
     known = any(one.usd_paid for one in logs.values()) and all(one.usd_paid is not None for one in logs.values())
     answered, judged = logs.get(GENERATE, Totals()), logs.get(judge.stage, Totals())
     answers = sum(isinstance(one, Response) for one in run.answers.values())  # one call can give several
     paid = (0.0, float(answered.usd_paid or 0) / answers, float(judged.usd_paid or 0) / max(1, judged.paid))
+    default = dict(zip(COSTS, paid if known else (1.0, 1.0, 1.0), strict=True))
     rest = [name for name in COSTS if given.get(name) is None]
-    item, answer, judgement = (
-        own if (own := given.get(name)) is not None else dollars if known else 1.0
-        for name, dollars in zip(COSTS, paid, strict=True)
-    )
+    costs = default | {name: cost for name, cost in given.items() if cost is not None}
     source = "in US dollars of the run's cost logs" if known else "1, as the run has no cost log"
-    return (item, answer, judgement), f"a further {' and '.join(rest)} {source}" if rest else "costs as given"
+    return tuple(costs.values()), f"a further {' and '.join(rest)} {source}" if rest else "costs as given"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import h2htalk
-from judged_made import LEVELS, scripted_judge, verdict
+from judged_made import LEVELS, answered_run, item_name, scripted_judge, verdict
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
@@ -165,6 +165,18 @@ def test_judges_and_labels_that_cannot_be_compared_are_refused(judged: Judged, t
         judge_succession(judged.run, a, b, tmp_path / "people.csv")
     ended = h2htalk("judge", "succession", judged.run, "--judge", a, "--human", judged.people)
     assert (ended.returncode, "name two: A, then B" in ended.stderr) == (2, True)
+
+
+def test_without_s_there_are_no_cells_and_one_label_has_no_interval(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["One day.", "Another day.", "A third."])
+    for name, score in (("a", 2), ("b", 4)):
+        judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / name, {}, verdict(score)),)))
+    (tmp_path / "people.csv").write_text(f"id,rating\n{item_name(1)},3\n")
+    found = judge_succession(run, "scripted:a", "scripted:b", tmp_path / "people.csv")
+    assert [one.name for one in found.figures][-1] == "bias of B"
+    assert [(one.value, one.low) for one in found.figures][2:] == [(0, None), (-1, None), (1, None)]
+    assert [list(map(len, ids)) for ids in found.moved.values()] == [[0, 0], [3, 0]]
+    assert len(list(found.lines())) == 2 + len(found.figures) + 3
 
 
 def copied(judged: Judged, folder: Path) -> Path:
