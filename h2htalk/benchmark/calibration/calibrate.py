@@ -86,7 +86,7 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
         corrections=tuple(_corrections(run, own, labels[0], plan, random)),
         notes=tuple(_notes(run, own, labels[0], plan)),
     )
-    write_corrected_cells(run.path, _cells(run, found))
+    write_corrected_cells(run.path, replace(_cells(run, found), errors={one.id: one.error for one in own}))
     judge_again(run.path)
     return found
 
@@ -162,7 +162,7 @@ def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
         if (one.group, one.figure) == (ALL_LEVELS, "J"):
             refused = "refused: " if one.mean is None else ""
             correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
-    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells, asdict(found))
+    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells, calibration=asdict(found))
 
 
 def _notes(judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None) -> Iterator[str]:

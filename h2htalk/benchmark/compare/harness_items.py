@@ -43,7 +43,9 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     if empty := [record.item for record in records if record.answer == "" and isinstance(record.value(name), float)]:
         notes.append(f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}")
     label = f"{log.model} ({log.harness})"
-    return ScoredItems(label, log.task, name, Signature({}, {}), items, {}, inputs.get, log.harness, tuple(notes))
+    return ScoredItems(
+        label, log.task, name, Signature({}, {}), items, {}, inputs.get, harness=log.harness, notes=tuple(notes)
+    )
 
 
 def _item(records: list[LogRecord], metric: str, low: float, high: float) -> ScoredItem:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
 from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import ALPHA, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.statistics.clusters import clusters_of
@@ -63,6 +63,7 @@ class ScoredItem:
 class ScoredItems:
     """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id.
 
+    `label_errors`: of items that people rated, the judges' mean minus people's, on the 0-100 scale of the metric.
     `input_of`: what an item asked, None where that is unknown; `harness` and `notes` of another harness's log.
     """
 
@@ -73,6 +74,7 @@ class ScoredItems:
     items: Mapping[str, ScoredItem]
     scenarios: Mapping[str, Scenario]
     input_of: Callable[[str], ItemInput | None]
+    label_errors: Mapping[str, float] = field(default_factory=dict)
     harness: str = ""
     notes: tuple[str, ...] = ()
 
@@ -112,7 +114,10 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
     scenarios = {s.id: s for s in run.data.split.scenarios}
     summary = run.summary
     input_of = partial(_input, run.data, scenarios)
-    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of)
+    errors = summary.judging.errors if summary.judging is not None and name in (JUDGED, RATING) else {}
+    scale = 20 * (1 - ALPHA) if name == JUDGED else 20
+    on_scale = {item: scale * error for item, error in errors.items()}
+    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of, on_scale)
 
 
 def _input(data: RunData, scenarios: Mapping[str, Scenario], item: str) -> ItemInput | None:

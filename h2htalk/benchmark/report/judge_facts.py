@@ -33,6 +33,10 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
             f"Eq. 4 (J < {THRESHOLD}) sends {sent:,} of {counted(judging.items, 'item')}, --human-trigger judge "
             f"(R < {THRESHOLD}) {by_judge:,}",
         )
+    if judging.correction:
+        names = {name: SUBTASKS[name].title if name in SUBTASKS else "levels I to III" for name in judging.corrected}
+        cells = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
+        yield "20 J corrected by people's labels", f"{cells}; {judging.correction}" if cells else judging.correction
     if judging.disagreement is not None:
         yield "disagreement of judges", f"{judging.disagreement:.2f} of 5 on average, highest minus lowest"
     for point, cell in judging.points.items():

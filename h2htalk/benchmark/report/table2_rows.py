@@ -16,6 +16,7 @@ from h2htalk.benchmark.report.table2_layout import (
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import ScoreRows, Summary
+from h2htalk.data.subtasks import SUBTASKS
 
 Source = Literal["run", "human", "baseline", "paper"]
 
@@ -81,8 +82,10 @@ def variant_rows(part: Summary, name: str = "") -> list[TableRow]:
     rows = part.rows
     if rows.judged is None:
         return []
+    corrected = {key: cell for key, cell in (part.judging.corrected if part.judging else {}).items() if key in SUBTASKS}
     unjudged = replace(part, judged=False, main=replace(part.main, rows=replace(rows, judged=None)))
-    return [replace(table_row(unjudged, None, name), variant="unjudged")]
+    own = [replace(table_row(unjudged, None, name), variant="unjudged")]
+    return own if not corrected else [replace(own[0], cells=corrected, judged=True, variant="corrected"), *own]
 
 
 def _model_rows(part: Summary, name: str) -> list[TableRow]:

@@ -139,7 +139,8 @@ _Line = tuple[str, str, Cell]
 def metrics_csv(summary: Summary) -> str:
     """Format every figure of the model and its baselines as CSV: model, source, languages, metric, of, marks, cell.
 
-    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `share` (in percent, of
+    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `corrected`
+    (20 J of `levels` or a level, by people's labels), `share` (in percent, of
     yes to the point that `of` names), `lexical`, `contract`, one of the seven parts of S, or `null_precision`,
     `null_recall` and `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
     """
@@ -198,6 +199,8 @@ def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
 def _judge_lines(judging: JudgeFigures) -> Iterator[_Line]:
     for subtask, cell in judging.ratings.cells.items():
         yield "rating", subtask, cell
+    for group, cell in judging.corrected.items():
+        yield "corrected", group, cell
     for point, cell in judging.points.items():
         yield "share", point, cell
 
