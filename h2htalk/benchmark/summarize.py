@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from h2htalk.benchmark.failures.failure_rates import failure_rates
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
 from h2htalk.benchmark.metrics.null_class import null_class
@@ -67,7 +66,6 @@ def summarize(
         main=main,
         without_s=without_s,
         violations=count_violations(scored[1].values()),
-        failures=failure_rates(split.scenarios, *scored),
         warnings=(
             *baseline_warnings(main),
             *_language_warnings(without_s),

@@ -136,8 +136,7 @@ class Summary:
     figures of the items that have that measure; `without_s` those of the items for which S was not asked for while
     others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
     stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
-    levels I-III have no judge's rating in them, `judging` holds what judges gave. `failures` holds the rate of each
-    failure signature by its rule. `costs` holds what each stage paid;
+    levels I-III have no judge's rating in them, `judging` holds what judges gave. `costs` holds what each stage paid;
     empty where no call cost anything. `answering` says when, how long and by what the run was answered.
     """
 
@@ -154,7 +153,6 @@ class Summary:
     warnings: tuple[str, ...]
     judged: bool = False
     judging: JudgeFigures | None = None
-    failures: Mapping[str, Cell] = field(default_factory=dict)
     costs: Mapping[str, Totals] = field(default_factory=dict)
     answering: Answering = field(default_factory=Answering)
 
@@ -215,7 +213,6 @@ class Summary:
             "warnings": list(self.warnings),
             "judged": self.judged,
             "judging": None if self.judging is None else asdict(self.judging),
-            "failures": {name: cell.to_dict() for name, cell in self.failures.items()},
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
             "answering": asdict(self.answering),
         }

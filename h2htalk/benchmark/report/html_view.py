@@ -58,7 +58,6 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "parts": [part_view(name, part) for name, part in parts.items()],
         "table2": _table2(summary),
         "violations": _violations(summary),
-        "signatures": [(name, figure_of(cell)) for name, cell in summary.failures.items()],
         "failures": [
             (printable(r), f"{n:,}", printable(summary.counts.failure_messages.get(r, "")))
             for r, n in most_first(summary.counts.failures)

@@ -157,13 +157,6 @@ def metrics_csv(summary: Summary) -> str:
                 [head.model, head.source, head.languages, metric, of, *_marks(head), *_figures(cell)]
                 for metric, of, cell in lines
             ]
-    head = table_row(summary)
-    rest = summary.without_s.languages if summary.without_s else ()
-    languages = "+".join(sorted((*summary.main.languages, *rest)))
-    rows += [
-        [head.model, head.source, languages, "failure", name, *_marks(head), *_figures(cell)]
-        for name, cell in summary.failures.items()
-    ]
     return csv_text(["model", "source", "languages", "metric", "of", *_MARKS, *_FIGURES], rows)
 
 

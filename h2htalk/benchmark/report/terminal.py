@@ -75,7 +75,7 @@ def print_summary(
         say.line(line, "yellow")
     if verbose:
         say.line(_elsewhere(summary), "dim")
-        for line in [*null_class_lines(parts), *signature_lines(summary), *count_lines(summary), *slice_lines(parts)]:
+        for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
             say.line(say.half_width(line))
     for name, fact in judge_facts(summary):
         say.line(say.half_width(f"{name}: {fact}"))
@@ -218,12 +218,6 @@ def _null_class_line(null: NullClass, about: list[str]) -> str:
         f"nothing to remember{where}: {shown}; of {items_text(null.f1)} items, {null.references:,} references and "
         f"{count_text(null.answers)} answers are null, {count_text(null.hits)} both"
     )
-
-
-def signature_lines(summary: Summary) -> list[str]:
-    """Return one line with the rates of the failure signatures, where there are any."""
-    rates = [f"{name} {with_half_width(cell)} % ({items_text(cell)})" for name, cell in summary.failures.items()]
-    return [f"failure signatures, by rules: {', '.join(rates)}"] if rates else []
 
 
 def failure_lines(counts: RunCounts) -> list[str]:
