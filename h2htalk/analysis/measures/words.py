@@ -7,10 +7,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 
 from h2htalk.data.languages import find_language
 from h2htalk.text import counting
-from h2htalk.text.content_words import stop_words
 from h2htalk.text.tokens import Tokenize, tokenize
 
 LONGEST_WORD = 40  # characters; a longer one is an address or a repeated key
@@ -41,6 +42,19 @@ class WordCount:
     word: str
     count: int
     texts: int
+
+
+@cache
+def stop_words(language: str) -> frozenset[str]:
+    """Read the words that are not counted: function words only, so that the words that the paper discusses are kept.
+
+    Raises:
+        ConfigError: an unknown language.
+    """
+    find_language(language)
+    path = files("h2htalk.analysis.measures") / "stop_words" / f"{language}.txt"
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return frozenset(word for line in lines if not line.startswith("#") for word in line.split())
 
 
 def count_words(texts: Sequence[str], language: str, split: Tokenize = tokenize) -> list[WordCount]:

@@ -23,11 +23,11 @@ from h2htalk.analysis.measures.words import (
     WordCount,
     comparable_counts,
     count_words,
+    stop_words,
 )
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.content_words import stop_words
 
 # Section 3.3 of the paper on Fig. 4, and what the words are in Chinese.
 DISCUSSED = {
