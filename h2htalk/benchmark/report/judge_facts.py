@@ -35,8 +35,8 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
         )
     if judging.correction:
         names = {name: SUBTASKS[name].title if name in SUBTASKS else "levels I to III" for name in judging.corrected}
-        cells = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
-        yield "20 J corrected by people's labels", f"{cells}; {judging.correction}" if cells else judging.correction
+        listed = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
+        yield "20 J corrected by people's labels", f"{listed}; {judging.correction}" if listed else judging.correction
     if judging.disagreement is not None:
         yield "disagreement of judges", f"{judging.disagreement:.2f} of 5 on average, highest minus lowest"
     for point, cell in judging.points.items():
