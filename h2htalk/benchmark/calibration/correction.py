@@ -34,7 +34,7 @@ class Correction:
     Attributes:
         group: `levels`, a subtask, a dimension or `points`. figure: `R`, `J` (0 to 5) or a yes-or-no point (0 to 1).
         own: the judges' own mean. estimator: its name, or why the correction is refused.
-        raters: the interval over annotators of this kind, where 2 to 10 are named.
+        raters: the interval over annotators and items of this kind, where 2 to 10 are named.
     """
 
     group: str
@@ -104,8 +104,8 @@ class LabelSample:
             return True
         raise ValueError(f"the labelled items are unlike the others (p {p:.3f}), and not by length alone")
 
-    def over_raters(self) -> Interval | None:
-        """The t interval over annotators' means (of these items); None unless 2 to 10 are named."""
+    def rater_half_width(self) -> float | None:
+        """Half of the t interval over annotators' mean errors; None unless 2 to 10 are named."""
         raters: dict[str, list[tuple[float, float]]] = {}
         strata = self.strata or [0] * len(self.items)
         for at in self.errors:
@@ -114,10 +114,8 @@ class LabelSample:
                 raters.setdefault(name, []).append((weight, error))
         if "" in raters or not 2 <= len(raters) <= FEW_RATERS:
             return None
-        base = fmean(self.scores) + fmean(self.known)
-        means = [base + math.fsum(w * e for w, e in own) / math.fsum(w for w, _ in own) for own in raters.values()]
-        half = t_quantile(len(means) - 1) * stdev(means) / math.sqrt(len(means))
-        return fmean(means) - half, fmean(means) + half
+        means = [math.fsum(w * e for w, e in own) / math.fsum(w for w, _ in own) for own in raters.values()]
+        return t_quantile(len(means) - 1) * stdev(means) / math.sqrt(len(means))
 
 
 def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) -> Correction:
@@ -131,6 +129,9 @@ def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) ->
         None if end is None else scale * end for end in (mean.low, mean.high, mean.low_here, mean.high_here)
     )
     scaled = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
-    raters = None if estimator == BY_LENGTH or sample.yes_no else sample.over_raters()
-    over = None if raters is None else (scale * raters[0], scale * raters[1])
-    return Correction(group, figure, own, *n, estimator, scaled, over)
+    raters = None if estimator == BY_LENGTH or sample.yes_no else sample.rater_half_width()
+    if raters is None or mean.high is None:
+        return Correction(group, figure, own, *n, estimator, scaled)
+    # The spread of annotators, and that of items.
+    half = scale * math.hypot(raters, mean.high - mean.value)
+    return Correction(group, figure, own, *n, estimator, scaled, (scaled.value - half, scaled.value + half))

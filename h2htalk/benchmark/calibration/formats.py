@@ -36,7 +36,7 @@ def to_lines(found: Calibration) -> Iterator[str]:
     for one in found.corrections:
         yield _correction(one)
         if one.raters is not None:
-            yield _ROW.format("", "", "", "", interval(*one.raters), "", "over annotators of this kind")
+            yield _ROW.format("", "", "", "", interval(*one.raters), "", "over annotators of this kind too")
     yield "\nIntervals: agreement by 1,000 seeded draws of items; corrected means of these items alone, and of items"
     yield "of this kind, which the run's tables show (20 J)."
     yield from found.notes
