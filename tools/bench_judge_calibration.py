@@ -15,6 +15,7 @@ from h2htalk.benchmark.calibration.correction import BY_LENGTH, LabelSample, cor
 from h2htalk.benchmark.calibration.judge_bias import Effect, FamilyErrors, family_bias, run_bias
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
 from h2htalk.benchmark.calibration.label_plan import draw_by_level
+from h2htalk.benchmark.statistics import transport
 from h2htalk.benchmark.statistics.corrected_mean import difference
 from h2htalk.benchmark.statistics.transport import labels_unlike_rest, regressed
 
@@ -78,7 +79,8 @@ def bias_table() -> None:
 # --- Labels chosen by length --------------------------------------------------------------------------------------
 
 
-def transport_table(repetitions: int = 500, items: int = 350) -> None:
+def transport_table(repetitions: int = 1000, items: int = 350) -> None:
+    transport.DRAWS = 500  # enough at 5 %
     truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
     print("| labels | chosen | called unlike | difference covers | regression on length covers | with `calibrate`: "
           "refused | by length | covers |")  # fmt: skip
@@ -90,7 +92,7 @@ def transport_table(repetitions: int = 500, items: int = 350) -> None:
             for _ in range(repetitions):
                 y, length = people(rng, items)
                 f = judges()["length"](rng, y, length)
-                weight = np.exp(0.8 * length * by_length)
+                weight = np.exp(0.5 * length * by_length)
                 own = rng.choice(items, n, replace=False, p=weight / weight.sum()).tolist()
                 labels = {at: float(y[at]) for at in own}
                 made = [item(at, f[at], None, length[at], LEVELS[at % 3]) for at in range(items)]
@@ -113,28 +115,31 @@ def transport_table(repetitions: int = 500, items: int = 350) -> None:
 
 def levels_table(repetitions: int = 2000, items: int = 351) -> None:
     truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
-    print("| judge's error | labels | levels together: these items | such items | one level: these | such |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    print(
+        "| judge's error | labels | levels together: refused | these items | such | one level: refused | these | such |"
+    )
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
-        for n in (24, 48, 96):
-            rng, hits = np.random.default_rng(n), [0, 0, 0, 0]
+        for n in (48, 96):
+            rng, hits = np.random.default_rng(n), [[0, 0, 0], [0, 0, 0]]
             for seed in range(repetitions):
                 y, length = people(rng, items)
                 f = judge(rng, y, length)
                 made = [item(at, float(f[at]), None, 0.0, LEVELS[at % 3]) for at in range(items)]
                 drawn, strata = draw_by_level(made, n, seed)
                 chosen, names = {one.id for one in drawn}, sorted(set(strata.values()))
-                for first, own in ((0, made), (2, made[::3])):
-                    ratings = y if first == 0 else y[::3]
+                for found, own, ratings in ((hits[0], made, y), (hits[1], made[::3], y[::3])):
                     errors = {at: one.score - float(ratings[at]) for at, one in enumerate(own) if one.id in chosen}
                     numbers = [names.index(strata[one.id]) for one in own]
                     sample = LabelSample(own, [one.score for one in own], errors, [0.0] * len(own), numbers)
                     mean = correct("", "R", sample).mean
                     if mean is not None:
                         here = (mean.low_here or 9) <= float(ratings.mean()) <= (mean.high_here or 0)
-                        hits[first] += here
-                        hits[first + 1] += holds(mean, truth)
-            shown = " | ".join(f"{100 * one / repetitions:.1f}" for one in hits)
+                        found[:] = found[0] + 1, found[1] + here, found[2] + holds(mean, truth)
+            shown = " | ".join(
+                f"{100 * (1 - given / repetitions):.1f} | {100 * here / given:.1f} | {100 * over / given:.1f}"
+                for given, here, over in hits
+            )
             print(f"| {name} | {n} | {shown} |", flush=True)
 
 

@@ -145,8 +145,12 @@ def _corrections(
                 yield correct(group, figure, sample(own, [one.score for one in own], errors, known), scale)
     for point in sorted({name for label in labels.values() for name in label.points}):
         own = [one for one in items if point in one.points]
-        said = {key[0]: fmean(label.points[point].values()) for key, label in labels.items() if point in label.points}
-        errors = {at: one.points[point] - said[one.id] for at, one in enumerate(own) if one.id in said}
+        said: dict[str, list[float]] = {}  # by item, judges minus people of the same answers
+        for key, label in labels.items():
+            if point in label.points and key[0] in judged.items:
+                share = judged.ratings[key].points[point]
+                said.setdefault(key[0], []).append(share - fmean(label.points[point].values()))
+        errors = {at: fmean(said[one.id]) for at, one in enumerate(own) if one.id in said}
         if errors:
             shares = sample(own, [one.points[point] for one in own], errors, [0.0] * len(own))
             yield correct("points", point, replace(shares, yes_no=True))

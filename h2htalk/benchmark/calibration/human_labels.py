@@ -7,7 +7,7 @@ from pathlib import Path
 from statistics import fmean
 
 from h2htalk.benchmark.adjudication.rating_rounds import read_round_ratings
-from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, POINTS, QUALITIES, qualities_of
+from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, POINTS, QUALITIES, points_of, qualities_of
 from h2htalk.benchmark.load_run import Run
 from h2htalk.data.imports.score_files import read_rows
 from h2htalk.data.responses import Response, SampleKey
@@ -63,6 +63,8 @@ def read_labels(run: Run, path: Path) -> dict[SampleKey, Label]:
         label, annotator = labels.setdefault(key, Label()), row.get("annotator", "")
         for name in _POINTS:
             if row.get(name):
+                if name not in points_of(scenario.subtask):
+                    raise DataError(f"{where}: judges answer no {name} of {scenario.subtask}; empty the cell")
                 _add(label.points.setdefault(name, {}), annotator, _yes(row[name], f"{where}: {name}"), where)
         cells = {
             name: row.get(name, "") for name in (_SCORES[:1] if "rating" in row else qualities_of(scenario.subtask))

@@ -23,6 +23,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.escaping import csv_text
 
+APART = 16  # labels of a level from which it is drawn apart: with 8, intervals miss rare large errors
 ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it
 
 
@@ -126,7 +127,7 @@ def draw_by_level(items: Sequence[JudgedItem], labels: int, seed: int) -> tuple[
     """Draw items, in their order, and say every item's stratum: of its subtask where each gets enough, else of all."""
     groups = {name: [one for one in items if one.subtask == name] for name in sorted({one.subtask for one in items})}
     exact = {name: labels * len(own) / len(items) for name, own in groups.items()}
-    if min(exact.values()) < LEAST_DRAWN:
+    if min(exact.values()) < APART:
         groups, exact = {"": list(items)}, {"": float(labels)}
     shares = {name: int(share) for name, share in exact.items()}
     for name in sorted(shares, key=lambda name: shares[name] - exact[name])[: labels - sum(shares.values())]:

@@ -15,11 +15,12 @@ from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.human_labels import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.judge.corrected_cells import corrected_cells_path
-from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.judge.judgements import Judge, answer_id, item_of, read_judge
 from h2htalk.benchmark.judge.model_facts import family_of
-from h2htalk.benchmark.judge.ratings import PeopleRating, write_people_ratings
+from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_people_ratings
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.score_run import judge_again
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.closing import close_round
@@ -134,16 +135,61 @@ def test_a_refusal_has_no_cells_and_says_why(run: Path, tmp_path: Path) -> None:
     assert judging.correction == "refused: 3 labels, and 4 are needed, 3 labels of 12 items"
 
 
-def test_points_and_reverse_order(run: Path, tmp_path: Path) -> None:
-    reverse = judge_file(run, lambda item: min(5, given(item) + (sum(map(ord, item)) % 2)), "judge")
-    command("judge", "run", run, "--judge", reverse, "--reverse")
+def test_answers_of_one_item_are_averaged_first(run: Path, tmp_path: Path) -> None:
+    """Two answers an item, of which people rated one or both: the judge's scores of the same answers count."""
+    replies = [{"id": one.id, "sample": sample, "text": "A quiet day. " * (1 + n % 5 + sample)}
+               for n, one in enumerate(load_run(run).data.split.scenarios) for sample in (0, 1)]  # fmt: skip
+    write_jsonl(tmp_path / "replies.jsonl", replies)
+    more = ("--samples", 2, "--temperature", 1, "--no-baselines")
+    run = evaluated(tmp_path / "sampled", f"scripted:{tmp_path / 'replies.jsonl'}", *more)
+    command("judge", "run", run, "--judge", judge_file(run, given))
+    head = "id,sample,annotator,rating,planning_fragmentation"
+    answers = [(one, sample) for n, one in enumerate(ids_of(run)) for sample in range(1 + n % 2)]
+
+    def rating(item: str, sample: int, annotator: str) -> float:
+        return min(5.0, rated(item) + 0.5 * sample + (annotator == "b"))
+
+    rows = [f"{one},{k},{name},{rating(one, k, name)},{'yes' if k else 'no'}" for one, k in answers for name in "ab"]
+    (tmp_path / "l.csv").write_text("\n".join([head, *rows]))
+    found = calibrate_judge([run], [tmp_path / "l.csv"], random=True)
+    assert (found.items, found.labelled, found.annotators) == (12, 12, 2)
+    errors: dict[str, list[float]] = {}
+    for one, k in answers:
+        errors.setdefault(one, []).append(given(one) - fmean(rating(one, k, name) for name in "ab"))
+    assert found.bias[0].value == pytest.approx(fmean(map(fmean, errors.values())))
+    point = found.corrections[-1]
+    assert point.mean is not None
+    assert point.mean.value == pytest.approx(0.25)  # half of the items: one of two answers
+
+
+def test_points(run: Path, tmp_path: Path) -> None:
     file = labels_file(tmp_path / "l.csv", ids_of(run), planning_fragmentation=lambda item: given(item) > 3)
     found = json.loads(command("judge", "calibrate", run, "--human", file, "--random", "--format", "json"))
-    effects = [name for name, *_ in found["bias"]]
-    assert effects[:2] == ["mean error", "length"]
     point = found["corrections"][-1]
     assert (point["group"], point["figure"], point["own"]) == ("points", "planning_fragmentation", 0.0)
     assert point["mean"]["value"] == pytest.approx(fmean(given(one) > 3 for one in ids_of(run)))
+
+
+def test_the_same_judge_with_the_rubric_reversed(run: Path, tmp_path: Path) -> None:
+    judge = judge_file(run, given)
+    command("judge", "run", run, "--judge", judge, "--reverse")
+    (path,) = (path for path in (run / "judgements").glob("*.jsonl") if one_judge(run).fingerprint in path.name)
+    # Reversed, it gives 4 where it gave 3.
+    path.write_text(path.read_text().replace('\\"score\\": 3', '\\"score\\": 4'))
+    command("score", run)
+    command("judge", "run", run, "--judge", judge)
+    found = calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))])
+    effect = found.bias[-1]
+    assert (effect.name, effect.n) == ("reverse order", 12)
+    assert effect.value == pytest.approx(sum(given(one) == 3 for one in ids_of(run)) / 12)
+    assert effect.value > 0
+
+
+def one_judge(run: Path) -> Judge:
+    """The judge of the last `judge run`."""
+    judging = read_judging(load_run(run).data.folder)
+    assert judging is not None
+    return read_judge(run, judging.judges[0])
 
 
 def test_runs_of_several_families(run: Path, tmp_path: Path) -> None:
@@ -166,7 +212,8 @@ def test_runs_of_several_families(run: Path, tmp_path: Path) -> None:
         ("id,rating\nITEM,5.5\n", "rating is '5.5'; write a number from 0 to 5"),
         ("id,rating\nITEM,nan\n", "rating is 'nan'"),
         ("id,rating\nITEM,4\nITEM,3\n", "l.csv:3: a second label of this answer"),
-        ("id,rating,missed_hint\nITEM,4,maybe\n", "missed_hint is 'maybe'; write yes or no"),
+        ("id,rating,planning_fragmentation\nITEM,4,maybe\n", "planning_fragmentation is 'maybe'; write yes or no"),
+        ("id,rating,missed_hint\nITEM,4,yes\n", "judges answer no missed_hint of itinerary_basic"),
         ("id,contextual_awareness\nITEM,4\n", "personality_authenticity is ''"),
         ("id,rating\nITEM,\n", "holds no rating of an item that has a judge's score"),
     ],

@@ -42,24 +42,24 @@ def test_the_number_is_at_least_eight_and_at_most_all() -> None:
     assert (labels_needed(5, 100), labels_needed(0.01, 30)) == (8, 30)
 
 
-def test_each_level_is_drawn_apart_where_it_gets_eight() -> None:
+def test_each_level_is_drawn_apart_where_it_gets_sixteen() -> None:
     rng = Random(1)
     sizes = {"itinerary_basic": 100, "itinerary_middle": 61, "itinerary_advanced": 50}
     items = [judged_item(n, rng.randrange(30) / 6, subtask=name) for name, size in sizes.items() for n in range(size)]
-    drawn, strata = draw_by_level(items, 50, 4)
+    drawn, strata = draw_by_level(items, 75, 4)
     counts = {name: sum(one.subtask == name for one in drawn) for name in LEVELS}
-    assert counts == {"itinerary_basic": 24, "itinerary_middle": 14, "itinerary_advanced": 12}
+    assert counts == {"itinerary_basic": 35, "itinerary_middle": 22, "itinerary_advanced": 18}
     assert [one.id for one in drawn] == [one.id for one in items if one in drawn]
     assert strata.keys() == {one.id for one in items}
     assert all(sum(strata[one.id] == stratum for one in drawn) >= 2 for stratum in set(strata.values()))
-    few, together = draw_by_level(items, 24, 4)
-    assert (len(few), set(together.values())) == (24, {"/0", "/1", "/2", "/3"})
+    few, together = draw_by_level(items, 50, 4)
+    assert (len(few), set(together.values())) == (50, {"/0", "/1", "/2", "/3"})
 
 
 def test_all_items_can_be_drawn() -> None:
-    items = [judged_item(n, n % 5, subtask=name) for name in LEVELS for n in range(9)]
-    assert len(draw_by_level(items, 27, 0)[0]) == 27
-    assert len(draw_by_level(items, 26, 0)[0]) == 26
+    items = [judged_item(n, n % 5, subtask=name) for name in LEVELS for n in range(17)]
+    assert len(draw_by_level(items, 51, 0)[0]) == 51
+    assert len(draw_by_level(items, 50, 0)[0]) == 50
 
 
 def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
