@@ -92,7 +92,7 @@ def transport_table(repetitions: int = 1000, items: int = 350) -> None:
             for _ in range(repetitions):
                 y, length = people(rng, items)
                 f = judges()["length"](rng, y, length)
-                weight = np.exp(0.5 * length * by_length)
+                weight = np.exp(0.55 * length * by_length)
                 own = rng.choice(items, n, replace=False, p=weight / weight.sum()).tolist()
                 labels = {at: float(y[at]) for at in own}
                 made = [item(at, f[at], None, length[at], LEVELS[at % 3]) for at in range(items)]
