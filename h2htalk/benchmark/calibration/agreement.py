@@ -7,8 +7,8 @@ of fewer than ten from Fisher's z; kappa and ICC have none there.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from h2htalk.benchmark.statistics.rank_correlation import (
 )
 
 
-class Agreement(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Agreement:
     """A measure of agreement over n items; None where one side does not vary."""
 
     measure: str

@@ -12,7 +12,7 @@ from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 
-_LINE = "{:24}{:>7}  {:<16}{:>6}  {}"
+_LINE = "{:32}{:>7}  {:<16}{:>6}  {}"
 _ROW = "{:24}{:>7}{:>10}  {:<15}{:<15}{:>9}  {}"
 
 
@@ -27,16 +27,17 @@ def to_lines(found: Calibration) -> Iterator[str]:
     raters = f" by {counted(found.annotators, 'annotator')}" if found.annotators else ""
     yield f"{found.labelled} of {counted(found.items, 'judged item')} labelled{raters}; drawn {found.drawn}"
     yield "\n" + _LINE.format("Agreement", "value", "95 % interval", "n", "")
-    for measure, value, low, high, n in found.agreement:
-        yield _LINE.format(measure, number(value), interval(low, high), n, "")
+    for one in found.agreement:
+        yield _LINE.format(one.measure, number(one.value), interval(one.low, one.high), one.n, "").rstrip()
     yield "\n" + _LINE.format("Judge minus people", "value", "95 % interval", "n", "method")
-    for name, value, low, high, n, method in found.bias:
-        yield _LINE.format(name, number(value, "+"), interval(low, high, "+"), n, method)
+    for effect in found.bias:
+        ends = interval(effect.low, effect.high, "+")
+        yield _LINE.format(effect.name, number(effect.value, "+"), ends, effect.n, effect.method)
     yield "\n" + _ROW.format("Corrected mean", "judge", "corrected", "these items", "such items", "labels", "estimator")
-    for one in found.corrections:
-        yield _correction(one)
-        if one.raters is not None:
-            yield _ROW.format("", "", "", "", interval(*one.raters), "", "over annotators of this kind too")
+    for mean in found.corrections:
+        yield _correction(mean)
+        if mean.raters is not None:
+            yield _ROW.format("", "", "", "", interval(*mean.raters), "", "over annotators of this kind too")
     yield "\nIntervals: agreement by 1,000 seeded draws of items; corrected means of these items alone, and of items"
     yield "of this kind, which the run's tables show (20 J)."
     yield from found.notes
@@ -50,6 +51,7 @@ def _correction(one: Correction) -> str:
     if (m := one.mean) is None:
         return _ROW.format(name, number(one.own), "refused", "", "", labels, one.estimator)
     here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
+    here = "exact" if one.labels == one.items else here
     return _ROW.format(name, number(one.own), number(m.value), here, over, labels, one.estimator)
 
 

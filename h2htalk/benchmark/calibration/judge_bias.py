@@ -7,6 +7,7 @@ replies too. Coverage and false alarms: docs/measurements.md, "Judge calibration
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -16,11 +17,12 @@ from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.paired import Difference, paired_result
 
 
-class Effect(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Effect:
     """What the judge's error changes by, 0 to 5, with its 95 % interval, from n errors.
 
-    `name` is `mean error`, `length` (a unit of log length), `language NAME`, `own family`, `family NAME`, `reverse
-    order`. `method` is that of the interval, or says why there is none.
+    `name` is `mean error`, `length` (a unit of log length), `language NAME`, `own family`, `family NAME
+    against NAME`, `reverse order`. `method` is that of the interval, or says why there is none.
     """
 
     name: str
@@ -108,8 +110,9 @@ def family_bias(runs: Sequence[FamilyErrors]) -> list[Effect]:
     if len(set(own)) > 1:
         columns["own family"] = own
     else:
-        for name in sorted({run.family for run in runs})[1:]:
-            columns[f"family {name}"] = [float(family == name) for family, *_ in rows]
+        first, *others = sorted({run.family for run in runs})
+        for name in others:
+            columns[f"family {name} against {first}"] = [float(family == name) for family, *_ in rows]
     errors, clusters = [error for _, _, error, *_ in rows], [one.cluster for *_, one, _ in rows]
     return error_effects(errors, columns, clusters, [group for *_, group in rows])
 

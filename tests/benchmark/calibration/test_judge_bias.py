@@ -90,9 +90,9 @@ def test_leaving_out_a_cluster_at_a_time_is_the_same_by_hand() -> None:
 def test_families_without_the_judges_own_are_compared_with_the_first() -> None:
     runs = [one._replace(judges=["claude"]) for one in family_runs(1, 0.0, 2.0)]
     found = {one.name: one for one in family_bias(runs)}
-    assert list(found) == ["length, within items", "family llama", "family qwen"]
-    assert holds(found["family llama"], -2.0)
-    assert holds(found["family qwen"], -2.0)
+    assert list(found) == ["length, within items", "family llama against gpt", "family qwen against gpt"]
+    assert holds(found["family llama against gpt"], -2.0)
+    assert holds(found["family qwen against gpt"], -2.0)
 
 
 def test_languages_are_compared_and_effects_that_cannot_be_told_apart_are_not_given() -> None:
