@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -166,13 +166,13 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
     return _write(data, summary, answers, scores)
 
 
-def judge_again(path: Path) -> Summary:
+def judge_again(path: Path, locked: bool = False) -> Summary:
     """Put the judgements and people's ratings of a scored run into its scores, tables and page.
 
     Raises:
         DataError: the run was never scored, or its judgements are damaged.
     """
-    with writer_lock(RunFolder(path).shard):
+    with nullcontext() if locked else writer_lock(RunFolder(path).shard):
         run = load_scored(path)
         unjudged = run.summary.without_judgements()
         costs = read_costs(path)

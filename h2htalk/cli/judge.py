@@ -27,6 +27,9 @@ def judge_run(
     thinking: Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply.")] = None,
     reverse: Annotated[bool, typer.Option("--reverse", help="Put the rubric's qualities in reverse order.")] = False,
     prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace bundled ones.")] = None,
+    repeat_unscored: Annotated[
+        bool, typer.Option("--repeat-unscored", help="Ask again where a reply could not be read.")
+    ] = False,
     batch: Annotated[bool, typer.Option("--batch", help="Send batch jobs (openai:, anthropic:).")] = False,
     concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 32,
     max_cost: Annotated[float | None, typer.Option(help="US dollars that judging this run may cost in all.")] = None,
@@ -44,6 +47,7 @@ def judge_run(
         thinking=thinking,
         reverse=reverse,
         prompts=prompts,
+        repeat_unscored=repeat_unscored,
         batch=batch,
         concurrency=concurrency,
         max_cost=max_cost,

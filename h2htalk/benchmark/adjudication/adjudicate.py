@@ -10,8 +10,13 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.benchmark.adjudication.rating_rounds import open_rating_round, read_round_ratings, require_own_round
-from h2htalk.benchmark.judge.judgements import answer_id
+from h2htalk.benchmark.adjudication.rating_rounds import (
+    answers_in_rounds,
+    open_rating_round,
+    read_round_ratings,
+    require_own_round,
+)
+from h2htalk.benchmark.judge.judgements import answer_id, item_of
 from h2htalk.benchmark.judge.ratings import (
     AnswerRating,
     PeopleRating,
@@ -96,6 +101,10 @@ def open_adjudication(
     waiting = [item for item in sent if answers[item]]
     if rated := len(sent) - len(waiting):
         messages.append(f"people rated {rated:,} of these {len(sent):,} items before")
+    folder = as_path(out, "out")
+    if handed := {item_of(one) for one in answers_in_rounds(loaded, folder.resolve().name)} & set(waiting):
+        messages.append(f"{counted(len(handed), 'item is', 'items are')} in another round of this run, and left out")
+        waiting = [item for item in waiting if item not in handed]
     if budget is not None:
         messages.append(f"the budget allows {min(budget, len(waiting)):,} of {counted(len(waiting), 'item')}")
     if unjudged := [f"{item}/{sample} ({one.unjudged})" for (item, sample), one in judged.items() if one.unjudged]:
@@ -103,7 +112,7 @@ def open_adjudication(
     keys = [key for item in waiting[:budget] for key in answers[item]]
     if not keys:
         raise RoundError(f"{run}: there is no item for people: {'; '.join(messages)}")
-    status, more = open_rating_round(loaded, keys, as_path(out, "out"), options or {})
+    status, more = open_rating_round(loaded, keys, folder, options or {})
     return status, [*messages, *more]
 
 
@@ -150,6 +159,8 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     messages = [f"{counted(sum(map(len, given.values())), 'rating')} of {counted(len(given), 'answer')}"]
     if left := len(folder.items()) - len(given):
         messages.append(f"{counted(left, 'answer')} without a rating: skipped, or changed since the round was opened")
+    if not pairs or all(old is None for old, _ in pairs):
+        return summary, [*messages, "without S there is no J: the ratings stand apart"] if pairs else messages
     messages.append(
         f"people's ratings in place of the judge's turn {counted(passed.count((True, False)), 'pass', 'passes')} of J "
         f"(3.5 or more) into a fail, and {counted(passed.count((False, True)), 'fail')} into a pass"

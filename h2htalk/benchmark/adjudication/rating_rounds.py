@@ -14,7 +14,7 @@ from typing import Any
 
 from h2htalk.benchmark.judge.judgements import answer_id
 from h2htalk.benchmark.load_run import Run
-from h2htalk.data.files import write_jsonl
+from h2htalk.data.files import read_jsonl, remove_file, write_jsonl
 from h2htalk.data.links import read_links
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.scenario import Scenario
@@ -51,10 +51,28 @@ def open_rating_round(
     for link in read_links(run.data.folder.path):
         if link.path is not None and link.path.name == name and os.path.realpath(link.path) != os.path.realpath(out):
             raise RoundError(f"{out}: a round {name} was opened from this run before ({link.path}); use another name")
+    if run.data.folder.path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise RoundError(f"{out}: lies in the run; name a folder outside it")
     path = _items_file(run, name)
     scenarios = {scenario.id: scenario for scenario in run.data.split.scenarios}
-    write_jsonl(path, [_line(run, scenarios[key[0]], key) for key in answers])
-    return open_round(make_spec("adjudication", str(path), options), out)
+    lines = [_line(run, scenarios[key[0]], key) for key in answers]
+    known, begun = path.exists(), RoundFolder(out).exists
+    if known and begun and [line for _, line in read_jsonl(path)] != lines:
+        raise RoundError(f"{out}: this round was opened with other answers; use another name for these")
+    write_jsonl(path, lines)
+    try:
+        return open_round(make_spec("adjudication", str(path), options), out)
+    except BaseException:
+        if not known and not RoundFolder(out).exists:
+            remove_file(path)
+        raise
+
+
+def answers_in_rounds(run: Run, except_name: str) -> set[str]:
+    """Return the ids of the answers that other rounds of this run hold, whether they are closed or not."""
+    files = (run.data.folder.path / "adjudication").glob("*.items.jsonl")
+    own = [path for path in files if path != _items_file(run, except_name)]
+    return {str(line["item"]["id"]) for path in own for _, line in read_jsonl(path)}
 
 
 def _items_file(run: Run, name: str) -> Path:

@@ -188,7 +188,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
 
 def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None:
     if different := differing_keys(a.meaning(), b.meaning()) if by_metric else a.signature.differing(b.signature):
-        advice = "" if by_metric else "; --metric compares what is common, such as --metric lexical"
+        advice = "" if by_metric else "; --metric compares what is common, such as --metric s or lexical"
         raise ConfigError(f"{a.label} and {b.label} cannot be compared; they differ in {', '.join(different)}{advice}")
     if a.metric != b.metric:
         raise ConfigError(f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}; name one with --metric")

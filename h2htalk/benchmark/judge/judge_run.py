@@ -8,27 +8,37 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from datetime import date
 from itertools import islice
+from typing import cast
 
-from h2htalk.benchmark.judge.judgements import Judge, answer_id, fence_secret, judgements_folder, write_judge
-from h2htalk.benchmark.judge.ratings import Judging, write_judging
+from h2htalk.benchmark.judge.judgements import (
+    Judge,
+    Judgements,
+    answer_id,
+    fence_secret,
+    judgements_folder,
+    require_stored,
+    write_judge,
+)
+from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
 from h2htalk.benchmark.judge.retirement import retirement_of
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
-from h2htalk.benchmark.judge.settings import JudgeSpec
-from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.judge.settings import JudgeSpec, Scope
+from h2htalk.benchmark.load_run import Run, load_scored
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import parse_model
-from h2htalk.chat.protocol import Request, Sampling, request_seed
+from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.stored_calls.cost_limit import StageLimit
 from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model, shared_limit
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.arguments import require_kind
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import Failure, Response, SampleKey
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, counted
+from h2htalk.errors import ConfigError, IncompleteError, counted
 from h2htalk.text.fences import Fence
 
 JUDGE_TOKENS = 1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
@@ -71,12 +81,36 @@ class JudgeCalls:
                 yield Request(judged, messages, sampling, k, schema)
 
     def ask(self, answers: Sequence[JudgedAnswer], limit: StageLimit) -> None:
-        """Ask for the judgements that are missing. Raises as `StoredCalls.outcomes`."""
+        """Ask for the judgements that are missing.
+
+        Raises:
+            IncompleteError: every call failed, so that the judge has rated nothing.
+            ConfigError, ModelCallError, DataError: as `StoredCalls.outcomes`.
+        """
         folder, name = judgements_folder(self.spec.path), self.judge.fingerprint
         requests = self.requests(answers, fence_secret(folder))
+        again = self._unscored(answers) if self.spec.repeat_unscored else frozenset()
+        failures, replies = [], 0
         with StoredCalls(self.settings, folder, self.judge.stage, limit, replies=f"{name}.jsonl") as calls:
             while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
-                calls.outcomes(chunk, name)
+                outcomes = calls.outcomes(chunk, name, again).values()
+                failures += [one for one in outcomes if isinstance(one, Failure)]
+                replies += sum(isinstance(one, Reply) for one in outcomes)
+        if not replies:
+            first = failures[0].message or failures[0].reason
+            raise IncompleteError(
+                f"{self.model}: no call was answered, so the tables stay as they are; the first: {first}"
+            )
+
+    def _unscored(self, answers: Sequence[JudgedAnswer]) -> frozenset[SampleKey]:
+        """The judgements whose stored reply could not be read."""
+        stored = Judgements(self.spec.path, self.judge)
+        return frozenset(
+            (answer_id(answer), k)
+            for scenario, answer in answers
+            for k, one in enumerate(stored.of(answer, scenario.subtask, self.spec.judgements))
+            if one.unscored
+        )
 
 
 def judge_run(spec: JudgeSpec) -> Summary:
@@ -97,20 +131,20 @@ def judge_run(spec: JudgeSpec) -> Summary:
             judge cannot be asked.
     """
     require_kind(spec, JudgeSpec, "spec")
-    run, panel = _open(spec)
-    answers = judged_answers(run, spec.scope)
-    for calls in panel:
-        check_model(calls.settings)
-    retirements = {calls.model: retirement_of(calls.model) for calls in panel}
-    warnings = (day.warning(model, date.today()) for model, day in retirements.items() if day is not None)
-    limit = shared_limit(judgements_folder(spec.path), panel[0].settings)
-    for calls in panel:
-        write_judge(spec.path, calls.judge)
-        calls.ask(answers, limit)
-    names = tuple(calls.judge.fingerprint for calls in panel)
-    judging = Judging(names, spec.judgements, spec.scope, tuple(filter(None, warnings)))
-    write_judging(run.data.folder, judging)
-    return judge_again(spec.path)
+    with writer_lock(RunFolder(spec.path).shard):
+        run, panel = _open(spec)
+        answers = judged_answers(run, spec.scope)
+        for calls in panel:
+            check_model(calls.settings)
+        days = {calls.model: retirement_of(calls.model) for calls in panel}
+        limit = shared_limit(judgements_folder(spec.path), panel[0].settings)
+        for calls in panel:
+            write_judge(spec.path, calls.judge)
+            calls.ask(answers, limit)
+        names = tuple(sorted(calls.judge.fingerprint for calls in panel))
+        retirements = {model: day for model, day in days.items() if day is not None}
+        write_judging(run.data.folder, Judging(names, spec.judgements, cast(Scope, spec.scope), retirements))
+        return judge_again(spec.path, locked=True)
 
 
 def estimate_judging(spec: JudgeSpec) -> str:
@@ -139,7 +173,7 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
         for scenario in run.data.split.scenarios
         if scope == "all" or SUBTASKS[scenario.subtask].level
         for sample in range(run.data.spec.samples)
-        if isinstance(answer := run.answers.get((scenario.id, sample)), Response)
+        if isinstance(answer := run.answers.get((scenario.id, sample)), Response) and len(answer.answer) <= LONGEST
     ]
     if not answers:
         raise ConfigError(
@@ -150,7 +184,9 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 
 
 def _open(spec: JudgeSpec) -> tuple[Run, list[JudgeCalls]]:
-    run, prompts = load_run(spec.path), JudgePrompts.load(spec.prompts)
+    run, prompts = load_scored(spec.path), JudgePrompts.load(spec.prompts)
+    if run.summary.judging is not None:  # files that were removed are made again
+        require_stored(spec.path, run.summary.judging.files, missing_ok=True)
     panel = [
         JudgeCalls(
             Judge.of(model, prompts.of_run(), spec.temperature_of(model), spec.thinking, spec.reverse),

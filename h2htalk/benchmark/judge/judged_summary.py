@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections import Counter
+import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import date
 from statistics import fmean
 
 from h2htalk.benchmark.judge.corrected_cells import read_corrected_cells
 from h2htalk.benchmark.judge.judgements import read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
-from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score
+from h2htalk.benchmark.judge.rubric import points_of
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import by_sample, slices_of
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, MeasureResults, Summary
+from h2htalk.data.files import json_line
 from h2htalk.data.responses import SampleKey
 from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
-
-PEOPLE = "people"  # in the protocol's judge: people's ratings replace some
 
 
 def with_judgements(
@@ -42,10 +44,13 @@ def with_judgements(
     ratings = rate_answers(folder, judging, answers, {s.id: s.subtask for s in own})
     scores = {item: with_ratings(score, ratings) for item, score in scores.items()}
     figures = _figures(folder, judging, own, ratings, scores)
-    judge = "+".join((*figures.judges, *([PEOPLE] if figures.people else [])))
-    protocol = {**summary.signature.protocol, "judge": f"{judge}, {judging.judgements} each"}
+    judge = f"{'+'.join(figures.judges)}, {judging.judgements} each"
+    if figures.people:
+        judge += f", people rated {_rated_part(own, ratings, scores)}"
+    protocol = {**summary.signature.protocol, "judge": judge}
     main = _with_judged_row(summary.main, scenarios, scores) if summary.measure == "s" else summary.main
-    warnings = (*judging.warnings, *_warnings(summary, figures))
+    retiring = (day.warning(model, date.today()) for model, day in judging.retirements.items())
+    warnings = (*filter(None, retiring), *_warnings(summary, figures))
     return (
         replace(
             summary,
@@ -100,7 +105,7 @@ def _figures(
     corrected = read_corrected_cells(folder.path, judging, ratings)
     spreads = [max(known) - min(known) for one in ratings.values() if len(known := _known(one.judges)) > 1]
     levels = [scores[s.id] for s in scenarios if SUBTASKS[s.subtask].level]
-    judged = [one for one in levels if one.j is not None and one.rating is not None]
+    by_judges = [(s, r) for one in levels if (s := one.s) is not None and (r := _by_judges(one, ratings)) is not None]
     values = [ItemValue(s.id, s.subtask, None if (r := scores[s.id].rating) is None else r / 5) for s in scenarios]
     return JudgeFigures(
         judges=tuple(judge.label for judge in panel),
@@ -112,12 +117,12 @@ def _figures(
         failed=sum(one.failed is not None for one in ratings.values()),
         unscored=dict(sorted(Counter(one.unjudged for one in ratings.values() if one.unjudged).items())),
         ratings=aggregate(values),
-        points=_points(ratings),
+        points=_points(scenarios, ratings),
         queue={
-            "J": sum(one.j < THRESHOLD for one in judged if one.j is not None),
-            "judge": sum(one.rating < THRESHOLD for one in judged if one.rating is not None),
+            "J": sum(judged_score(s, r) < THRESHOLD for s, r in by_judges),
+            "judge": sum(r < THRESHOLD for _, r in by_judges),
         },
-        items=len(judged),
+        items=len(by_judges),
         files=stored_files(folder.path, judging.judges),
         disagreement=fmean(spreads) if spreads else None,
         corrected=corrected.cells,
@@ -130,13 +135,39 @@ def _known(values: Sequence[float | None]) -> list[float]:
     return [value for value in values if value is not None]
 
 
-def _points(ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
-    """The share of yes of each point, over items."""
-    said: dict[tuple[str, str], list[float]] = {}
+def _by_judges(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> float | None:
+    """An item's mean R by the judges, whatever people gave; None where an answer has none."""
+    own = [ratings.get((score.id, one.sample), AnswerRating(None)).by_judges for one in score.samples]
+    known = [rating for rating in own if rating is not None]
+    return fmean(known) if known and len(known) == len(own) else None
+
+
+def _rated_part(
+    scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRating], scores: Mapping[str, ItemScore]
+) -> str:
+    """Which answers people rated: those that a trigger sends, all of them, make two runs comparable."""
+    people = {item for (item, _), one in ratings.items() if one.people}
+    found = {s.id: _by_judges(scores[s.id], ratings) for s in scenarios if SUBTASKS[s.subtask].level}
+    r = {item: rating for item, rating in found.items() if rating is not None}
+    j = {item: judged_score(s, rating) for item, rating in r.items() if (s := scores[item].s) is not None}
+    for name, values in (("J", j), ("R", r)):
+        if people == {item for item, value in values.items() if value < THRESHOLD}:
+            return f"all items of {name} < {THRESHOLD}"
+    digest = hashlib.sha256(json_line(sorted(people)).encode()).hexdigest()[:8]
+    return f"{counted(len(people), 'item')} ({digest})"
+
+
+def _points(scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRating]) -> dict[str, Cell]:
+    """The share of yes of each point, over items; one with an unscored judgement has no value."""
+    subtasks, said = {s.id: s.subtask for s in scenarios}, defaultdict[tuple[str, str], list[float | None]](list)
     for (item, _), rating in ratings.items():
-        for name, share in rating.points.items():
-            said.setdefault((name, item), []).append(share)
-    return aggregate_slices(ItemValue(item, name, fmean(yes)) for (name, item), yes in said.items())
+        for name in points_of(subtasks[item]):
+            said[name, item].append(rating.points.get(name))
+    values = {key: [one for one in yes if one is not None] for key, yes in said.items()}
+    return aggregate_slices(
+        ItemValue(item, name, fmean(own) if len(own) == len(said[name, item]) else None)
+        for (name, item), own in values.items()
+    )
 
 
 def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:
@@ -144,7 +175,13 @@ def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:
     if figures.failed:
         found.append(
             f"{counted(figures.failed, 'answer')} with judgements that failed or were not made: `h2htalk judge run` "
-            "with the same judges repeats them"
+            "with the same judges repeats them; where --max-cost stopped it, raise that"
+        )
+    elif figures.unscored:
+        reasons = ", ".join(f"{number:,} {reason}" for reason, number in figures.unscored.items())
+        found.append(
+            f"answers without a rating ({reasons}) leave the judged row incomplete, which is not ranked: "
+            "`h2htalk judge run --repeat-unscored` with the same judges asks again"
         )
     if summary.measure != "s":
         found.append("without S there is no J: the ratings of levels I to III stand apart; score with an --embedder")

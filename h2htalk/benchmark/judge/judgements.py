@@ -10,6 +10,7 @@ judgements/secret.key          of the fences in the prompts; made before the fir
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -154,10 +155,6 @@ class Judgements:
         failed = [one for one in replies if not isinstance(one, Response)]
         return [missing if one is None else one.failure for one in failed]
 
-    def models(self) -> Sequence[str]:
-        """Return the models that the server said it was, sorted."""
-        return sorted({one.model for one in self._replies.values() if isinstance(one, Response) and one.model})
-
 
 def _replies(path: Path) -> Iterator[Response | FailedResponse]:
     for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
@@ -177,10 +174,12 @@ def stored_files(run: Path, judges: Sequence[str]) -> dict[str, StoredFile]:
     }
 
 
-def require_stored(run: Path, files: Mapping[str, StoredFile]) -> None:
+def require_stored(run: Path, files: Mapping[str, StoredFile], missing_ok: bool = False) -> None:
     """Raise DataError where a file of ratings was edited since it was read; what was appended since does not count."""
     for name, (size, digest) in files.items():
         path = run / name
+        if missing_ok and not path.exists():
+            continue
         if not path.exists() or path.stat().st_size < size or _start_hash(path, size) != digest:
             raise DataError(
                 f"{path}: these judgements were edited since the run was scored; restore the file, or take it "
@@ -199,10 +198,16 @@ def _start_hash(path: Path, size: int) -> str:
 
 
 def fence_secret(folder: Path) -> bytes:
-    """Return the secret of the fences in a folder of judgements, made at the first call."""
+    """Return the secret of the fences in a folder of judgements, made at the first call.
+
+    Raises:
+        DataError: it was removed or edited although there are judgements: with another, all prompts would be others.
+    """
     path = folder / "secret.key"
-    if not path.exists():
-        folder.mkdir(parents=True, exist_ok=True)
+    if not path.exists() and not any(one.stat().st_size for one in folder.glob("*.jsonl")):
         with replacing(path, private=True) as part:
             part.write_text(secrets.token_hex(32))
-    return path.read_bytes()
+    text = path.read_text(errors="replace") if path.is_file() else ""
+    if not re.fullmatch("[0-9a-f]{64}", text):
+        raise DataError(f"{path}: missing or edited; restore it, or remove {folder} and judge everything again")
+    return text.encode()

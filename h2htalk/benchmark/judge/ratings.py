@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
+from h2htalk.benchmark.judge.retirement import Retirement
 from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.responses import Response, SampleKey
@@ -21,17 +22,21 @@ from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.errors import DataError
 
 KEY = "judging"  # in run.json
+LONGEST = 100_000  # characters of an answer that is judged
+TOO_LONG = "too_long"
 
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Which judgements count in a run's tables: of these judges, the first so many of each answer; `warnings` are about
-    the judges."""
+    """Which judgements count in a run's tables: of these judges, the first so many of each answer.
 
-    judges: tuple[str, ...]
+    `retirements`: model -> the day on which its API ends, and who says so.
+    """
+
+    judges: Annotated[tuple[Annotated[str, Field(pattern="^[0-9a-f]{16}$")], ...], Field(min_length=1)]
     judgements: Annotated[int, Field(ge=1, le=100)] = 1
-    scope: str = "levels"
-    warnings: tuple[str, ...] = ()
+    scope: Literal["levels", "all"] = "levels"
+    retirements: Mapping[str, Retirement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +57,7 @@ class AnswerRating:
     """R of one answer. `judges`: each judge's mean, in the panel's order; `rating` is people's where `people`.
 
     `unjudged` says why there is no rating, else None. `failed`: the first failed call, which a restart makes again.
-    `points`: the share of yes of each point, 0 to 1.
+    `points`: the share of yes of each point, 0 to 1; empty where a judgement is unscored.
     """
 
     rating: float | None
@@ -62,10 +67,16 @@ class AnswerRating:
     failed: str | None = None
     points: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def by_judges(self) -> float | None:
+        """The mean of the judges; None where one gave no rating."""
+        known = [mean for mean in self.judges if mean is not None]
+        return fmean(known) if known and len(known) == len(self.judges) else None
+
 
 def write_judging(folder: RunFolder, judging: Judging) -> None:
     """Write down which judgements count."""
-    folder.write_facts(KEY, asdict(judging))
+    folder.write_facts(KEY, TypeAdapter(Judging).dump_python(judging, mode="json"))
 
 
 def read_judging(folder: RunFolder) -> Judging | None:
@@ -117,14 +128,17 @@ def rate_answers(
     for key, answer in answers.items():
         if key[0] not in subtasks or not isinstance(answer, Response):
             continue
+        if len(answer.answer) > LONGEST:
+            ratings[key] = AnswerRating(None, (None,) * len(panel), unjudged=TOO_LONG)
+            continue
         judged = [one.of(answer, subtasks[key[0]], judging.judgements) for one in panel]
         means = tuple(map(_mean, judged))
         failures = [failure for one in panel for failure in one.failed(answer, judging.judgements)]
         failed = failures[0].message or failures[0].reason if failures else None
         unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
-        known = [mean for mean in means if mean is not None]
-        rating = fmean(known) if known and len(known) == len(panel) else None
-        own = AnswerRating(rating, means, False, unjudged if rating is None else None, failed, _points(judged))
+        points = _points(judged) if unjudged is None else {}
+        own = AnswerRating(None, means, unjudged=unjudged, failed=failed, points=points)
+        own = replace(own, rating=own.by_judges)
         if (by_people := people.get(answer_id(answer))) is not None:
             own = replace(own, rating=by_people.rating, people=True, unjudged=None, failed=None)
         ratings[key] = own

@@ -26,6 +26,7 @@ class JudgeSpec:
         thinking: tokens of reasoning besides the reply.
         reverse: put the qualities of the rubric in the reverse order, which shows how much their order matters.
         prompts: a folder of templates that replace bundled ones.
+        repeat_unscored: ask again for judgements whose reply could not be read; the newest reply counts.
         batch: send batch jobs at half the price. concurrency: calls in flight. timeouts are the engines' own.
         max_cost: US dollars that all judging of this run may cost, possibly paid calls included.
         prices: a price file that replaces bundled prices.
@@ -39,6 +40,7 @@ class JudgeSpec:
     thinking: int | None = None
     reverse: bool = False
     prompts: PathText | None = None
+    repeat_unscored: bool = False
     batch: bool = False
     concurrency: int = 32
     max_cost: float | None = None

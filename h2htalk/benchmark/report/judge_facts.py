@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from h2htalk.benchmark.metrics.composite import THRESHOLD
-from h2htalk.benchmark.report.number_format import half_width_text, with_half_width
+from h2htalk.benchmark.report.number_format import half_width_text, items_text, with_half_width
 from h2htalk.benchmark.report.table2_layout import most_first
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import JudgeFigures, Summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -25,13 +26,13 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
     unscored = f"; unscored: {reasons}" if reasons else ""
     yield "rated", f"{judging.scored:,} of {counted(judging.total, 'answer')}{people}{unscored}"
     cells = judging.ratings.cells.items()
-    yield "20 R", ", ".join(f"{SUBTASKS[name].title} {with_half_width(cell)}" for name, cell in cells)
+    yield "20 R", ", ".join(f"{SUBTASKS[name].title} {with_half_width(cell)}{_part(cell)}" for name, cell in cells)
     if judging.items:
         sent, by_judge = judging.queue["J"], judging.queue["judge"]
         yield (
             "to people",
-            f"Eq. 4 (J < {THRESHOLD}) sends {sent:,} of {counted(judging.items, 'item')}, --human-trigger judge "
-            f"(R < {THRESHOLD}) {by_judge:,}",
+            f"by the judge's R, Eq. 4 (J < {THRESHOLD}) sends {sent:,} of {counted(judging.items, 'item')}, "
+            f"--human-trigger judge (R < {THRESHOLD}) {by_judge:,}",
         )
     if judging.correction:
         names = {name: SUBTASKS[name].title if name in SUBTASKS else "levels I to III" for name in judging.corrected}
@@ -41,4 +42,9 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
         yield "disagreement of judges", f"{judging.disagreement:.2f} of 5 on average, highest minus lowest"
     for point, cell in judging.points.items():
         share = "none" if cell.value is None else f"{cell.value:.1f} % {half_width_text(cell)}".rstrip()
-        yield point, f"{share} of {counted(cell.n, 'item')}, by the judge"
+        yield point, f"{share} of {counted(cell.n, 'item')}{_part(cell)}, by the judge"
+
+
+def _part(cell: Cell) -> str:
+    """Say how many items a figure rests on, where it is not all."""
+    return "" if cell.n == cell.total else f" ({items_text(cell)} items)"

@@ -195,6 +195,9 @@ def spread_lines(summary: Summary) -> list[str]:
 def _incomplete(summary: Summary) -> str:
     """Describe how many items are unscored, and what to do, which depends on where the answers come from."""
     counts = summary.counts
+    if not counts.unscored and summary.judging is not None:
+        failed = counted(summary.judging.failed, "answer is", "answers are")
+        return f"INCOMPLETE: {failed} not judged; run `h2htalk judge run` with the same judges again."
     engine = summary.signature.subject.get("engine")
     if engine in ("imported", HUMAN) and "missing" in counts.failures:
         missing = min(counts.failures["missing"], counts.unscored)

@@ -83,7 +83,7 @@ def variant_rows(part: Summary, name: str = "") -> list[TableRow]:
     if rows.judged is None:
         return []
     corrected = {key: cell for key, cell in (part.judging.corrected if part.judging else {}).items() if key in SUBTASKS}
-    unjudged = replace(part, judged=False, main=replace(part.main, rows=replace(rows, judged=None)))
+    unjudged = replace(part, judged=False, judging=None, main=replace(part.main, rows=replace(rows, judged=None)))
     own = [replace(table_row(unjudged, None, name), variant="unjudged")]
     return own if not corrected else [replace(own[0], cells=corrected, judged=True, variant="corrected"), *own]
 

@@ -114,17 +114,17 @@ ITEMS = "items.csv"
 
 
 def items_csv(split: Split, scores: Mapping[str, ItemScore]) -> str:
-    """Format every item as CSV: id, subtask, language, why it is unscored, then its means times 100, as in the tables.
+    """Format every item as CSV: id, subtask, language, why it is unscored, then its means, times 100 as in the tables.
 
-    `contract` is the share of its answers that break no rule; `rating` (R) and `j` are 0 to 5. What could not
-    be computed is empty.
+    `contract` is the share of its answers that break no rule; `rating` (R) and `j` (of
+    levels I to III) are 0 to 5. What could not be computed is empty.
     """
     rows: list[list[object]] = []
     for scenario in split.scenarios:
         score = scores[scenario.id]
         values = [score.s, score.lexical, *map(score.metric, columns()), score.compliance]
         figures = [None if value is None else 100 * value for value in values]
-        judged = [score.rating, score.j]
+        judged = [score.rating, score.j if SUBTASKS[scenario.subtask].level else None]
         rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures, *judged])
     heading = ["id", "subtask", "language", "unscored", "s", "lexical", *columns(), "contract", "rating", "j"]
     return csv_text(heading, rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from pathlib import Path
 
 from h2htalk.chat.engines import model_kind
@@ -32,8 +33,8 @@ def model_name(model: str) -> str:
     if model_kind(engine) == "file" and name:
         return f"{engine}:{Path(name).name}"
     if model_kind(engine) == "url":
-        at = max(name.rfind("@http://"), name.rfind("@https://"))
-        return f"{engine}:{name[:at]}" if at > 0 else model
+        address = re.search("@?https?:", name, re.IGNORECASE)  # which may hold a password
+        return model if address is None else f"{engine}:{name[: address.start()]}"
     folder = _folder(engine, name)
     return model if folder is None else f"{engine}:{folder.resolve().name}"
 

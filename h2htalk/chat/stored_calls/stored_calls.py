@@ -8,7 +8,7 @@ costs/STAGE.jsonl            every paid call of a hosted model, reserved before 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -112,8 +112,10 @@ class StoredCalls:
             )
         return {key: one for key, one in outcomes.items() if isinstance(one, Reply)}
 
-    def outcomes(self, requests: Sequence[Request], part: str) -> dict[SampleKey, Outcome]:
-        """As `ask`, with the failures of calls in place of an error."""
+    def outcomes(
+        self, requests: Sequence[Request], part: str, again: Collection[SampleKey] = ()
+    ) -> dict[SampleKey, Outcome]:
+        """As `ask`, with the failures of calls in place of an error; `again`: calls for these although stored."""
         prompts = {(r.id, r.sample): prompt_fingerprint(r, self._model) for r in requests}
         if len(prompts) < len(requests):
             raise AssertionError(f"{self._stage}: two requests have the same id and sample")
@@ -122,7 +124,7 @@ class StoredCalls:
             replies = {(_key(response), prompt): _reply(response) for prompt, _, response in _stored(path)}
             self._known = (part, replies)
         known = self._known[1]
-        missing = [r for r in requests if ((r.id, r.sample), prompts[r.id, r.sample]) not in known]
+        missing = [r for r in requests if (key := (r.id, r.sample)) in again or (key, prompts[key]) not in known]
         failures: dict[SampleKey, Outcome] = {}
 
         def on_done(index: int, outcome: Outcome) -> None:
@@ -215,7 +217,7 @@ def check_model(settings: CallSettings) -> None:
             f"{engine.name}: cannot enforce a response schema; choose from {engine_names(', ', schemas=True)}"
         )
     StoredCalls(settings, Path(), "check").close()
-    if engine.hosted or engine.model_is == "file":
+    if engine.hosted or engine.model_is in ("file", "url"):
         open_chat(settings.model).close()
     if settings.batch:
         require_batches(engine, ": leave batch = true out, or change the model")

@@ -11,16 +11,20 @@ from pathlib import Path
 import pytest
 from command_line import h2htalk
 from judged_made import LEVELS, answered_run, item_name, scripted_judge, verdict
+from loopback import LoopbackServer
 
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import answer_id, stored_judges
+from h2htalk.benchmark.judge.ratings import LONGEST
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import write_jsonl
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
@@ -196,10 +200,9 @@ def test_the_scope_all_rates_every_subtask_and_keeps_j_to_levels(tmp_path: Path)
     assert summary.judging is not None
     assert summary.judging.ratings.cells["dialogue_base"].value == 80
     assert set(summary.judging.unscored) == {"malformed_output"}  # the itinerary has two more qualities
-    assert {name: cell.value for name, cell in summary.judging.points.items()} == {
-        "memory_collapse": 100,
-        "missed_hint": 100,
-    }
+    shares = {name: (cell.value, cell.n) for name, cell in summary.judging.points.items()}
+    assert shares["memory_collapse"][0] == shares["missed_hint"][0] == 100
+    assert shares["planning_fragmentation"] == (None, 0)
 
 
 def test_a_run_without_levels_needs_the_scope_all(tmp_path: Path) -> None:
@@ -251,3 +254,86 @@ def test_json_of_a_summary_reads_back(tmp_path: Path) -> None:
     summary = judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / "j.jsonl", {}, verdict(1)),)))
     assert load_run(run).summary == summary
     assert json.loads((run / "summary.json").read_text())["judging"]["ratings"]
+
+
+def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day.", "Another day."])
+    replies, calls = ["I cannot.", verdict(4)], []
+
+    def answer(asked: dict[str, object], times: int) -> str:
+        calls.append(times)
+        return replies[min(times, 2) - 1] if "Another day." in str(asked) else verdict(3)
+
+    with LoopbackServer(reply=answer) as server:
+        words = ["judge", "run", run, "--judge", server.spec]
+        ended = h2htalk(*words)
+        assert ended.returncode == 0
+        assert any("--repeat-unscored" in warning for warning in load_run(run).summary.warnings)
+        assert h2htalk(*words).returncode == 0
+        assert len(calls) == 2  # nothing was asked: both replies are stored
+        assert load_run(run).item_scores[item_name(1)].rating is None
+        assert h2htalk(*words, "--repeat-unscored").returncode == 0
+    assert [load_run(run).item_scores[item_name(n)].rating for n in (0, 1)] == [3, 4]
+
+
+def test_a_judge_that_answers_nothing_leaves_the_tables(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / "j.jsonl", {}, verdict(4)),)))
+    before = load_run(run).summary
+    write_jsonl(tmp_path / "f.jsonl", [{"id": "*", "failure": {"reason": "timeout", "message": "never answered"}}])
+    ended = h2htalk("judge", "run", run, "--judge", f"scripted:{tmp_path / 'f.jsonl'}")
+    assert ended.returncode == 3
+    assert "no call was answered" in ended.stderr
+    assert load_run(run).summary == before
+
+
+def test_an_answer_that_is_too_long_is_unscored_and_stops_nothing(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day.", "x" * (LONGEST + 1)])
+    summary = judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / "j.jsonl", {}, verdict(4)),)))
+    assert summary.judging is not None
+    assert (summary.judging.scored, dict(summary.judging.unscored), summary.judging.failed) == (1, {"too_long": 1}, 0)
+
+
+def test_the_key_of_the_fences_is_guarded(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    spec = JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / "j.jsonl", {}, verdict(4)),))
+    judge_run(spec)
+    key = run / "judgements" / "secret.key"
+    assert key.stat().st_mode & 0o077 == 0
+    for text in ("", "abc"):
+        key.write_text(text)
+        with pytest.raises(DataError, match=r"secret\.key: missing or edited"):
+            judge_run(spec)
+    shutil.rmtree(run / "judgements")  # judged again from nothing
+    assert judge_run(spec).judging is not None
+
+
+@pytest.mark.parametrize("name", ["judge@HTTP://user:hunter2@h/v1", "http://user:hunter2@h/v1"])
+def test_no_password_of_an_address_is_written(tmp_path: Path, name: str) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    assert h2htalk("judge", "run", run, "--judge", f"server:{name}").returncode == 2
+    assert h2htalk("judge", "probe", f"server:{name}", cwd=tmp_path).returncode == 2
+    assert not [path for path in tmp_path.rglob("*") if "hunter2" in path.name]
+    assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
+
+
+def test_a_judge_that_cannot_be_opened_costs_no_call_of_another(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    good = scripted_judge(tmp_path / "j.jsonl", {}, verdict(4))
+    with pytest.raises(ConfigError):
+        judge_run(JudgeSpec(run=str(run), judges=(good, "server:x@http:/bad")))
+    assert not list((run / "judgements").glob("*.jsonl"))
+
+
+def test_an_erasure_waits_for_judging(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    judge = scripted_judge(tmp_path / "j.jsonl", {}, verdict(4))
+    with writer_lock(RunFolder(run).shard), pytest.raises(DataError, match="another process is writing"):
+        judge_run(JudgeSpec(run=str(run), judges=(judge,)))
+
+
+def test_the_order_of_a_panel_does_not_matter(tmp_path: Path) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    panel = tuple(scripted_judge(tmp_path / f"{score}.jsonl", {}, verdict(score)) for score in (1, 4))
+    first, second = (judge_run(JudgeSpec(run=str(run), judges=judges)) for judges in (panel, panel[::-1]))
+    assert first.signature == second.signature

@@ -30,7 +30,7 @@ from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
 from h2htalk.data.arguments import require_kind
-from h2htalk.data.files import write_text
+from h2htalk.data.files import read_json_object, write_text
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Failure, strip_thinking
 from h2htalk.errors import ConfigError, quoted
@@ -62,6 +62,11 @@ def judge_probe(spec: JudgeSpec, language: str | None = None, repeats: int = 2) 
         ConfigError, DataError, MissingExtraError, ModelCallError: the judge cannot be asked.
     """
     asking = _Asking.of(spec, language, repeats)
+    if (spec.path / "run.json").exists():
+        raise ConfigError(f"{spec.path}: is a run; name another folder with --out")
+    earlier = read_json_object(spec.path / "probe.json", missing_ok=True).get("judge", asking.judge.label)
+    if earlier != asking.judge.label:
+        raise ConfigError(f"{spec.path}: holds the probe of {earlier}; name another folder with --out")
     requests = list(asking.requests(fence_secret(spec.path)))
     with StoredCalls(asking.settings, spec.path, "probe", replies="replies.jsonl") as calls:
         outcomes = calls.outcomes(requests, "replies")
