@@ -69,7 +69,6 @@ class JudgeFigures:
         disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
         corrected: `levels` or a level's subtask -> 20 J corrected by people's labels; n of `total` items were labelled.
         correction: the estimator and the number of labels, or why nothing is corrected; empty without labels.
-        errors: labelled item -> the judges' mean minus people's, 0 to 5.
     """
 
     judges: tuple[str, ...]
@@ -88,7 +87,6 @@ class JudgeFigures:
     disagreement: float | None = None
     corrected: Mapping[str, Cell] = field(default_factory=dict)
     correction: str = ""
-    errors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

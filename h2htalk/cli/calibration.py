@@ -23,9 +23,9 @@ def judge_plan_labels(
     pilot: Annotated[Path | None, typer.Option(help="First labels, which say how the judge's errors vary.")] = None,
     seed: Annotated[int, typer.Option(help="Of the draw.")] = 0,
 ) -> None:
-    """Say how many answers people should label for an interval, and draw them by judge score; no model is asked."""
-    if out is None and open is None:
-        raise ConfigError("name a file with --out, or the folder of a round with --open")
+    """Say how many answers people should label for an interval; --out and --open draw them by judge score."""
+    if annotators is not None and open is None:
+        raise ConfigError("--annotators is of the round that --open opens")
     from h2htalk.benchmark.calibration.label_plan import plan_labels
 
     options = {"annotators": annotators and str(annotators), "where": where}

@@ -6,6 +6,7 @@ judge's.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -25,7 +26,7 @@ from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.errors import ConfigError, DataError, counted
+from h2htalk.errors import ConfigError, counted
 
 Labels = Mapping[SampleKey, Label]
 
@@ -68,11 +69,21 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
         raise ConfigError(f"--human: {len(human)} for {counted(len(runs), 'run')}; name one for each, in their order")
     judged = [load_judged(path) for path in runs]
     labels = [read_labels(one.run, path) for one, path in zip(judged, human, strict=True)]
+    plan = None if random else read_plan(runs[0])
+    planned = plan and {key: one for key, one in labels[0].items() if key in _drawn(judged[0], plan)}
+    left_out = len(labels[0]) - len(planned) if planned else 0
+    if planned:  # labels beside the plan were chosen in another way
+        labels[0] = planned
+    else:
+        plan = None
     labelled = [one.labelled(own) for one, own in zip(judged, labels, strict=True)]
     if not all(labelled):
         raise ConfigError(f"{human[labelled.index([])]}: holds no rating of an item that has a judge's score")
     run, own = judged[0], labelled[0]
-    plan = None if random else _plan_of(run, labels[0])
+    if len({(one.judging.judges, one.run.data.split.fingerprint) for one in judged}) > 1:
+        raise ConfigError("the runs differ in judges or items; judge the same items of all runs by the same judges")
+    if plan is not None:
+        own = labelled[0] = _weighted(own, plan)
     families = [FamilyErrors(*_families(one), items) for one, items in zip(judged, labelled, strict=True)]
     found = Calibration(
         run=run.run.summary.model,
@@ -84,9 +95,9 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
         agreement=tuple(agreements(own)),
         bias=(*run_bias(own), *(family_bias(families) if len(runs) > 1 else ()), *_order(run)),
         corrections=tuple(_corrections(run, own, labels[0], plan, random)),
-        notes=tuple(_notes(run, own, labels[0], plan)),
+        notes=tuple(_notes(run, own, labels[0], plan, left_out)),
     )
-    write_corrected_cells(run.path, replace(_cells(run, found), errors={one.id: one.error for one in own}))
+    write_corrected_cells(run.path, _cells(run, found))
     judge_again(run.path)
     return found
 
@@ -96,16 +107,16 @@ def _families(judged: JudgedRun) -> tuple[str, list[str]]:
     return family_of(judged.run.summary.signature.subject["model"]), judges
 
 
-def _plan_of(judged: JudgedRun, labels: Labels) -> LabelPlan | None:
-    """The plan that drew the labels; None where there is none, or where it did not draw all of them."""
-    plan = read_plan(judged.path)
-    now = {answer_id(one): key for key, one in judged.run.answers.items() if isinstance(one, Response)}
-    if plan is None or not labels.keys() <= {now.get(answer) for answer in plan.answers}:
-        return None
-    planned = {judged.items[item].subtask for item in plan.strata if item in judged.items}
-    if any(one.subtask in planned and one.id not in plan.strata for one in judged.items.values()):
-        raise DataError(f"{judged.path}: items got a score since the labels were drawn; plan and label again")
-    return plan
+def _drawn(judged: JudgedRun, plan: LabelPlan) -> set[SampleKey]:
+    """The answers that a plan drew and that are unchanged."""
+    answers = set(plan.answers)
+    return {key for key, one in judged.run.answers.items() if isinstance(one, Response) and answer_id(one) in answers}
+
+
+def _weighted(labelled: Sequence[JudgedItem], plan: LabelPlan) -> list[JudgedItem]:
+    """Labelled items with the number of items that each stands for: its stratum's, by the labels there."""
+    sizes, labels = Counter(plan.strata.values()), Counter(plan.strata[one.id] for one in labelled)
+    return [replace(one, weight=sizes[plan.strata[one.id]] / labels[plan.strata[one.id]]) for one in labelled]
 
 
 def _order(judged: JudgedRun) -> Iterator[Effect]:
@@ -113,9 +124,9 @@ def _order(judged: JudgedRun) -> Iterator[Effect]:
     judges = [read_judge(judged.path, name) for name in judged.judging.judges]
     others = tuple(replace(judge, reverse=not judge.reverse).fingerprint for judge in judges)
     if {judge.fingerprint for judge in stored_judges(judged.path)}.issuperset(others):
-        reverse = judged.judged_by(others).items
-        if not reverse.keys().isdisjoint(judged.items):
-            yield order_bias(judged.items, reverse)
+        pair = (judged.items, judged.judged_by(others).items)
+        if not pair[0].keys().isdisjoint(pair[1]):
+            yield order_bias(*(pair[::-1] if judges[0].reverse else pair))
 
 
 def _corrections(
@@ -123,16 +134,19 @@ def _corrections(
 ) -> Iterator[Correction]:
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
     rated = {one.id: one for one in labelled}
-    items = [rated.get(item, one) for item, one in judged.items.items()]
+    planned = set() if plan is None else {key[0] for key in _drawn(judged, plan)}
+    late = _late(judged, plan)
+    items = [rated.get(item, one) for item, one in judged.items.items() if item not in late]
     levels = [name for name in SUBTASKS if SUBTASKS[name].level]
     groups = {ALL_LEVELS: levels, **{name: [name] for name in levels}}
     groups |= {name: [s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in levels] for name in DIMENSIONS}
 
     def sample(own: list[JudgedItem], scores: list[float], errors: dict[int, float], known: list[float]) -> LabelSample:
-        strata = None if plan is None else [plan.strata.get(one.id, "") for one in own]
-        names = sorted(set(strata or ()))
-        numbers = None if strata is None or "" in names else [names.index(name) for name in strata]
-        return LabelSample(own, scores, errors, known, numbers, random)
+        strata = [] if plan is None else [plan.strata.get(one.id, "") for one in own]
+        names = sorted(set(strata))
+        numbers = None if plan is None or "" in names else [names.index(name) for name in strata]
+        drawn = [at for at, one in enumerate(own) if one.id in planned]
+        return LabelSample(own, scores, errors, known, numbers, random, drawn=drawn)
 
     for group, subtasks in groups.items():
         within = [one for one in items if one.subtask in subtasks]
@@ -156,6 +170,14 @@ def _corrections(
             yield correct("points", point, replace(shares, yes_no=True))
 
 
+def _late(judged: JudgedRun, plan: LabelPlan | None) -> set[str]:
+    """The items that got a score after the labels were drawn, in subtasks of the plan."""
+    if plan is None:
+        return set()
+    subtasks = {judged.items[item].subtask for item in plan.strata if item in judged.items}
+    return {one.id for one in judged.items.values() if one.subtask in subtasks and one.id not in plan.strata}
+
+
 def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
     cells, correction = {}, "no item of levels I to III has S and a judge's rating"
     for one in found.corrections:
@@ -169,7 +191,13 @@ def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
     return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells, calibration=asdict(found))
 
 
-def _notes(judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None) -> Iterator[str]:
+def _notes(
+    judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None, unplanned: int
+) -> Iterator[str]:
+    if unplanned:
+        yield f"{counted(unplanned, 'label')} of answers that the plan did not draw: left out"
+    if late := len(_late(judged, plan)):
+        yield f"{counted(late, 'item')} scored after the labels were drawn: left out of the corrected means"
     if left_out := len({item for item, _ in labels} - judged.items.keys()):
         yield f"{counted(left_out, 'labelled item')} without a judge's score: left out"
     if plan is not None and (missing := len(plan.answers) - len(labelled)):

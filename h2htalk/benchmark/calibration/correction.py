@@ -16,9 +16,16 @@ from statistics import fmean, stdev
 import numpy as np
 
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
-from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, difference, regression, stratified
+from h2htalk.benchmark.statistics.corrected_mean import (
+    CorrectedMean,
+    design_effect,
+    difference,
+    regression,
+    stratified,
+)
 from h2htalk.benchmark.statistics.intervals import Interval, t_quantile
 from h2htalk.benchmark.statistics.transport import labels_unlike_rest, regressed
+from h2htalk.errors import counted
 
 LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
 OUTSIDE = 0.05  # share of scores outside the labelled range from which a level is not corrected (cje's rule)
@@ -54,7 +61,8 @@ class LabelSample:
     Attributes:
         scores: of each item. errors: position -> the judges' value minus people's.
         known: of each item, what is added to the score and needs no correction (a multiple of S).
-        strata: of each item, where the plan drew the labels. random: the user calls them a simple random sample.
+        strata: of each item, where the plan drew the labels. drawn: the items that it drew.
+        random: the user calls the labels a simple random sample.
     """
 
     items: Sequence[JudgedItem]
@@ -64,27 +72,40 @@ class LabelSample:
     strata: Sequence[int] | None = None
     random: bool = False
     yes_no: bool = False
+    drawn: Sequence[int] = ()
 
     def estimate(self) -> tuple[str, CorrectedMean]:
         """Return the estimator and the mean. Raises ValueError with the reason where there is none."""
         n, least = len(self.errors), LEAST if self.strata is None else LEAST_DRAWN
-        if n < least:
-            raise ValueError(f"{n} labels, and {least} are needed")
+        if n < min(least, max(2, len(self.scores))):
+            raise ValueError(f"{counted(n, 'label')}, and {least} are needed")
         whole = [score + known for score, known in zip(self.scores, self.known, strict=True)]
         labels = {at: whole[at] - error for at, error in self.errors.items()}
         length = [item.length for item in self.items]
-        if self.strata is not None:
-            found = "stratified", stratified(whole, labels, self.strata)
-        elif not self.random and n < len(whole) and self._differ_by_length(length):
+        effect = design_effect(whole, [item.cluster for item in self.items])
+        if n == len(whole):
+            found = "all labelled", difference(whole, labels, effect)
+        elif self.strata is not None:
+            self._require_missing_by_chance(length)
+            found = "stratified", stratified(whole, labels, self.strata, effect)
+        elif not self.random and self._differ_by_length(length):
             found = BY_LENGTH, regressed(whole, labels, length)
         elif self.yes_no:
-            found = "difference", difference(whole, labels)
+            found = "difference", difference(whole, labels, effect)
         else:
             ratings = {at: self.scores[at] - error for at, error in self.errors.items()}
-            found = "regression", regression(self.scores, ratings, self.known)
+            found = "regression", regression(self.scores, ratings, self.known, effect)
         if found[1].low is None:
             raise ValueError("the judges' error is the same on all labelled items, so its spread is not known")
         return found
+
+    def _require_missing_by_chance(self, length: Sequence[float]) -> None:
+        """Raise ValueError where the drawn items that nobody labelled are unlike the others in length or score."""
+        if len(self.drawn) > len(self.errors):
+            covariates = np.array([[length[at], self.scores[at]] for at in self.drawn])
+            labelled = [place for place, at in enumerate(self.drawn) if at in self.errors]
+            if (p := labels_unlike_rest(covariates, labelled)) < UNLIKE:
+                raise ValueError(f"the drawn items that nobody labelled are unlike the labelled ones (p {p:.3f})")
 
     def _differ_by_length(self, length: Sequence[float]) -> bool:
         """Whether labelled items differ from the others, by length alone. Raises ValueError where by more."""
@@ -125,9 +146,10 @@ def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) ->
         estimator, mean = sample.estimate()
     except ValueError as error:
         return Correction(group, figure, own, *n, str(error))
-    low, high, low_here, high_here = (
-        None if end is None else scale * end for end in (mean.low, mean.high, mean.low_here, mean.high_here)
-    )
+    ends = (mean.low, mean.high, mean.low_here, mean.high_here)
+    low, high, low_here, high_here = (None if end is None else scale * end for end in ends)
+    if not all(sample.items[at].whole for at in sample.errors):  # answers that nobody rated vary within an item
+        low_here = high_here = None
     scaled = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
     raters = None if estimator == BY_LENGTH or sample.yes_no else sample.rater_half_width()
     if raters is None or mean.high is None:

@@ -14,7 +14,7 @@ from h2htalk.data.responses import Response, SampleKey
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.escaping import harmless_cell
 
-COLUMNS = ("id", "sample", "subtask", "reply", "rating")  # of a file to fill in; `subtask` and `reply` are not read
+COLUMNS = ("id", "sample", "subtask", "reply", "rating")  # of a file to fill in; `subtask` is not read
 _SCORES = ("rating", *QUALITIES, *PLAN_QUALITIES)
 _POINTS = tuple(name for names in POINTS.values() for name in names)
 _KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_SCORES, *_POINTS))
@@ -58,20 +58,25 @@ def read_labels(run: Run, path: Path) -> dict[SampleKey, Label]:
             )
         scenario, sample = ids.get(row["id"]), row.get("sample") or "0"
         key = ("" if scenario is None else scenario.id, int(sample) if sample.isdecimal() else -1)
-        if scenario is None or not isinstance(run.answers.get(key), Response):
+        if scenario is None or not isinstance(answer := run.answers.get(key), Response):
             raise DataError(f"{where}: the run has no answer {quoted(sample)} to an item {quoted(row['id'])}")
-        label, annotator = labels.setdefault(key, Label()), row.get("annotator", "")
+        given = (answer.answer.split(), harmless_cell(answer.answer).split())  # spreadsheets change white space
+        if (shown := row.get("reply", "").split()) and shown not in given:
+            raise DataError(f"{where}: the reply is not the run's answer; name the run that was labelled")
+        label, annotator = labels.get(key) or Label(), row.get("annotator", "")
         for name in _POINTS:
             if row.get(name):
                 if name not in points_of(scenario.subtask):
                     raise DataError(f"{where}: judges answer no {name} of {scenario.subtask}; empty the cell")
                 _add(label.points.setdefault(name, {}), annotator, _yes(row[name], f"{where}: {name}"), where)
-        cells = {
+        cells: dict[str, str] = {
             name: row.get(name, "") for name in (_SCORES[:1] if "rating" in row else qualities_of(scenario.subtask))
         }
         if any(cells.values()):
             rating = fmean(_number(cell, f"{where}: {name}") for name, cell in cells.items())
             _add(label.ratings, annotator, rating, where)
+        if label.ratings or label.points:  # rows that were not filled in are none
+            labels[key] = label
     return labels
 
 

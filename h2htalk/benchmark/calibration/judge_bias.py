@@ -46,6 +46,7 @@ def error_effects(
     columns: Mapping[str, Sequence[float]],
     clusters: Sequence[str],
     groups: Sequence[str] | None = None,
+    weights: Sequence[float] | None = None,
 ) -> list[Effect]:
     """Regress errors on columns by least squares, with t intervals that allow uneven noise (HC3).
 
@@ -55,16 +56,20 @@ def error_effects(
         errors: of the judge.
         columns: name -> a value for each error.
         clusters: of each error.
+        weights: of each error, how many items it stands for; equal ones when left out.
         groups: of each error: a fixed effect each; a group lies in one cluster. Without them there is a mean error.
     """
     y, x = np.array(errors, float), np.array(list(columns.values()), float).T
+    w = np.ones(len(y)) if weights is None else np.array(weights, float)
     names = [*(["mean error"] if groups is None else []), *columns]
     if groups is None:
-        x = np.column_stack([np.ones(len(y)), x - x.mean(0)])
+        x = np.column_stack([np.ones(len(y)), x - np.average(x, axis=0, weights=w)])
     else:
         _, at = np.unique(np.array(groups), return_inverse=True)
         y, *centred = (one - (np.bincount(at, one) / np.bincount(at))[at] for one in (y, *x.T))
         x = np.column_stack(centred)
+    root = np.sqrt(w / w.mean())
+    y, x = y * root, x * root[:, None]
     _, cluster = np.unique(np.array(clusters), return_inverse=True)
     df = int(cluster.max()) + 1 - x.shape[1]
     if df < 1 or np.linalg.matrix_rank(x) < x.shape[1]:
@@ -89,7 +94,8 @@ def run_bias(items: Sequence[JudgedItem]) -> list[Effect]:
     columns = {"length": [one.length for one in items]}
     for name in sorted({one.language for one in items})[1:]:
         columns[f"language {name}"] = [float(one.language == name) for one in items]
-    return error_effects([one.error for one in items], columns, [one.cluster for one in items])
+    weights = [one.weight for one in items]
+    return error_effects([one.error for one in items], columns, [one.cluster for one in items], weights=weights)
 
 
 def family_bias(runs: Sequence[FamilyErrors]) -> list[Effect]:
@@ -114,7 +120,9 @@ def family_bias(runs: Sequence[FamilyErrors]) -> list[Effect]:
         for name in others:
             columns[f"family {name} against {first}"] = [float(family == name) for family, *_ in rows]
     errors, clusters = [error for _, _, error, *_ in rows], [one.cluster for *_, one, _ in rows]
-    return error_effects(errors, columns, clusters, [group for *_, group in rows])
+    weights = {one.id: one.weight for one in runs[0].items}  # of one group all the same, so that its mean is taken off
+    own_weights = [weights.get(one.id, 1.0) for *_, one, _ in rows]
+    return error_effects(errors, columns, clusters, [group for *_, group in rows], own_weights)
 
 
 def order_bias(items: Mapping[str, JudgedItem], reverse: Mapping[str, JudgedItem]) -> Effect:

@@ -28,6 +28,7 @@ class JudgedItem:
         cluster: of items that are not independent of each other.
         score: the judges' mean, 0 to 5; `points` their share of yes of each point. s: S, None where it has none.
         length: the mean log of its replies' length in characters.
+        whole: whether people rated all of its answers. weight: how many items it stands for, where a plan drew it.
         people: their mean over answers and annotators, None where nobody rated it; `panel` is each judge's mean of the
             same answers, `raters` each annotator's mean difference from the judges.
     """
@@ -43,6 +44,8 @@ class JudgedItem:
     people: float | None = None
     panel: tuple[float, ...] = ()
     raters: Mapping[str, float] | None = None
+    whole: bool = True
+    weight: float = 1.0
 
     @property
     def error(self) -> float:
@@ -86,6 +89,7 @@ class JudgedRun:
             people=fmean(fmean(label.ratings.values()) for label in own.values()),
             panel=tuple(map(fmean, zip(*panel.values(), strict=True))),
             raters={annotator: fmean(each) for annotator, each in errors.items()},
+            whole=len(own) == sum(key[0] == item.id for key in self.ratings),
         )
 
 

@@ -24,6 +24,7 @@ from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.escaping import csv_text
 
 APART = 16  # labels of a level from which it is drawn apart: with 8, intervals miss rare large errors
+LEAST_HALF_WIDTH = 0.001
 ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it
 
 
@@ -82,8 +83,8 @@ def plan_labels(
         path: a judged run.
         half_width: wanted of the 95 % interval of the corrected R, on the scale 0 to 5; or `labels`, how many.
         pilot: labels of this run that say how much the judges' errors vary.
-        out: a CSV file to fill in, which does not show the judges' score. round_out: the folder of a round to open on
-            these answers, with `round_options` as `open_rating_round` takes them.
+        out: a new CSV file to fill in, which does not show the judges' score. round_out: the folder of a round to open
+            on these answers, with `round_options` as `open_rating_round` takes them. Without both nothing is drawn.
         seed: of the draw.
 
     Returns:
@@ -101,13 +102,18 @@ def plan_labels(
         if len(pairs) < LEAST:
             raise ConfigError(f"{pilot}: labels {counted(len(pairs), 'item')} with a judge's score; {LEAST} are needed")
         spread, source = stdev(one.error for one in pairs), f"measured on {counted(len(pairs), 'item')}"
-    if half_width is not None and half_width > 0 and labels is None:
+    if half_width is not None and half_width >= LEAST_HALF_WIDTH and labels is None:
         labels = labels_needed(half_width, len(items), spread)
         source = f"standard deviation of the judges' error: {spread:.2f}, {source}"
     elif labels is None or half_width is not None:
-        raise ConfigError("name one of --half-width (above 0) and --labels")
+        raise ConfigError(f"name one of --half-width ({LEAST_HALF_WIDTH} or more) and --labels")
     if not LEAST_DRAWN <= labels <= len(items):
         raise ConfigError(f"--labels is {labels}; it must be {LEAST_DRAWN} to {len(items)}, the items with a score")
+    if out is None and round_out is None:
+        notes = [f"{labels} of {counted(len(items), 'item')} to label; --out or --open draws them", source]
+        return notes if half_width is not None else notes[:1]
+    if out is not None and out.exists():
+        raise ConfigError(f"{out}: is there already and may hold labels; name another file")
     drawn, strata = draw_by_level(items, labels, seed)
     answers = [one for item in drawn if isinstance(one := judged.run.answers[item.id, 0], Response)]
     plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,20 +12,17 @@ from typing import TypeVar
 
 from h2htalk.benchmark.compare.harness_items import align, read_log_items
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, read_run_items
-from h2htalk.benchmark.statistics.corrected_mean import difference
+from h2htalk.benchmark.report.number_format import half_width
 from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures, paired_result
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.imports.opencompass_results import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.errors import ConfigError, listed
 
 Text = TypeVar("Text", str, str | None)
 # Figures that are tested together, so that p is adjusted for their number and for that of the runs.
 CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
-
-
-LEAST_LABELS = 8  # in both runs, for a corrected difference
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,29 +220,21 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
             for worst in (0.0, 100.0)
         )
         notes.append(f"with the unscored at 0 or 100, the mean of {len(values):,} items is {low:+.2f} to {high:+.2f}")
-    notes += _corrected(a, b, moved)
+    notes += _corrected(a, b)
     counts = (_counts(a, len(moved)), _counts(b, len(moved)))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes), counts)
 
 
-def _corrected(a: ScoredItems, b: ScoredItems, moved: Sequence[Moved]) -> Iterator[str]:
-    """The difference of levels I to III that people would give, where they labelled items of both runs.
-
-    The judges' error may differ between two models: the mean difference of errors on items labelled in both is taken
-    off (as `corrected_mean.difference`, of differences).
-    """
-    levels = [one for one in moved if one.subtask in SUBTASKS and SUBTASKS[one.subtask].level]
-    labelled = [at for at, one in enumerate(levels) if one.id in a.label_errors and one.id in b.label_errors]
-    if len(labelled) < LEAST_LABELS:
-        return
-    errors = {at: b.label_errors[levels[at].id] - a.label_errors[levels[at].id] for at in labelled}
-    values = [one.difference for one in levels]
-    mean = difference(values, {at: values[at] - error for at, error in errors.items()})
-    if mean.low is not None and mean.high is not None:
+def _corrected(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
+    """The difference of levels I to III by people's labels, where both runs were calibrated; judges may err otherwise
+    on one model than on the other. Labels of the two are taken as independent, which makes the interval wider."""
+    x, y = a.corrected, b.corrected
+    halves = [] if x is None or y is None else [half_width(x), half_width(y)]
+    if x and y and x.value is not None and y.value is not None and all(half is not None for half in halves):
+        mean, half = y.value - x.value, math.hypot(*(half or 0.0 for half in halves))
         yield (
-            f"levels I to III corrected by people's labels of {counted(len(labelled), 'item')} in both: "
-            f"{mean.value:+.2f} [{mean.low:+.2f}, {mean.high:+.2f}], uncorrected {fmean(values):+.2f}; items must have "
-            "been labelled at random"
+            f"levels I to III corrected by people's labels: A {x.value:.2f}, B {y.value:.2f}, B - A {mean:+.2f} "
+            f"[{mean - half:+.2f}, {mean + half:+.2f}]; the table above is by the judge alone"
         )
 
 

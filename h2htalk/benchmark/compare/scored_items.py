@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
 from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.metrics.composite import ALPHA, ItemScore, SampleScore
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.imports.harness_log import ItemInput
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
@@ -63,7 +64,7 @@ class ScoredItem:
 class ScoredItems:
     """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id.
 
-    `label_errors`: of items that people rated, the judges' mean minus people's, on the 0-100 scale of the metric.
+    `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated.
     `input_of`: what an item asked, None where that is unknown; `harness` and `notes` of another harness's log.
     """
 
@@ -74,7 +75,7 @@ class ScoredItems:
     items: Mapping[str, ScoredItem]
     scenarios: Mapping[str, Scenario]
     input_of: Callable[[str], ItemInput | None]
-    label_errors: Mapping[str, float] = field(default_factory=dict)
+    corrected: Cell | None = None
     harness: str = ""
     notes: tuple[str, ...] = ()
 
@@ -114,10 +115,8 @@ def read_run_items(path: Path, metric: str | None) -> ScoredItems:
     scenarios = {s.id: s for s in run.data.split.scenarios}
     summary = run.summary
     input_of = partial(_input, run.data, scenarios)
-    errors = summary.judging.errors if summary.judging is not None and name in (JUDGED, RATING) else {}
-    scale = 20 * (1 - ALPHA) if name == JUDGED else 20
-    on_scale = {item: scale * error for item, error in errors.items()}
-    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of, on_scale)
+    corrected = summary.judging.corrected.get("levels") if summary.judging is not None and name == JUDGED else None
+    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of, corrected)
 
 
 def _input(data: RunData, scenarios: Mapping[str, Scenario], item: str) -> ItemInput | None:

@@ -29,14 +29,12 @@ class CorrectedCells:
         ratings: the hash of judges and ratings that were corrected (`hash_of`).
         correction: the estimator and the number of labels, or why there is no cell.
         cells: `levels` or a level's subtask -> 20 J; n of `total` items were labelled.
-        errors: labelled item -> the judges' mean minus people's, 0 to 5.
         calibration: everything that calibration found, for readers of the file.
     """
 
     ratings: str
     correction: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    errors: Mapping[str, float] = field(default_factory=dict)
     calibration: Mapping[str, Any] = field(default_factory=dict)
 
 

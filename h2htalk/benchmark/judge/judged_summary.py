@@ -127,7 +127,6 @@ def _figures(
         disagreement=fmean(spreads) if spreads else None,
         corrected=corrected.cells,
         correction=corrected.correction,
-        errors=corrected.errors,
     )
 
 

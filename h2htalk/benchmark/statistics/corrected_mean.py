@@ -65,13 +65,16 @@ def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int
     return sorted(drawn)
 
 
-def stratified(scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[int]) -> CorrectedMean:
+def stratified(
+    scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[int], design_effect: float = 1.0
+) -> CorrectedMean:
     """Correct the judge's mean by the mean error in each stratum.
 
     Args:
         scores: of the judge, one for each item.
         labels: position -> people's rating; at least two in each stratum, or all of it.
         strata: of each item, as `strata_of` gives them.
+        design_effect: of items that share a cluster (`design_effect`), on the interval over items of this kind.
 
     Raises:
         ValueError: a stratum has fewer.
@@ -91,14 +94,17 @@ def stratified(scores: Sequence[float], labels: Mapping[int, float], strata: Seq
             spread, squares = spread + part, squares + part**2 / (len(own) - 1)
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
-    beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / (n - 1) / items
-    varies = len({labels[at] - scores[at] for at in labels}) > 1
-    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, squares, beyond, n, varies)
+    beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / max(1, n - 1) / items
+    beyond *= design_effect
+    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, squares, beyond, n, items)
     return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
 
 
 def regression(
-    scores: Sequence[float], labels: Mapping[int, float], known: Sequence[float] | None = None
+    scores: Sequence[float],
+    labels: Mapping[int, float],
+    known: Sequence[float] | None = None,
+    design_effect: float = 1.0,
 ) -> CorrectedMean:
     """Correct by the regression of labels on the judge's scores, with HC3 residuals; slope from 0 to 1.
 
@@ -127,38 +133,45 @@ def regression(
     spread = (1 - n / items) * noise / n
     known = known or [0.0] * items
     value = mean + slope * (fmean(scores) - centre) + fmean(known)
-    beyond = variance([y + known[at] for at, y in labels.items()]) / items
-    (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, noise > 0)
+    beyond = design_effect * variance([y + known[at] for at, y in labels.items()]) / items
+    (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, items)
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
 
 
-def difference(scores: Sequence[float], labels: Mapping[int, float]) -> CorrectedMean:
-    """Correct by the mean error, without a slope: as `regression` of slope 1, for yes and no as 1 and 0 too.
+def difference(scores: Sequence[float], labels: Mapping[int, float], design_effect: float = 1.0) -> CorrectedMean:
+    """Correct by the mean error, without a slope: `stratified` with one stratum, for yes and no as 1 and 0 too.
 
     Raises:
         ValueError: fewer than two labels.
     """
-    items, n = len(scores), len(labels)
-    if n < 2:
-        raise ValueError(f"{n} labels, and two are needed")
-    errors = [rating - scores[at] for at, rating in labels.items()]
-    spread = (1 - n / items) * variance(errors) / n
-    value, beyond = fmean(scores) + fmean(errors), variance(labels.values()) / items
-    ends = _intervals(value, spread, spread**2 / (n - 1), beyond, n, variance(errors) > 0)
-    (low, high), (low_here, high_here) = ends
-    return CorrectedMean(value, low, high, low_here, high_here, n, items)
+    return stratified(scores, labels, [0] * len(scores), design_effect)
 
 
 def _intervals(
-    value: float, spread: float, squares: float, beyond: float, labels: int, varies: bool
+    value: float, spread: float, squares: float, beyond: float, labels: int, items: int
 ) -> Iterator[tuple[float | None, float | None]]:
     """The intervals over items of this kind, and over these items.
 
     Args:
-        spread, squares: the variance of the correction, and its squared parts by their degrees of freedom.
+        spread, squares: the variance of the correction, and its squared parts by their degrees of freedom. Where errors
+            do not vary and labels are missing, nothing is known of the other items: there is no interval.
         beyond: the variance of the mean of as many items of this kind.
-        varies: whether errors differ; where they do not, nothing is known of those that were not labelled.
     """
     for total, parts in ((spread + beyond, squares + beyond**2 / (labels - 1)), (spread, squares)):
-        half = t_quantile(max(1.0, total**2 / parts)) * math.sqrt(total) if varies and parts > 0 else None
-        yield (None, None) if half is None else (value - half, value + half)
+        if labels < items and not spread:
+            yield None, None
+        else:
+            half = t_quantile(max(1.0, total**2 / parts)) * math.sqrt(total) if parts else 0.0
+            yield value - half, value + half
+
+
+def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
+    """How much larger the variance of a mean is because items of a cluster resemble each other; 1 or more."""
+    mean, totals = fmean(values), dict.fromkeys(clusters, 0.0)
+    for value, cluster in zip(values, clusters, strict=True):
+        totals[cluster] += value - mean
+    square, groups = math.fsum((value - mean) ** 2 for value in values), len(totals)
+    if groups < 2 or not square:
+        return 1.0
+    among = math.fsum(total**2 for total in totals.values()) * groups / (groups - 1)
+    return max(1.0, among / (square * len(values) / (len(values) - 1)))

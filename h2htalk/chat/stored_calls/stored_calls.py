@@ -130,7 +130,7 @@ class StoredCalls:
         def on_done(index: int, outcome: Outcome) -> None:
             request = missing[index]
             key = (request.id, request.sample)
-            log.append({"prompt": prompts[key], "model": self._model, **_line(request, outcome)})
+            log.append(_line(request, outcome) | {"prompt": prompts[key], "model": self._model})
             if isinstance(outcome, Failure):
                 failures[key] = outcome
             else:
@@ -264,8 +264,9 @@ def _line(request: Request, outcome: Outcome) -> dict[str, Any]:
     """The result of a request as a record."""
     if isinstance(outcome, Failure):
         return FailedResponse(request.id, request.sample, outcome).to_dict()
-    texts = (outcome.thinking, outcome.request_id, outcome.model, outcome.system_fingerprint)
-    return Response(request.id, request.sample, outcome.text, outcome.finish_reason, outcome.usage, *texts).to_dict()
+    texts = (outcome.thinking, outcome.request_id)
+    line = Response(request.id, request.sample, outcome.text, outcome.finish_reason, outcome.usage, *texts).to_dict()
+    return line | ({"returned_model": outcome.model} if outcome.model else {})
 
 
 def _key(response: Response) -> SampleKey:
@@ -273,5 +274,4 @@ def _key(response: Response) -> SampleKey:
 
 
 def _reply(response: Response) -> Reply:
-    texts = (response.thinking, response.request_id, response.model, response.system_fingerprint)
-    return Reply(response.text, response.finish_reason, response.usage, *texts)
+    return Reply(response.text, response.finish_reason, response.usage, response.thinking, response.request_id)

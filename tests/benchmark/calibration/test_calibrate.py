@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from pathlib import Path
@@ -14,11 +15,13 @@ from judged_runs import annotators, command, evaluated, judge_file, rate
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.human_labels import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
+from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.corrected_cells import corrected_cells_path
 from h2htalk.benchmark.judge.judgements import Judge, answer_id, item_of, read_judge
 from h2htalk.benchmark.judge.model_facts import family_of
 from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_people_ratings
 from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.report.table2_rows import table_rows
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
@@ -110,7 +113,7 @@ def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> N
     judging = load_run(run).summary.judging
     assert judging is not None
     assert set(judging.corrected) <= {"levels", *LEVELS}
-    assert judging.correction == "regression, 12 labels of 12 items"
+    assert judging.correction == "all labelled, 12 labels of 12 items"
     command("judge", "run", run, "--judge", judge_file(run, lambda item: 3, "other"))
     judging = load_run(run).summary.judging
     assert judging is not None
@@ -253,3 +256,51 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
 )
 def test_the_family_of_a_model(model: str, family: str) -> None:
     assert family_of(model) == family
+
+
+def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
+    """The file of a plan, filled in with the judges' score minus 0 or 1."""
+    plan_labels(run, labels=count, out=path)
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    for n, row in enumerate(rows):
+        row["rating"] = str(n % 5)
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def test_labels_beside_the_plan_are_left_out_and_said(run: Path, tmp_path: Path) -> None:
+    path = drawn_labels(run, tmp_path / "l.csv")
+    alone = calibrate_judge([run], [path])
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    other = next(one for one in ids_of(run) if one not in {row["id"] for row in rows})
+    empty = [one for one in ids_of(run) if one not in {*(row["id"] for row in rows), other}]
+    with path.open("a") as file:
+        file.write(f"{other},0,,,5\n" + "".join(f"{one},0,,,\n" for one in empty))
+    both = calibrate_judge([run], [path])
+    assert alone.drawn == both.drawn == "by the plan"
+    assert both.corrections == alone.corrections
+    assert "1 label of answers that the plan did not draw: left out" in both.notes
+
+
+def test_a_file_of_other_replies_is_refused(run: Path, tmp_path: Path) -> None:
+    path = drawn_labels(run, tmp_path / "l.csv")
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    text = path.read_text().replace(rows[0]["reply"][:20], "Somebody else's words")
+    path.write_text(text)
+    with pytest.raises(DataError, match="the reply is not the run's answer"):
+        calibrate_judge([run], [path])
+
+
+def test_a_comparison_shows_what_people_s_labels_make_of_both(run: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other"
+    shutil.copytree(run, other)
+    for one, name in ((run, "a"), (other, "b")):
+        calibrate_judge([one], [drawn_labels(one, tmp_path / f"{name}.csv")])
+    cells = [load_run(one).summary.judging.corrected["levels"] for one in (run, other)]  # type: ignore[union-attr]
+    notes = compare(run, other).pairs[0].notes
+    assert any(f"A {cells[0].value:.2f}, B {cells[1].value:.2f}, B - A +0.00" in note for note in notes)
+    rows = [row for row in table_rows(load_run(run).summary) if row.source == "run" or row.source == "baseline"]
+    assert {"", "unjudged"} <= {row.variant for row in rows}

@@ -73,9 +73,17 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
     assert plan is not None
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
-    command("judge", "plan-labels", run, "--labels", 8, "--out", out, "--seed", 3)
+    # Labels that are filled in are not overwritten, and the same draw can be written again.
+    assert "is there already" in command("judge", "plan-labels", run, "--labels", 8, "--out", out, code=2)
+    command("judge", "plan-labels", run, "--labels", 8, "--out", tmp_path / "again.csv", "--seed", 3)
+    assert (tmp_path / "again.csv").read_bytes() == out.read_bytes()
     with pytest.raises(ConfigError, match="the run has another plan"):
-        plan_labels(run, labels=9, out=out)
+        plan_labels(run, labels=9, out=tmp_path / "other.csv")
+
+
+def test_without_a_file_or_a_round_nothing_is_drawn(run: Path) -> None:
+    assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
+    assert read_plan(run) is None
 
 
 def test_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
@@ -97,8 +105,8 @@ def test_a_round_is_opened_on_the_drawn_answers(run: Path, tmp_path: Path) -> No
     assert {item.id for item in RoundFolder(out).items()} == set(plan.answers)
 
 
-def test_an_edited_plan_is_refused(run: Path) -> None:
-    plan_labels(run, labels=8)
+def test_an_edited_plan_is_refused(run: Path, tmp_path: Path) -> None:
+    plan_labels(run, labels=8, out=tmp_path / "labels.csv")
     path = plan_path(run)
     plan = json.loads(path.read_text())
     path.write_text(json.dumps({**plan, "seed": 9}))
