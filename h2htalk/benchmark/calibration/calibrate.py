@@ -23,6 +23,8 @@ from h2htalk.benchmark.judge.judgements import answer_id, read_judge, stored_jud
 from h2htalk.benchmark.judge.model_facts import family_of
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean
+from h2htalk.benchmark.statistics.misclassification import corrected_share
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -77,14 +79,15 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
     else:
         plan = None
     labelled = [one.labelled(own) for one, own in zip(judged, labels, strict=True)]
-    if not all(labelled):
-        raise ConfigError(f"{human[labelled.index([])]}: holds no rating of an item that has a judge's score")
+    if not labelled[0] or not all(labels):
+        bad = human[0] if not labelled[0] else human[labels.index({})]
+        raise ConfigError(f"{bad}: holds no rating of an item that has a judge's score")
     run, own = judged[0], labelled[0]
     if len({(one.judging.judges, one.run.data.split.fingerprint) for one in judged}) > 1:
         raise ConfigError("the runs differ in judges or items; judge the same items of all runs by the same judges")
     if plan is not None:
         own = labelled[0] = _weighted(own, plan)
-    families = [FamilyErrors(*_families(one), items) for one, items in zip(judged, labelled, strict=True)]
+    families = [FamilyErrors(*_families(one), items) for one, items in zip(judged, labelled, strict=True) if items]
     found = Calibration(
         run=run.run.summary.model,
         judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
@@ -93,8 +96,8 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
         annotators=len({name for one in own for name in one.raters or () if name}),
         drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
         agreement=tuple(agreements(own)),
-        bias=(*run_bias(own), *(family_bias(families) if len(runs) > 1 else ()), *_order(run)),
-        corrections=tuple(_corrections(run, own, labels[0], plan, random)),
+        bias=(*run_bias(own), *(family_bias(families) if len(families) > 1 else ()), *_order(run)),
+        corrections=(*_corrections(run, own, labels[0], plan, random), *_borrowed(judged, labels)),
         notes=tuple(_notes(run, own, labels[0], plan, left_out)),
     )
     write_corrected_cells(run.path, _cells(run, found))
@@ -168,6 +171,33 @@ def _corrections(
         if errors:
             shares = sample(own, [one.points[point] for one in own], errors, [0.0] * len(own))
             yield correct("points", point, replace(shares, yes_no=True))
+
+
+def _borrowed(judged: Sequence[JudgedRun], labels: Sequence[Labels]) -> Iterator[Correction]:
+    """The shares of points that people answered on other runs alone: the misclassification correction.
+
+    How often the judges are right about a yes and about a no is taken from those runs; the share may be another there.
+    """
+    own = {name for label in labels[0].values() for name in label.points}
+    for point in sorted({name for of in labels[1:] for label in of.values() for name in label.points} - own):
+        said = [one.points[point] > 0.5 for one in judged[0].items.values() if point in one.points]
+        pairs = [
+            (judge[point] > 0.5, fmean(label.points[point].values()) > 0.5)
+            for one, of in zip(judged[1:], labels[1:], strict=True)
+            for key, label in of.items()
+            if point in label.points and point in (judge := one.ratings[key].points)
+        ]
+        right = Counter(people for judge, people in pairs if judge == people)
+        asked = Counter(people for _, people in pairs)
+        if said:
+            numbers = (right[True], asked[True], right[False], asked[False])
+            try:
+                share, (low, high) = corrected_share(sum(said), len(said), *numbers)
+                mean = CorrectedMean(share, low, high, None, None, len(pairs), len(said))
+                estimator = "Rogan-Gladen, by labels of other runs"
+            except ValueError as error:
+                mean, estimator = None, str(error)
+            yield Correction("points", point, fmean(said), len(pairs), len(said), estimator, mean)
 
 
 def _late(judged: JudgedRun, plan: LabelPlan | None) -> set[str]:

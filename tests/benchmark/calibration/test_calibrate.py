@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from judged_runs import annotators, command, evaluated, judge_file, rate
+from judged_runs import annotators, command, evaluated, judge_file, judgement, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.human_labels import read_labels
@@ -23,8 +23,10 @@ from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_pe
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.table2_rows import table_rows
 from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.statistics.misclassification import corrected_share
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.closing import close_round
 
@@ -304,3 +306,27 @@ def test_a_comparison_shows_what_people_s_labels_make_of_both(run: Path, tmp_pat
     assert any(f"A {cells[0].value:.2f}, B {cells[1].value:.2f}, B - A +0.00" in note for note in notes)
     rows = [row for row in table_rows(load_run(run).summary) if row.source == "run" or row.source == "baseline"]
     assert {"", "unjudged"} <= {row.variant for row in rows}
+
+
+def test_points_of_another_run_s_labels_are_corrected_for_misclassification(run: Path, tmp_path: Path) -> None:
+    lines = []
+    for one in RunFolder(run).answers().values():
+        if isinstance(one, Response) and one.id in ids_of(run):
+            reply = json.loads(judgement("itinerary_basic", given(one.id)))
+            reply["planning_fragmentation"]["answer"] = given(one.id) > 2
+            lines.append({"id": answer_id(one), "text": json.dumps(reply)})
+    write_jsonl(tmp_path / "j.jsonl", lines)
+    command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'j.jsonl'}")
+    other = shutil.copytree(run, tmp_path / "other")
+    people = {item: given(item) > 3 for item in ids_of(run)}
+    files = [labels_file(tmp_path / "a.csv", ids_of(run)), tmp_path / "b.csv"]
+    files[1].write_text(
+        "id,planning_fragmentation\n" + "".join(f"{item},{'yes' if yes else 'no'}\n" for item, yes in people.items())
+    )
+    found = calibrate_judge([run, other], files, random=True).corrections[-1]
+    judges_yes, yes = sum(given(item) > 2 for item in people), sum(people.values())
+    right_no = sum(given(item) <= 2 for item in people)
+    share, (low, high) = corrected_share(judges_yes, len(people), yes, yes, right_no, len(people) - yes)
+    assert (found.group, found.figure, found.own) == ("points", "planning_fragmentation", judges_yes / len(people))
+    assert found.mean is not None
+    assert (found.mean.value, found.mean.low, found.mean.high) == (share, low, high)
