@@ -7,8 +7,10 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from h2htalk.benchmark.calibration.label_plan import LEAST_HALF_WIDTH
 from h2htalk.benchmark.judge.judgements import Judge, Judgements, read_judge
 from h2htalk.benchmark.judge.ratings import Judging, read_judging
+from h2htalk.benchmark.judge.rubric import HIGHEST
 from h2htalk.benchmark.load_run import Run, load_run
 from h2htalk.benchmark.run_costs import GENERATE, read_costs
 from h2htalk.benchmark.statistics.intervals import t_quantile
@@ -68,8 +70,11 @@ def judge_variance(
         ConfigError: the run was not judged, fewer than two items are whole, or a number is out of range.
         DataError: as `load_run`, or a file of judgements is damaged.
     """
-    if not all(cost >= 0 for cost in costs.values() if cost is not None) or not (half_width is None or half_width > 0):
-        raise ConfigError("a cost must be 0 or more, and --half-width above 0")
+    if half_width is not None and not LEAST_HALF_WIDTH <= half_width <= HIGHEST:
+        raise ConfigError(f"--half-width is {half_width}; it must be {LEAST_HALF_WIDTH} to {HIGHEST}")
+    for name, cost in costs.items():
+        if cost is not None and not 0 <= cost <= 1e9:
+            raise ConfigError(f"--{name}-cost is {cost}; it must be 0 to 1e9")
     run, found = load_run(as_path(path, "run")), []
     judging = read_judging(run.data.folder) or Judging(())
     for judge in (read_judge(run.data.folder.path, name) for name in judging.judges):

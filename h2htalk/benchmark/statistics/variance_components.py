@@ -10,6 +10,8 @@ from statistics import fmean
 
 from h2htalk.benchmark.statistics.intervals import t_quantile
 
+MOST = 20  # answers an item, and judgements an answer, of a design
+
 
 @dataclass(frozen=True, slots=True)
 class VarianceComponents:
@@ -59,25 +61,37 @@ def variance_components(scores: Sequence[Sequence[Sequence[float]]]) -> Variance
 
 
 def cheapest(
-    found: VarianceComponents, half_width: float, item: float, answer: float, judgement: float, most: int = 20
+    found: VarianceComponents, half_width: float, item: float, answer: float, judgement: float
 ) -> tuple[int, int, int, float]:
     """The cheapest design whose 95 % interval (t over items) has at most a half width.
 
+    Answers an item and judgements an answer, at most 20, are whole numbers beside their best values in closed form.
+    With few items, whose number is rounded up, others can cost less.
+
     Args:
         found: the components.
-        half_width: on the scores' scale.
+        half_width: on the scores' scale, 0.001 or more.
         item, answer, judgement: what one more of each costs.
-        most: answers an item, and judgements an answer, that are tried.
 
     Returns:
         Items, answers an item, judgements an answer, and what they cost.
     """
-    designs = []
-    for k in range(1, most + 1):
-        for m in range(1, most + 1):
-            items = max(2, math.ceil(found.variance(1, k, m) * (1.95996 / half_width) ** 2))
-            while t_quantile(items - 1) * math.sqrt(found.variance(items, k, m)) > half_width:
-                items += 1
+    designs, several = [], {1, MOST, *_near(answer * found.judgements, judgement * found.answers)}
+    best = [
+        _near(item * (found.answers + found.judgements / m), found.items * (answer + m * judgement)) for m in several
+    ]
+    for k in {1, MOST}.union(*best):
+        for m in _near((item / k + answer) * found.judgements, judgement * (k * found.items + found.answers)):
+            one = found.variance(1, k, m)
+            least = max(2, math.ceil(one * (t_quantile(math.inf) / half_width) ** 2))
+            # t asks for at most three items more than the normal quantile.
+            items = next(n for n in range(least, least + 4) if t_quantile(n - 1) * math.sqrt(one / n) <= half_width)
             designs.append((items * (item + k * (answer + m * judgement)), items, k, m))
     cost, items, k, m = min(designs)
     return items, k, m, cost
+
+
+def _near(gain: float, price: float) -> set[int]:
+    """The whole numbers, 1 to MOST, on both sides of the root of gain by price."""
+    best = int(min(MOST, math.sqrt(gain / price))) if price else MOST if gain else 1
+    return {max(1, best), min(MOST, best + 1)}

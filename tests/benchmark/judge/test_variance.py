@@ -133,10 +133,19 @@ def pay(path: Path, stage: str, calls: int, usage: Usage) -> None:
 
 
 @pytest.mark.parametrize(
-    ("costs", "half_width"), [({"item": -1.0}, None), ({"answer": float("nan")}, None), ({}, 0.0), ({}, float("nan"))]
+    ("costs", "half_width", "option"),
+    [
+        ({"item": -1.0}, None, "item-cost"),
+        ({"item": float("inf")}, None, "item-cost"),
+        ({"answer": float("nan")}, None, "answer-cost"),
+        ({"judgement": 1.1e9}, None, "judgement-cost"),
+        *(({}, width, "half-width") for width in (0.0, 1e-200, 0.0009, float("nan"), float("inf"))),
+    ],
 )
-def test_numbers_out_of_range_are_refused(costs: dict[str, float | None], half_width: float | None) -> None:
-    with pytest.raises(ConfigError, match="must be 0 or more, and --half-width above 0"):
+def test_numbers_out_of_range_are_refused(
+    costs: dict[str, float | None], half_width: float | None, option: str
+) -> None:
+    with pytest.raises(ConfigError, match=f"--{option} is .*; it must be"):
         judge_variance("run", costs, half_width)
 
 

@@ -67,3 +67,22 @@ def test_the_cheapest_design_follows_the_costs() -> None:
     assert many[2] > 1
     # The closed forms: m* = sqrt(ca se2 / (cj sb2)), k* = sqrt(ci sb2 / (ca sa2)), of an answer with its judgements.
     assert many[2] == pytest.approx((1 * 0.09 / (0.1 * 0.25)) ** 0.5, abs=1)
+
+
+def test_no_design_of_a_grid_is_cheaper() -> None:
+    rng = np.random.default_rng(4)
+    k, m = np.meshgrid(np.arange(1, 21), np.arange(1, 21))
+    for draw in range(300):
+        parts, costs = rng.gamma(0.5, size=3) * rng.integers(0, 2, 3), rng.gamma(0.3, size=3) * rng.integers(0, 2, 3)
+        found = VarianceComponents(*parts.tolist(), 0)
+        *_, cost = cheapest(found, 0.001, *costs.tolist())
+        items = np.maximum(2, found.variance(1, k, m) * (1.959964 / 0.001) ** 2)  # type: ignore[arg-type]
+        grid = items * (costs[0] + k * (costs[1] + m * costs[2]))
+        assert cost <= grid.min() * 1.0001 + 5 * sum(costs.tolist()) * 400, draw
+
+
+def test_the_number_of_items_is_the_least() -> None:
+    for half_width in np.geomspace(0.001, 5, 100):
+        items, _, _, _ = cheapest(VarianceComponents(0.7, 0, 0, 0), half_width, 1, 1, 1)
+        assert t_quantile(items - 1) * (0.7 / items) ** 0.5 <= half_width
+        assert items == 2 or t_quantile(items - 2) * (0.7 / (items - 1)) ** 0.5 > half_width
