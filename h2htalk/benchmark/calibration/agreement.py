@@ -13,13 +13,7 @@ from statistics import fmean
 import numpy as np
 
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
-from h2htalk.benchmark.statistics.rank_correlation import (
-    Correlation,
-    Values,
-    cluster_bootstrap,
-    kendall,
-    rank_correlation,
-)
+from h2htalk.benchmark.statistics.rank_correlation import Correlation, Values, cluster_bootstrap, rank_correlation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +35,6 @@ def agreements(items: Sequence[JudgedItem]) -> list[Agreement]:
     found = {
         "weighted kappa": _bootstrap(clusters, lambda weights: weighted_kappa(whole, weights)),
         "Spearman": rank_correlation([(clusters, sides)]),
-        "Kendall tau-b": rank_correlation([(clusters, sides)], kendall),
         "ICC(2,1)": _bootstrap(clusters, lambda weights: icc(sides, weights)),
     }
     names = sorted({name for one in items for name in one.raters or ()})

@@ -1,4 +1,4 @@
-"""Rank correlations (Spearman, Kendall) with 95 % intervals: by a cluster bootstrap, of few clusters in closed form."""
+"""Spearman's rank correlation with a 95 % interval: by a cluster bootstrap, of few clusters in closed form."""
 
 from __future__ import annotations
 
@@ -12,8 +12,6 @@ import numpy as np
 import numpy.typing as npt
 
 Values = npt.NDArray[np.float64]
-# Of two sides of units, by row of weights that say how often each unit was drawn.
-Statistic = Callable[[Values, Values, Values], Values]
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
 FEW = 10  # clusters of a bootstrap; draws of fewer repeat too few of them
 DRAWS = 1000
@@ -28,7 +26,7 @@ class Correlation(NamedTuple):
     high: float | None
 
 
-def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]], statistic: Statistic | None = None) -> Correlation:
+def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Correlation:
     """Correlate within each run, and average over the runs.
 
     The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
@@ -36,14 +34,12 @@ def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]], statistic: St
 
     Args:
         runs: of each run the cluster of each unit, and its values, two rows.
-        statistic: None is Spearman's rho; `kendall`.
     """
     names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
     parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
-    correlate = statistic or _spearman
 
     def mean(weights: Values) -> Values:
-        return np.asarray(np.nanmean([correlate(a, b, weights[:, at]) for at, a, b in parts], axis=0))
+        return np.asarray(np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0))
 
     found = cluster_bootstrap(len(names), mean)
     if found.value is None:
@@ -84,17 +80,8 @@ def closed_form(value: float, n: int) -> Correlation:
     return Correlation(value, min(value, math.tanh(math.atanh(r) - half)), max(value, math.tanh(math.atanh(r) + half)))
 
 
-def kendall(x: Values, y: Values, weights: Values) -> Values:
-    """Kendall's tau-b by row of weights."""
-    a, b = (np.sign(side[:, None] - side) for side in (x, y))
-
-    def pairs(product: Values) -> Values:
-        return np.asarray(((weights @ product) * weights).sum(1))
-
-    return np.asarray(pairs(a * b) / np.sqrt(pairs(a * a) * pairs(b * b)))
-
-
 def _spearman(x: Values, y: Values, weights: Values) -> Values:
+    """Spearman's rho of two sides of units, by row of weights that say how often each unit was drawn."""
     a, b = (_mid_ranks(side, weights) for side in (x, y))
     a, b = (side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True) for side in (a, b))
     found: Values = (weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1))
