@@ -10,13 +10,15 @@ from statistics import fmean
 import numpy as np
 
 from h2htalk.benchmark.calibration.human_labels import read_labels
+from h2htalk.benchmark.calibration.label_plan import read_plan
 from h2htalk.benchmark.compare.formats import p_text
 from h2htalk.benchmark.judge.judged_summary import judged_value, with_ratings
-from h2htalk.benchmark.judge.judgements import Judge, Judgements, stored_judges
+from h2htalk.benchmark.judge.judgements import Judge, Judgements, item_of, stored_judges
 from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers
 from h2htalk.benchmark.load_run import Run, load_run
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
 from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.corrected_mean import design_effect, stratified
 from h2htalk.benchmark.statistics.paired import Difference, PairedResult, paired_figures, paired_result
 from h2htalk.benchmark.statistics.rank_correlation import Values, rank_correlation
 from h2htalk.benchmark.statistics.table2_averages import ItemValue, aggregate
@@ -27,11 +29,12 @@ from h2htalk.errors import ConfigError, listed, quoted
 
 Ratings = Mapping[SampleKey, AnswerRating]
 Items = tuple[Sequence[str], Values]  # of each item its cluster, and its ratings by A, B and people in three rows
+Drawn = tuple[Sequence[int], Sequence[int]]  # of labelled items their place among those of a plan, of these the stratum
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure with each judge, and `value` with its 95 % interval: B - A, a bias or a correlation."""
+    """A figure with each judge, and `value` with its 95 % interval: B - A or a correlation."""
 
     name: str
     a: float | None
@@ -47,13 +50,15 @@ class Figure:
 class Succession:
     """Two judges, by label, on the same `answers`; `unpaired` answers only one of them judged.
 
-    `moved`: `J` and `R` -> items that are below the threshold with A alone, and with B alone.
+    `mean_over` says of which items the mean squared distance is. `moved`: `J` and `R` -> items that are below the
+    threshold with A alone, and with B alone.
     """
 
     a: str
     b: str
     answers: int
     unpaired: int
+    mean_over: str
     figures: Sequence[Figure]
     moved: Mapping[str, tuple[Sequence[str], Sequence[str]]]
 
@@ -67,7 +72,7 @@ class Succession:
             yield f"{one.name:30}{one.items:6,}{sides}  {ends:<16}{'' if one.p is None else p_text(one.p):>6}".rstrip()
         for what, (a, b) in self.moved.items():
             yield f"{what} below {THRESHOLD} with A alone: {listed(a) or 'none'}; with B alone: {listed(b) or 'none'}"
-        yield "p: sign-flip test by cluster. Bias: the judge's mean minus people's. Cells: 100 times J / 5 or S."
+        yield f"p: sign-flip test by cluster. Squared distance: mean {self.mean_over}. Cells: 100 times J / 5 or S."
 
 
 def judge_succession(path: str | os.PathLike[str], a: str, b: str, human: str | os.PathLike[str]) -> Succession:
@@ -87,22 +92,33 @@ def judge_succession(path: str | os.PathLike[str], a: str, b: str, human: str | 
         raise ConfigError(f"{path}: holds no answer that two judges, {quoted(a)} and {quoted(b)}, and people rated")
     common = [{key: side[key] for key in both} for side in sides]
     scores = [{item: with_ratings(one, side) for item, one in run.item_scores.items()} for side in common]
-    figures = rating_figures(_items(run, sides, dict.fromkeys(both, 0.0)), _items(run, sides, labels))
+    drawn = _drawn(run, labels)
+    planned = f"over the {len(drawn[1]):,} planned items, from two labels a stratum" if drawn else "over labelled items"
+    figures = rating_figures(_items(run, sides, dict.fromkeys(both, 0.0)), _items(run, sides, labels), drawn)
     moved = {name: _moved(scores, measure) for name, measure in (("J", "j"), ("R", "rating"))}
     a, b = (judge.label for judge in judges)
-    return Succession(a, b, len(both), len(known[0] ^ known[1]), (*figures, *_cells(run, scores)), moved)
+    return Succession(a, b, len(both), len(known[0] ^ known[1]), planned, (*figures, *_cells(run, scores)), moved)
 
 
-def rating_figures(items: Items, labelled: Items) -> Iterator[Figure]:
-    """R over all items, and against people over the labelled ones; of squared distances, lower is nearer to people."""
+def rating_figures(items: Items, labelled: Items, drawn: Drawn | None = None) -> Iterator[Figure]:
+    """R over all items, and against people over the labelled ones, or those of the plan that drew them."""
     clusters, (a, b, _) = items
     yield _mean("R, mean", clusters, b - a, a, b)
     yield Figure("R, Spearman", None, None, *rank_correlation([(clusters, np.array((a, b)))]), None, len(a))
     clusters, (a, b, people) = labelled
     squares = (a - people) ** 2, (b - people) ** 2
-    yield _mean("squared distance from people", clusters, squares[1] - squares[0], *squares)
-    yield _mean("bias of A", clusters, a - people)
-    yield _mean("bias of B", clusters, b - people)
+    name, values = "squared distance from people", (*squares, squares[1] - squares[0])
+    if drawn is None:
+        yield _mean(name, clusters, values[2], *squares)
+    else:
+        labels, zeros = [dict(zip(drawn[0], one.tolist(), strict=True)) for one in values], [0.0] * len(drawn[1])
+        try:
+            first, second, found = (
+                stratified(zeros, one, drawn[1], design_effect(list(one.values()), clusters)) for one in labels
+            )
+            yield Figure(name, first.value, second.value, found.value, found.low, found.high, None, len(a))
+        except ValueError:  # a stratum has too few
+            yield Figure(name, None, None, None, None, None, None, len(a))
 
 
 def _mean(name: str, clusters: Sequence[str], values: Values, *sides: Values) -> Figure:
@@ -140,6 +156,15 @@ def _rate(run: Run, judge: Judge) -> Ratings:
     """Rate every answer by all judgements of one judge; people's stay in their place in `rating`."""
     judging = Judging((judge.fingerprint,), Judgements(run.data.folder.path, judge).number)
     return rate_answers(run.data.folder, judging, run.answers, {s.id: s.subtask for s in run.data.split.scenarios})
+
+
+def _drawn(run: Run, labels: Mapping[SampleKey, float]) -> Drawn | None:
+    """The places and strata of labelled items, in their order; None unless the run's plan drew all of them."""
+    plan, own = read_plan(run.data.folder.path), sorted({item for item, _ in labels})
+    if plan is None or not {item_of(answer) for answer in plan.answers}.issuperset(own):
+        return None
+    planned, names = list(plan.strata), list(dict.fromkeys(plan.strata.values()))
+    return [planned.index(item) for item in own], [names.index(name) for name in plan.strata.values()]
 
 
 def _items(run: Run, sides: Sequence[Ratings], labels: Mapping[SampleKey, float]) -> Items:

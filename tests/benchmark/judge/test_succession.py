@@ -6,6 +6,7 @@ import csv
 import json
 import shutil
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -15,6 +16,7 @@ import pytest
 from command_line import h2htalk
 from judged_made import LEVELS, answered_run, item_name, scripted_judge, verdict
 
+from h2htalk.benchmark.calibration.label_plan import LabelPlan, plan_path
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import answer_id, stored_judges
@@ -26,7 +28,7 @@ from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.paired import sign_flip_p
-from h2htalk.data.files import write_jsonl
+from h2htalk.data.files import write_jsonl, write_sealed
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
 
@@ -68,7 +70,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Judged:
     return Judged(tmp_path_factory.mktemp("judged"))
 
 
-def test_differences_and_biases_are_those_of_a_hand_computation(judged: Judged) -> None:
+def test_differences_are_those_of_a_hand_computation(judged: Judged) -> None:
     found, own = judged.found(), list(judged.y)
     assert (found["R, mean"].a, found["R, mean"].b) == (fmean(judged.a.values()), fmean(judged.b.values()))
     assert found["R, mean"].value == pytest.approx(fmean(SHIFT))
@@ -81,11 +83,25 @@ def test_differences_and_biases_are_those_of_a_hand_computation(judged: Judged) 
     differences = np.array(squares[1]) - np.array(squares[0])
     assert (distance.value, distance.items) == (pytest.approx(differences.mean()), LABELLED)
     assert distance.p == pytest.approx(sign_flip_p(differences))
-    for name, side in (("bias of A", judged.a), ("bias of B", judged.b)):
-        errors = [side[item] - judged.y[item] for item in own]
-        half = t_quantile(LABELLED - 1) * float(np.std(errors, ddof=1)) / LABELLED**0.5
-        assert found[name].value == pytest.approx(fmean(errors))
-        assert found[name].high == pytest.approx(fmean(errors) + half)
+
+
+def test_labels_of_a_plan_count_for_the_items_of_their_stratum(judged: Judged, tmp_path: Path) -> None:
+    run, ids = copied(judged, tmp_path), list(judged.y)
+    strata = {item: "low" if at < 4 else "high" for at, item in enumerate(judged.ids)}
+    plan = LabelPlan(0, (), tuple(judged.ids[item] for item in ids), strata)
+    write_sealed(plan_path(run), asdict(plan))
+    found = judge_succession(run, *judged.judges, judged.people)
+    distance = next(one for one in found.figures if one.name == "squared distance from people")
+    values = [(judged.b[item] - judged.y[item]) ** 2 - (judged.a[item] - judged.y[item]) ** 2 for item in ids]
+    assert distance.value == pytest.approx((4 * fmean(values[:4]) + 8 * fmean(values[4:])) / 12)
+    assert (distance.value, distance.p) == (pytest.approx((distance.b or 0) - (distance.a or 0)), None)
+    assert "mean over the 12 planned items" in list(found.lines())[-1]
+    few = tmp_path / "few.csv"
+    few.write_text("id,rating\n" + "".join(f"{item},3\n" for item in ids[:5]))  # one of the eight high ones
+    distance = next(one for one in judge_succession(run, *judged.judges, few).figures if one.name == distance.name)
+    assert (distance.value, distance.low, distance.items) == (None, None, 5)
+    few.write_text(f"id,rating\n{ids[0]},3\n{list(judged.ids)[-1]},3\n")  # the second was not drawn
+    assert judge_succession(run, *judged.judges, few).mean_over == "over labelled items"
 
 
 def test_each_cell_is_that_of_a_run_judged_by_one_of_them(judged: Judged) -> None:
@@ -173,8 +189,7 @@ def test_without_s_there_are_no_cells_and_one_label_has_no_interval(tmp_path: Pa
         judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / name, {}, verdict(score)),)))
     (tmp_path / "people.csv").write_text(f"id,rating\n{item_name(1)},3\n")
     found = judge_succession(run, "scripted:a", "scripted:b", tmp_path / "people.csv")
-    assert [one.name for one in found.figures][-1] == "bias of B"
-    assert [(one.value, one.low) for one in found.figures][2:] == [(0, None), (-1, None), (1, None)]
+    assert [(one.name, one.value, one.low) for one in found.figures][2:] == [("squared distance from people", 0, None)]
     assert [list(map(len, ids)) for ids in found.moved.values()] == [[0, 0], [3, 0]]
     assert len(list(found.lines())) == 2 + len(found.figures) + 3
 
