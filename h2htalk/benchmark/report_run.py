@@ -11,7 +11,7 @@ from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
 from h2htalk.benchmark.run_data import RunData
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.append_log import writer_lock
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.files import write_text
 from h2htalk.data.run_folder import Answers
 
@@ -19,7 +19,7 @@ from h2htalk.data.run_folder import Answers
 def report(path: Path) -> Summary:
     """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
     run = load_run(path)
-    with writer_lock(run.data.folder.shard):
+    with writer_lock(run.data.folder.shard, WAIT):
         write_report(run.data, run.summary, run.answers, run.item_scores)
     return run.summary
 

@@ -22,7 +22,7 @@ from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
 from h2htalk.benchmark.statistics import intervals
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.append_log import writer_lock
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.signature import Signature
@@ -99,7 +99,7 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None, ref
                 erased = load_split(spec.split).references_sha256
         split = with_references(split, references, erased)
     metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge)
-    with writer_lock(data.folder.shard):
+    with writer_lock(data.folder.shard, WAIT):
         return score_run_data(data, metrics, split)
 
 
@@ -172,7 +172,7 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
     Raises:
         DataError: the run was never scored, or its judgements are damaged.
     """
-    with nullcontext() if locked else writer_lock(RunFolder(path).shard):
+    with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
         run = load_scored(path)
         unjudged = run.summary.without_judgements()
         costs = read_costs(path)

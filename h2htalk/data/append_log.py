@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Advice where another process writes.
 _ADVICE = "wait for it, or choose another --out"
+WAIT = "wait for it, then start the same command again"
 
 
 class AppendLog:

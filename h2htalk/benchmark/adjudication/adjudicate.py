@@ -11,12 +11,12 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from h2htalk.benchmark.adjudication.rating_rounds import (
-    answers_in_rounds,
+    answers_in_open_rounds,
     open_rating_round,
     read_round_ratings,
     require_own_round,
 )
-from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.judge.judgements import answer_id
 from h2htalk.benchmark.judge.ratings import (
     AnswerRating,
     PeopleRating,
@@ -30,7 +30,7 @@ from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
 from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.append_log import writer_lock
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, typed
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import SUBTASKS
@@ -102,8 +102,16 @@ def open_adjudication(
     if rated := len(sent) - len(waiting):
         messages.append(f"people rated {rated:,} of these {len(sent):,} items before")
     folder = as_path(out, "out")
-    if handed := {item_of(one) for one in answers_in_rounds(loaded, folder.resolve().name)} & set(waiting):
-        messages.append(f"{counted(len(handed), 'item is', 'items are')} in another round of this run, and left out")
+    elsewhere = answers_in_open_rounds(loaded, folder.resolve().name)
+    handed = {
+        item: elsewhere[judged_id]
+        for item in waiting
+        for key in answers[item]
+        if isinstance(answer := loaded.answers[key], Response) and (judged_id := answer_id(answer)) in elsewhere
+    }
+    if handed:
+        rounds = ", ".join(sorted(set(handed.values())))
+        messages.append(f"{counted(len(handed), 'item waits', 'items wait')} in the open round {rounds}, and left out")
         waiting = [item for item in waiting if item not in handed]
     if budget is not None:
         messages.append(f"the budget allows {min(budget, len(waiting)):,} of {counted(len(waiting), 'item')}")
@@ -148,7 +156,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         if key in given and isinstance(answer, Response):
             rating, judged_id = fmean(given[key].values()), answer_id(answer)
             new[judged_id] = PeopleRating(judged_id, rating, len(given[key]), folder.name)
-    with writer_lock(before.data.folder.shard):
+    with writer_lock(before.data.folder.shard, WAIT):
         stored = read_people_ratings(before.data.folder)
         others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
         write_people_ratings(before.data.folder, others | new)

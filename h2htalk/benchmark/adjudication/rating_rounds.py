@@ -63,16 +63,20 @@ def open_rating_round(
     try:
         return open_round(make_spec("adjudication", str(path), options), out)
     except BaseException:
-        if not known and not RoundFolder(out).exists:
+        if not known and (begun or not RoundFolder(out).exists):
             remove_file(path)
         raise
 
 
-def answers_in_rounds(run: Run, except_name: str) -> set[str]:
-    """Return the ids of the answers that other rounds of this run hold, whether they are closed or not."""
-    files = (run.data.folder.path / "adjudication").glob("*.items.jsonl")
-    own = [path for path in files if path != _items_file(run, except_name)]
-    return {str(line["item"]["id"]) for path in own for _, line in read_jsonl(path)}
+def answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
+    """Return the ids of the answers that other rounds of this run wait for, each with the name of its round."""
+    found: dict[str, str] = {}
+    rounds = (RoundFolder(link.path) for link in read_links(run.data.folder.path) if link.path is not None)
+    for folder in rounds:
+        path = _items_file(run, folder.path.name)
+        if folder.path.name != except_name and path.exists() and folder.exists and folder.state != "closed":
+            found |= {str(line["item"]["id"]): folder.path.name for _, line in read_jsonl(path)}
+    return found
 
 
 def _items_file(run: Run, name: str) -> Path:

@@ -73,11 +73,13 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
     labels = [read_labels(one.run, path) for one, path in zip(judged, human, strict=True)]
     plan = None if random else read_plan(runs[0])
     planned = plan and {key: one for key, one in labels[0].items() if key in _drawn(judged[0], plan)}
-    left_out = len(labels[0]) - len(planned) if planned else 0
-    if planned:  # labels beside the plan were chosen in another way
-        labels[0] = planned
+    everything = {key[0] for key, one in labels[0].items() if one.ratings} >= judged[0].items.keys()
+    if planned and (
+        len(planned) == len(labels[0]) or not everything
+    ):  # labels beside the plan were chosen in another way
+        left_out, labels[0] = len(labels[0]) - len(planned), planned
     else:
-        plan = None
+        left_out, plan = 0, None
     labelled = [one.labelled(own) for one, own in zip(judged, labels, strict=True)]
     if not labelled[0] or not all(labels):
         bad = human[0] if not labelled[0] else human[labels.index({})]

@@ -31,7 +31,7 @@ LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
 OUTSIDE = 0.05  # share of scores outside the labelled range from which a level is not corrected (cje's rule)
 UNLIKE = 0.05  # p of the transport test
 FEW_RATERS = 10  # up to which the interval over annotators is given
-BY_LENGTH = "regression on length"
+BY_LENGTH, ALL_LABELLED = "regression on length", "all labelled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class LabelSample:
         length = [item.length for item in self.items]
         effect = design_effect(whole, [item.cluster for item in self.items])
         if n == len(whole):
-            found = "all labelled", difference(whole, labels, effect)
+            found = ALL_LABELLED, difference(whole, labels, effect)
         elif self.strata is not None:
             self._require_missing_by_chance(length)
             found = "stratified", stratified(whole, labels, self.strata, effect)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from h2htalk.benchmark.calibration.calibrate import Calibration
-from h2htalk.benchmark.calibration.correction import Correction
+from h2htalk.benchmark.calibration.correction import ALL_LABELLED, Correction
 from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -51,7 +51,7 @@ def _correction(one: Correction) -> str:
     if (m := one.mean) is None:
         return _ROW.format(name, number(one.own), "refused", "", "", labels, one.estimator)
     here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
-    here = "exact" if one.labels == one.items else here
+    here = "exact" if one.estimator == ALL_LABELLED and m.low_here is not None else here
     return _ROW.format(name, number(one.own), number(m.value), here, over, labels, one.estimator)
 
 

@@ -1,7 +1,7 @@
 """Judge the answers of a run: every answer in the scope goes to every judge, and J goes into the run's tables.
 
-Everything that can fail is checked first. Each reply is stored as it arrives, so a restart asks only for what is
-missing; judgements of other judges stay beside it.
+Names, keys, addresses and prices are checked before the first call. Each reply is stored as it arrives, so a restart
+asks only for what is missing; judgements of other judges stay beside it.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.stored_calls.cost_limit import StageLimit
 from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model, shared_limit
-from h2htalk.data.append_log import writer_lock
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
@@ -131,7 +131,7 @@ def judge_run(spec: JudgeSpec) -> Summary:
             judge cannot be asked.
     """
     require_kind(spec, JudgeSpec, "spec")
-    with writer_lock(RunFolder(spec.path).shard):
+    with writer_lock(RunFolder(spec.path).shard, WAIT):
         run, panel = _open(spec)
         answers = judged_answers(run, spec.scope)
         for calls in panel:

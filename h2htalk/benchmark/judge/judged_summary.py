@@ -11,7 +11,7 @@ from statistics import fmean
 
 from h2htalk.benchmark.judge.corrected_cells import read_corrected_cells
 from h2htalk.benchmark.judge.judgements import read_judge, stored_files
-from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
+from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
@@ -178,9 +178,10 @@ def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:
         )
     elif figures.unscored:
         reasons = ", ".join(f"{number:,} {reason}" for reason, number in figures.unscored.items())
+        again = "; `h2htalk judge run --repeat-unscored` with the same judges asks again for replies that were not read"
+        advice = "" if set(figures.unscored) == {TOO_LONG} else again
         found.append(
-            f"answers without a rating ({reasons}) leave the judged row incomplete, which is not ranked: "
-            "`h2htalk judge run --repeat-unscored` with the same judges asks again"
+            f"answers without a rating ({reasons}) leave the judged row incomplete, which is not ranked{advice}"
         )
     if summary.measure != "s":
         found.append("without S there is no J: the ratings of levels I to III stand apart; score with an --embedder")
