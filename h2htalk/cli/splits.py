@@ -44,7 +44,8 @@ def split_list() -> None:
 
 def split_info(name: Annotated[str, typer.Argument(help=SPLIT_HELP)]) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.splits import describe_split, load_split
+    from h2htalk.data.split_description import describe_split
+    from h2htalk.data.splits import load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))
 

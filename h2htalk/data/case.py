@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cache
@@ -10,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
-from h2htalk.data.dialogue import read_id, read_language, read_mapping
+from h2htalk.data.dialogue import Turn, read_id, read_mapping
 from h2htalk.data.languages import Language
 from h2htalk.errors import DataError, quoted
 
@@ -18,6 +19,9 @@ Study = Literal["high_risk", "look_alike", "instructions", "arcs"]
 STUDIES: tuple[Study, ...] = ("high_risk", "look_alike", "instructions", "arcs")
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+FactKind = Literal["stated", "corrected", "forgotten", "trap"]
+# What code decides about a reply (`h2htalk.text.point_checks`); those in `FACT_CHECKS` name a fact: `mentions:f1`.
+FACT_CHECKS, CHECKS = ("mentions", "omits"), ("mentions", "omits", "help_lines")
 _STRICT = ConfigDict(extra="forbid")
 
 
@@ -45,14 +49,42 @@ class Session:
 class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
 
-    `severity`: how much it matters, 1 to 3. `check`: the code rule that decides it; None: a judge or a person.
+    Attributes:
+        text: the statement; of a `must_not` point it describes the bad behaviour.
+        severity: how much it matters, 1 to 3.
+        aspect: what the point is about, such as `recognise`, `offer_help` or `callback`; agreement is reported by it.
+        check: the code rule that decides it (`CHECKS`); None: a judge or a person.
     """
 
     id: Name
     kind: Literal["must", "must_not"]
     text: Text
     severity: Annotated[int, Field(ge=1, le=3)] = 1
+    aspect: Name = "other"
     check: Name | None = None
+
+
+@with_config(_STRICT)
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something that the user told, or never told, and that a later turn asks for.
+
+    Attributes:
+        kind: `stated`: true to the end; `corrected`: told, and replaced later; `forgotten`: told, and the user asked
+            not to bring it up; `trap`: never told, or never happened.
+        session: where it was told, from 1; of a trap, where the user asks for it.
+        forms: words by which a reply mentions it; any of them counts. Of a trap, wrong details that a model may state.
+        replaced_by: of a corrected fact, the id of the right one.
+        asked_in: of a forgotten fact, the session of the request.
+    """
+
+    id: Name
+    kind: FactKind
+    session: Annotated[int, Field(ge=1)]
+    text: Text
+    forms: tuple[Text, ...] = ()
+    replaced_by: Name | None = None
+    asked_in: Annotated[int, Field(ge=1)] | None = None
 
 
 @with_config(_STRICT)
@@ -70,8 +102,9 @@ class Case:
         state: the user's emotional state.
         language, persona: as of a scenario.
         sessions: in order.
+        history: the conversation before the first session; it is given, and no model answers its turns.
         points: that turns name.
-        facts: what the user told, for callbacks.
+        facts: what the user told or never told, for points of memory.
         tags: short words, such as `minor`.
         provenance, licence: as of a scenario.
     """
@@ -86,8 +119,9 @@ class Case:
     degree: Annotated[int, Field(ge=0)] = 0
     request_type: str = ""
     state: str = ""
+    history: tuple[Turn, ...] = ()
     points: tuple[Point, ...] = ()
-    facts: tuple[Text, ...] = ()
+    facts: tuple[Fact, ...] = ()
     tags: tuple[Name, ...] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
     licence: Text = "unknown"
@@ -97,38 +131,65 @@ class Case:
         """Read and validate one record.
 
         Raises:
-            DataError: a field is missing, unknown or of the wrong kind, a point occurs twice, or a turn names a point
-                that does not exist; the message starts with `where` and the case's id.
+            DataError: a field is missing, unknown or of the wrong kind, an id occurs twice, or something is named that
+                does not exist; the message lists all such errors, each with `where` and the case's id.
         """
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: a case must be a JSON object")
         where = f"{where}: {read_id(raw, where)}"
-        read_language(raw, where)
-        read_mapping(raw, "provenance", where)
+        mapping = {"provenance": read_mapping(raw, "provenance", where)} if "provenance" in raw else {}
         try:
             # As JSON, where strict tuples may be lists.
-            case = _adapter().validate_json(json.dumps(raw), strict=True)
+            case = _adapter().validate_json(json.dumps(dict(raw) | mapping), strict=True)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
-            value = "" if first["type"] == "missing" else f", not {quoted(first['input'])}"
-            raise DataError(f"{where}: {place}: {first['msg']}{value}") from error
-        known = [point.id for point in case.points]
-        named = {name for turn in case.turns() for name in turn.points}
-        if len(set(known)) < len(known):
-            raise DataError(f"{where}: points: an id occurs twice")
-        if missing := sorted(named.difference(known)):
-            raise DataError(f"{where}: a turn names the point {quoted(missing[0])}, which is not among points")
+            errors = map(_describe, error.errors(include_url=False))
+            raise DataError("\n".join(f"{where}: {one}" for one in errors)) from error
+        if broken := list(_broken_links(case)):
+            raise DataError("\n".join(f"{where}: {one}" for one in broken))
         return case
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same case."""
         return asdict(self)
 
+    def points_of(self, turn: CaseTurn) -> tuple[Point, ...]:
+        """The points that a turn's reply is checked for."""
+        return tuple(point for point in self.points if point.id in turn.points)
+
     def turns(self) -> Iterator[CaseTurn]:
         """Every turn of every session, in order."""
         for session in self.sessions:
             yield from session.turns
+
+
+def _describe(error: Mapping[str, Any]) -> str:
+    place = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in error["loc"])
+    value = "" if error["type"] == "missing" else f", not {quoted(error['input'])}"
+    return f"{place}: {error['msg']}{value}"
+
+
+def _broken_links(case: Case) -> Iterator[str]:
+    """What names something that the case does not hold, and ids that occur twice."""
+    for name, ids in (("points", [one.id for one in case.points]), ("facts", [one.id for one in case.facts])):
+        yield from (f"{name}: the id {quoted(one)} occurs twice" for one, count in Counter(ids).items() if count > 1)
+    points, facts = {one.id for one in case.points}, {one.id: one for one in case.facts}
+    for name in sorted({name for turn in case.turns() for name in turn.points} - points):
+        yield f"a turn names the point {quoted(name)}, which is not among points"
+    for point in case.points:
+        rule, _, name = (point.check or "").partition(":")
+        if rule and rule not in CHECKS:
+            yield f"point {point.id}: no check {quoted(rule)}; choose from {', '.join(CHECKS)}"
+        elif rule in FACT_CHECKS and (name not in facts or not facts[name].forms):
+            yield f"point {point.id}: {quoted(point.check)} needs a fact with forms"
+    for fact in case.facts:
+        if (fact.kind == "corrected") != (fact.replaced_by in facts):
+            yield f"fact {fact.id}: a corrected fact, and no other, names another one in replaced_by"
+        if (fact.kind == "forgotten") != (fact.asked_in is not None):
+            yield f"fact {fact.id}: a forgotten fact, and no other, needs asked_in"
+        if max(fact.session, fact.asked_in or 1) > len(case.sessions):
+            yield f"fact {fact.id}: there is no such session"
+    if case.history and [turn.role for turn in case.history] != ["user", "companion"] * (len(case.history) // 2):
+        yield "history: user and companion take turns, and the companion speaks last"
 
 
 @cache

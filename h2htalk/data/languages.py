@@ -51,6 +51,7 @@ class LanguageRecord:
         memory_labels: of a memory block's three lines: content, category, importance.
         memory_categories: what `subtasks.MEMORY_CATEGORIES` are called, in the same order.
         constant_reply: the answer of the baseline `constant`.
+        gap_notes: what stands before a message that comes one day, and `{days}` days, after the one before.
         word_length: characters a word, about, with the space beside it.
         reading_speed: characters per minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9),
             2012).
@@ -74,6 +75,7 @@ class LanguageRecord:
     memory_labels: tuple[str, str, str]
     memory_categories: tuple[str, ...]
     constant_reply: str
+    gap_notes: tuple[str, str]
     word_length: float
     reading_speed: int
     plural_s: bool
@@ -81,6 +83,10 @@ class LanguageRecord:
     pair_rules: str
     name_recognizer: str
     number_rules: Literal["en", "zh"]
+
+    def days_later(self, days: int) -> str:
+        """What to put before a message that comes so many days after the one before."""
+        return self.gap_notes[days > 1].format(days=days) + self.joint
 
     @property
     def spaced(self) -> bool:
@@ -114,6 +120,7 @@ RECORDS: dict[Language, LanguageRecord] = {
             "hobbies, love life, studies, work, virtual interaction, other events"
         ),
         constant_reply="I'm here with you, and I'd like to hear more. How are you feeling right now?",
+        gap_notes=("[one day later]", "[{days} days later]"),
         word_length=5.5,
         reading_speed=987,
         plural_s=True,
@@ -138,6 +145,7 @@ RECORDS: dict[Language, LanguageRecord] = {
             "饮食, 娱乐, 旅行, 追星, 爱好, 感情生活, 学习, 工作, 虚拟互动, 其他事件"
         ),
         constant_reply="我在这儿陪着你，想听你多说一些。你现在感觉怎么样？",
+        gap_notes=("【一天后】", "【{days}天后】"),
         word_length=1.7,
         reading_speed=255,
         plural_s=False,

@@ -233,14 +233,15 @@ def _plain(value: InputValue) -> Any:
 def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
     """Sample at most `limit` scenarios, one a stratum (subtask, language) in turn, chosen by a hash of the id.
 
-    Every subtask comes once, its languages by turns, before any comes twice. The sample of a smaller limit is part of
-    the sample of a larger one; row order does not matter.
+    Every subtask comes once, its languages by turns, before any comes twice; of the turns of cases, every kind. The
+    sample of a smaller limit is part of the sample of a larger one; row order does not matter.
     """
     if limit < 1:
         raise ConfigError(f"--limit is {limit}; it must be 1 or more")
     strata: dict[tuple[str, str], list[Scenario]] = {}
     for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
-        strata.setdefault((scenario.subtask, scenario.language), []).append(scenario)
+        of = scenario.metadata.get("kind") if "case" in scenario.provenance else scenario.subtask
+        strata.setdefault((str(of), scenario.language), []).append(scenario)
     chosen: set[str] = set()
     for depth in range(max(map(len, strata.values()), default=0)):
         for key in _strata_in_turn(strata):

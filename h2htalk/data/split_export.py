@@ -12,7 +12,7 @@ from typing import Any, Literal
 from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_jsonl, write_text
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona
-from h2htalk.data.splits import HEADER, Split
+from h2htalk.data.splits import HEADER, OPTIONAL, Split
 from h2htalk.errors import DataError
 
 
@@ -39,9 +39,11 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
 
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
     """Write the files of a split, yielding each once it exists."""
-    data = folder / f"scenarios.{file_format}"
-    records = (scenario.to_dict() for scenario in split.scenarios)
-    if file_format == "parquet":
+    data = folder / f"{'cases' if split.cases else 'scenarios'}.{file_format}"
+    records = (item.to_dict() for item in split.items)
+    if split.cases and file_format == "parquet":
+        write_parquet(data, records, json_columns=["sessions", "history", "points", "facts", "tags", "provenance"])
+    elif file_format == "parquet":
         nested = ["inputs", "tags", "provenance", "metadata"]
         if any(len(scenario.references) != 1 for scenario in split.scenarios):
             # A file has one column for all rows.
@@ -52,8 +54,7 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
         write_jsonl(data, records)
     yield data
     header = folder / "split.toml"
-    # Without a file of private references there is no hash to name.
-    values = {key: getattr(split, key) for key in HEADER if key != "references_sha256" or split.references_sha256}
+    values = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
     write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
     yield header
     yield from write_personas(split.personas.values(), folder)

@@ -1,4 +1,4 @@
-"""Splits: named, versioned sets of scenarios. `mini` is bundled; a folder or one file is read in place."""
+"""Splits: named, versioned sets of scenarios or cases. Some are bundled; a folder or one file is read in place."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import re
 import sys
 import tomllib
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
@@ -18,6 +17,7 @@ from typing import Any
 from h2htalk.data.arguments import PathText, as_list, typed
 from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
 from h2htalk.data.case import Case
+from h2htalk.data.case_turns import turn_scenarios
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import HUB
 from h2htalk.data.parquet import read_parquet
@@ -36,12 +36,13 @@ from h2htalk.data.releases.release_folder import (
     verify_files,
 )
 from h2htalk.data.scenario import Scenario, stratified_sample
-from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT, find_subtask
+from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
-# The keys of `split.toml`, all of them texts.
-HEADER = ("name", "version", "description", "licence", "references_sha256")
+# The keys of `split.toml`, all of them texts; the optional ones are left out where they are empty.
+HEADER = ("name", "version", "description", "licence", "references_sha256", "canary")
+OPTIONAL = ("references_sha256", "canary")
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -64,11 +65,17 @@ class Split:
     cases: tuple[Case, ...] = ()
     source: str = ""
     commit: str = ""
+    canary: str = ""
+
+    @property
+    def items(self) -> tuple[Scenario, ...] | tuple[Case, ...]:
+        """The cases, or else the scenarios."""
+        return self.cases or self.scenarios
 
     @property
     def fingerprint(self) -> str:
         """Hex digest, 16 characters."""
-        return fingerprint_of((*self.scenarios, *self.cases), self.personas)
+        return fingerprint_of(self.items, self.personas)
 
     def select(
         self,
@@ -76,34 +83,35 @@ class Split:
         subtasks: Sequence[str] = (),
         limit: int | None = None,
     ) -> Split:
-        """Select the scenarios of one language and of some subtasks, and of those a stratified sample.
+        """Select the scenarios, or user turns of cases, of one language and of some subtasks; of those a sample.
 
         Args:
             language: `en`, `zh`, or None for both.
             subtasks: names; empty means all.
-            limit: at most this many, spread over subtasks and languages; which ones depends on the ids alone.
+            limit: at most this many, spread over subtasks (kinds of cases) and languages; which ones depends on the ids
+                alone.
 
         Raises:
-            ConfigError: nothing is left, or the split holds cases.
+            ConfigError: nothing is left, or subtasks are named and the split holds cases.
         """
-        if self.cases:
-            raise ConfigError(f"split {self.name}: holds the cases of a study, which cannot be evaluated yet")
+        if self.cases and subtasks:
+            raise ConfigError(f"split {self.name}: cases of a study have no subtasks; leave out --subtask")
         wanted = {find_subtask(name, "--subtask").name for name in as_list(subtasks, "subtasks")} or set(SUBTASKS)
         kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
         if limit is not None:
             kept = stratified_sample(kept, typed(limit, int, "limit"))
         if not kept:
             raise ConfigError(f"split {self.name}: no scenario left after --language, --subtask and --limit")
-        return replace(self, scenarios=tuple(kept))
+        return replace(self, scenarios=tuple(kept), cases=())
 
 
 def fingerprint_of(items: Iterable[Scenario | Case], personas: Mapping[str, Persona]) -> str:
     """Compute `Split.fingerprint`."""
     digest = hashlib.sha256()
     used: set[str] = set()
-    for scenario in sorted(items, key=lambda s: s.id):
-        digest.update(_canonical(scenario.to_dict()))
-        used.add(scenario.persona)
+    for item in sorted(items, key=lambda item: item.id):
+        digest.update(_canonical(item.to_dict()))
+        used.add(item.persona)
     for name in sorted(used):
         digest.update(_canonical(personas[name].to_dict()))
     return digest.hexdigest()[:16]
@@ -121,11 +129,11 @@ def list_splits() -> dict[str, str]:
 def load_split(name: str | Path) -> Split:
     """Load a split whole: a bundled name (`mini`), a folder, one `.jsonl` or `.parquet` file, candidates, or a release.
 
-    A folder holds `*.jsonl` and `*.parquet` files of scenarios, optionally `split.toml` (name, version,
-    description, licence, references_sha256) and `personas/*.toml`. A persona there replaces a bundled one of the same
-    id. Candidates are those of a curation's stage (`WORKSPACE/compose`), or of a workspace's last finished stage that
-    has some. The folder of a release, or `hub:OWNER/NAME@TAG`, gives its split `test`; `RELEASE#dev` another one,
-    `RELEASE#high_risk` or `RELEASE#high_risk/dev` the cases of a study.
+    A folder holds `*.jsonl` and `*.parquet` files of scenarios or of cases (docs/reference), optionally `split.toml`
+    (name, version, description, licence, references_sha256, canary) and `personas/*.toml`. A persona there replaces a
+    bundled one of the same id. Candidates are those of a curation's stage (`WORKSPACE/compose`), or of a workspace's
+    last finished stage that has some. The folder of a release, or `hub:OWNER/NAME@TAG`, gives its split `test`;
+    `RELEASE#dev` another one, `RELEASE#high_risk` or `RELEASE#high_risk/dev` the cases of a study.
 
     Examples:
         >>> import h2htalk
@@ -147,25 +155,29 @@ def load_split(name: str | Path) -> Split:
     header = _read_header(source)
     folder = source if source.is_dir() else source.parent
     personas = personas_of(folder)
-    scenarios: list[Scenario] = []
+    items: list[Scenario | Case] = []
     seen: dict[str, str] = {}
-    for where, scenario in iter_scenarios(source):
-        if scenario.id in seen:
-            raise DataError(f"{where}: duplicate id {scenario.id} (first in {seen[scenario.id]})")
-        seen[scenario.id] = where
-        _require_persona(scenario, personas, where, folder)
-        scenarios.append(scenario)
-    if not scenarios:
+    for where, item in iter_items(source):
+        if item.id in seen:
+            raise DataError(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
+        if items and type(item) is not type(items[0]):
+            raise DataError(f"{where}: a split holds scenarios or cases, and this file has both; make two splits")
+        seen[item.id] = where
+        require_persona(item, personas, where, folder)
+        items.append(item)
+    if not items:
         raise DataError(f"{source}: holds no scenario")
-    used = {s.persona for s in scenarios}
+    return _split_of(items, personas, header)
+
+
+def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Mapping[str, str]) -> Split:
+    cases = tuple(item for item in items if isinstance(item, Case))
+    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
     return Split(
-        name=header["name"],
-        version=header["version"],
-        description=header["description"],
-        licence=header["licence"],
-        scenarios=tuple(scenarios),
-        personas={key: personas[key] for key in sorted(used)},
-        references_sha256=header["references_sha256"],
+        scenarios=turns or tuple(item for item in items if isinstance(item, Scenario)),
+        personas={key: personas[key] for key in sorted({item.persona for item in items})},
+        cases=cases,
+        **header,
     )
 
 
@@ -198,23 +210,23 @@ def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: froze
         print(f"{name}: {counted(dropped, 'item')} left out, erased after it was published", file=sys.stderr)
     personas = personas_of(folder)
     for item in items:
-        _require_persona(item, personas, str(folder), folder)
+        require_persona(item, personas, str(folder), folder)
     if not items:
         raise DataError(f"{name}: holds no item in split {quoted('/'.join(filter(None, (study, split))))}")
     part = "" if split == TEST and not study else "-" + "-".join(filter(None, (study, split)))
-    return Split(
-        name=manifest.name + part,
-        version=manifest.version,
-        description=manifest.description,
-        licence=manifest.licence,
-        scenarios=tuple(item for item in items if isinstance(item, Scenario)),
-        personas={key: personas[key] for key in sorted({item.persona for item in items})},
-        references_sha256=manifest.references_sha256 if split == TEST and not study else "",
-        cases=tuple(item for item in items if isinstance(item, Case)),
-    )
+    header = {
+        "name": manifest.name + part,
+        "version": manifest.version,
+        "description": manifest.description,
+        "licence": manifest.licence,
+        "references_sha256": manifest.references_sha256 if split == TEST and not study else "",
+        "canary": manifest.canary,
+    }
+    return _split_of(items, personas, header)
 
 
-def _require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str, folder: Path) -> None:
+def require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str, folder: Path) -> None:
+    """Raise DataError unless the item's persona is known and has a description in its language."""
     known = personas.get(item.persona)
     if known is None or item.language not in known.names:
         raise DataError(
@@ -258,11 +270,26 @@ def _is_scenario_file(path: Path) -> bool:
     return path.suffix in (".jsonl", ".parquet")
 
 
-def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
-    """Stream `(where, scenario)` from a folder or file in bounded memory; ids are not compared."""
+def iter_items(source: Path) -> Iterator[tuple[str, Scenario | Case]]:
+    """Stream `(where, scenario or case)` from a folder or file in bounded memory; ids are not compared."""
+    for where, record in iter_records(source):
+        yield where, read_item(record, where)
+
+
+def read_item(record: Mapping[str, Any], where: str) -> Scenario | Case:
+    """Read a record of a split: with `study` a case, else a scenario. Raises DataError."""
+    if "scenario" in record and "subtask" not in record:
+        raise DataError(
+            f"{where}: a candidate of a curation stage, not a scenario of a split; name the stage's folder, or "
+            "let people decide on its candidates: `h2htalk round open`"
+        )
+    return Case.from_dict(record, where) if "study" in record else Scenario.from_dict(record, where)
+
+
+def iter_records(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream `(where, record)` from a folder or file."""
     if is_stage(source):
-        for where, record in candidate_records(source):
-            yield where, Scenario.from_dict(record, where)
+        yield from candidate_records(source)
         return
     if source.is_dir():
         paths = sorted(filter(_is_scenario_file, source.iterdir()))
@@ -272,14 +299,7 @@ def iter_scenarios(source: Path) -> Iterator[tuple[str, Scenario]]:
         paths = [source]
     for path in paths:
         _require_file(path)
-        records = read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True)
-        for where, record in records:
-            if "scenario" in record and "subtask" not in record:
-                raise DataError(
-                    f"{where}: a candidate of a curation stage, not a scenario of a split; name the stage's folder, or "
-                    "let people decide on its candidates: `h2htalk round open`"
-                )
-            yield where, Scenario.from_dict(record, where)
+        yield from read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True)
 
 
 def is_stage(source: Path) -> bool:
@@ -309,6 +329,7 @@ def _read_header(source: Path) -> dict[str, str]:
         "description": "",
         "licence": "see each scenario",
         "references_sha256": "",
+        "canary": "",
     }
     if is_stage(source):
         return header | stage_header(source)
@@ -327,50 +348,3 @@ def _read_header(source: Path) -> dict[str, str]:
         if key == "references_sha256" and not _SHA256.fullmatch(value):
             raise DataError(f"{path}: {key} is {quoted(value)}; it must be 64 hexadecimal digits")
     return header | raw
-
-
-def describe_split(split: Split) -> str:
-    """Describe a split: name, licence, fingerprint, counts beside Table 1's, and the tags; of cases, counts by kind."""
-    number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
-    lines = [
-        f"{split.name} {split.version}: {number}, {split.licence}",
-        *([split.description] if split.description else []),
-        f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}",
-        *([f"from {split.source}" + (f", commit {split.commit}" if split.commit else "")] if split.source else []),
-        "",
-        *(_describe_cases(split.cases) if split.cases else _describe_scenarios(split)),
-    ]
-    return "\n".join(lines) + "\n"
-
-
-def _describe_cases(cases: Sequence[Case]) -> list[str]:
-    counts = Counter((case.kind, case.language) for case in cases)
-    totals = Counter(("total", case.language) for case in cases)
-    languages = sorted({case.language for case in cases})
-    return [f"{'kind':<28}" + "".join(f"{language:>7}" for language in languages)] + [
-        f"{kind:<28}" + "".join(f"{(counts | totals)[kind, language]:>7,}" for language in languages)
-        for kind in [*sorted({case.kind for case in cases}), "total"]
-    ]
-
-
-def _describe_scenarios(split: Split) -> list[str]:
-    counts = Counter((s.subtask, s.language) for s in split.scenarios)
-    languages = sorted({s.language for s in split.scenarios})
-    lines = [f"{'subtask':<28}" + "".join(f"{language:>7}" for language in languages) + f"{'Table 1':>10}"]
-    for subtask in SUBTASKS.values():
-        row = "".join(f"{counts[subtask.name, language]:>7,}" for language in languages)
-        lines.append(f"{subtask.name:<28}{row}{subtask.count:>10,}")
-    totals = Counter(s.language for s in split.scenarios)
-    row = "".join(f"{totals[language]:>7,}" for language in languages)
-    lines.append(f"{'total':<28}{row}{TOTAL_COUNT:>10,}")
-    several = sum(len(s.references) > 1 for s in split.scenarios)
-    private = sum(not s.references for s in split.scenarios)
-    if several or private:
-        lines += ["", f"references: {several:,} of the scenarios have several, {private:,} have none (private)"]
-    if split.references_sha256:
-        lines.append(f"the file of the private references has the SHA-256 {split.references_sha256}")
-    for tag in ("emotion", "complexity", "interaction", "risk"):
-        values = Counter(str(getattr(s.tags, tag)) for s in split.scenarios)
-        shown = ", ".join(f"{value} {n:,}" for value, n in sorted(values.items(), key=lambda p: (-p[1], p[0])))
-        lines += ["", f"{tag}: {shown}"]
-    return lines

@@ -19,6 +19,7 @@ def test_a_case_survives_json() -> None:
 
 
 POINT = {"id": "stays", "kind": "must", "text": "stays"}
+FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called Pip.", "forms": ["Pip"]}
 
 
 @pytest.mark.parametrize(
@@ -32,14 +33,28 @@ POINT = {"id": "stays", "kind": "must", "text": "stays"}
         ({"sessions": [{"turns": []}]}, "sessions.1.turns"),
         ({"sessions": [{"turns": [{"user": " "}]}]}, "sessions.1.turns.1.user"),
         ({"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
-        ({"points": [POINT, POINT]}, "an id occurs twice"),
+        ({"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
         ({"points": [{**POINT, "kind": "should"}]}, "points.1.kind"),
         ({"points": [{**POINT, "severity": 4}]}, "points.1.severity"),
-        ({"language": "xx"}, "language is 'xx'"),
+        ({"language": "xx"}, "language: Value error, no language 'xx'"),
         ({"provenance": []}, "provenance must be an object"),
+        ({"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
+        ({"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names another"),
+        ({"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs asked_in"),
+        ({"facts": [{**FACT, "session": 2}]}, "fact cat: there is no such session"),
+        ({"points": [{**POINT, "check": "mentions:cat"}]}, "point stays: 'mentions:cat' needs a fact with forms"),
+        ({"points": [{**POINT, "check": "says:cat"}]}, "point stays: no check 'says'; choose from mentions, omits"),
+        ({"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
     ],
 )
 def test_a_wrong_case_is_refused_by_name_and_place(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message) as error:
         Case.from_dict({**json.loads(json.dumps(case(1).to_dict())), **change}, "cases.jsonl:3")
     assert str(error.value).startswith("cases.jsonl:3: case-en-1: ")
+
+
+def test_all_errors_of_a_case_are_listed() -> None:
+    raw = json.loads(json.dumps(case(1).to_dict())) | {"degree": -1, "study": "other", "extra": 1}
+    with pytest.raises(DataError) as error:
+        Case.from_dict(raw, "cases.jsonl:3")
+    assert [line.split(": ")[2] for line in str(error.value).splitlines()] == ["study", "degree", "extra"]

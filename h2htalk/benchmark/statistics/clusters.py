@@ -1,4 +1,4 @@
-"""Which items are not independent of each other: those that share a dialogue, a history or a reference."""
+"""Which items are not independent: those that share a dialogue, a family of cases, a history or a reference."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def clusters_of(scenarios: Iterable[Scenario]) -> dict[str, str]:
         ids.append(scenario.id)
         # Ids sort before what is shared, and so become the roots.
         shared = [("history", "\n".join(f"{turn.role}: {turn.content}" for turn in scenario.turns))]
-        shared.append(("source", str(scenario.provenance.get("dialogue") or "")))
+        shared += [(key, str(scenario.provenance.get(key) or "")) for key in ("dialogue", "family")]
         shared += [("text", text) for text in scenario.references if not is_null_memory(text, scenario.language)]
         for node in shared:
             if node[1]:

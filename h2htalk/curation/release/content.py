@@ -175,19 +175,18 @@ def scenario_texts(scenario: Scenario) -> list[Turn]:
 
 def case_texts(case: Case) -> list[Turn]:
     """Every text of a case with the role of its speaker."""
-    turns: list[Turn] = []
+    turns = list(case.history)
     for turn in case.turns():
         turns.append(Turn("user", turn.user))
         if turn.reference:
             turns.append(Turn("companion", turn.reference))
-    return turns + [Turn("user", text) for text in case.facts]
+    return turns
 
 
 def case_notes(case: Case) -> tuple[str, ...]:
     """What a case says about its dialogue, and where it comes from."""
-    return tuple(filter(None, (*(point.text for point in case.points), case.state, case.request_type))) + tuple(
-        _strings(case.provenance)
-    )
+    texts = (*(point.text for point in case.points), *(fact.text for fact in case.facts), case.state, case.request_type)
+    return (*filter(None, texts), *_strings(case.provenance))
 
 
 def _strings(value: object) -> Iterator[str]:

@@ -37,7 +37,7 @@ TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
 # Columns that hold JSON text, since their fields differ from row to row.
-_JSON = ("inputs", "provenance", "metadata", "sessions", "points")
+_JSON = ("inputs", "provenance", "metadata", "sessions", "history", "points", "facts")
 _COLUMNS = (
     "id", "subtask", "language", "persona", "messages", "inputs", "references", *TAGS, "licence", "provenance",
     "metadata", "canary",
@@ -151,7 +151,7 @@ def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str
 
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
     texts = pa.list_(pa.string())
-    kinds = {"messages": messages, "references": texts, "facts": texts, "tags": texts, "degree": pa.int64()}
+    kinds = {"messages": messages, "references": texts, "tags": texts, "degree": pa.int64()}
     kinds |= {"annotators": texts, "values": texts, "agreement": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
     json_columns = [name for name in rows[0] if name in _JSON]
