@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import fields, is_dataclass
 from difflib import get_close_matches
 from string import ascii_letters
-from typing import Any, get_args, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
+
+T = TypeVar("T")
 
 
 class H2HTalkError(Exception):
@@ -22,6 +24,23 @@ class H2HTalkError(Exception):
 
 class DataError(H2HTalkError):
     """A file, record or split is invalid. The message names file, line or id."""
+
+
+class Errors(list[str]):
+    """Messages of the errors of one record, so that its reader tells all of them at once."""
+
+    def collect(self, default: T, read: Callable[..., T], *arguments: object) -> T:
+        """Call a reader; on a DataError keep its message and return the default."""
+        try:
+            return read(*arguments)
+        except DataError as error:
+            self.append(str(error))
+            return default
+
+    def raise_any(self) -> None:
+        """Raise a DataError with one message a line, if there are messages."""
+        if self:
+            raise DataError("\n".join(self))
 
 
 class ConfigError(H2HTalkError):

@@ -147,7 +147,7 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
     main = checkout.json("run/summary.json")["main"]
     assert main["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
     assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == ["recollection_comparison"]
-    assert "A receipt.: Which day?" in checkout.run("prompt", "--all", "--split", split)
+    assert "A receipt.: Which day?" in checkout.run("prompts", "show", "--all", "--split", split)
     assert "recollection_comparison" in checkout.run("split", "info", split)
     checkout.run("leaderboard", "--paper", "run")
     assert len(checkout.places) <= 2, checkout.places

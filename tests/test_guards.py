@@ -184,7 +184,7 @@ def test_no_file_is_named_after_nothing() -> None:
 HEAVY = """torch transformers vllm spacy presidio_analyzer presidio_anonymizer argilla datasets matplotlib pyarrow numpy
 openvino openvino_genai jieba sacrebleu rouge_score aiohttp openai anthropic rich nltk pandas sentence_transformers
 FlagEmbedding huggingface_hub jinja2 rapidfuzz lemminflect wordcloud tokenizers"""
-ALONE = ("evaluate", "score", "report", "costs", "prompt", "leaderboard", "split", "import", "analyze")
+ALONE = ("evaluate", "score", "report", "costs", "prompts", "leaderboard", "split", "import", "analyze")
 COMMAND_GROUPS = [[], ["split", "list"], *([name] for name in ALONE)]
 
 

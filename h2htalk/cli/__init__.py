@@ -12,7 +12,20 @@ from typing import Annotated
 
 import typer
 
-from h2htalk.cli import adjudicate, analyze, calibration, curate, evaluate, judge, release, results, round, runs, splits
+from h2htalk.cli import (
+    adjudicate,
+    analyze,
+    calibration,
+    curate,
+    evaluate,
+    judge,
+    prompts,
+    release,
+    results,
+    round,
+    runs,
+    splits,
+)
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
 
@@ -24,7 +37,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-split_app = typer.Typer(help="Splits: list, describe, export, make from a curation.", no_args_is_help=True)
+split_app = typer.Typer(help="Splits: list, describe, check, compare, export, begin a new one.", no_args_is_help=True)
+prompts_app = typer.Typer(help="What models are told: show a prompt, export the templates.", no_args_is_help=True)
 release_app = typer.Typer(help="Build, check, compare and publish releases.", no_args_is_help=True)
 import_app = typer.Typer(help="Import the files of other tools.", no_args_is_help=True)
 curate_app = typer.Typer(help="Curate raw dialogues into reviewed candidates.", no_args_is_help=True)
@@ -33,6 +47,7 @@ judge_app = typer.Typer(help="Judge the answers of runs by a model, and calibrat
 adjudicate_app = typer.Typer(help="Send low answers of judged runs to people.", no_args_is_help=True)
 results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
 app.add_typer(split_app, name="split")
+app.add_typer(prompts_app, name="prompts")
 app.add_typer(results_app, name="results")
 app.add_typer(curate_app, name="curate")
 app.add_typer(round_app, name="round")
@@ -54,7 +69,6 @@ for command in (
     runs.score,
     runs.report,
     runs.costs,
-    splits.prompt,
     runs.leaderboard,
     runs.compare,
     runs.correlate,
@@ -89,10 +103,15 @@ release_app.command("publish")(release.release_publish)
 release_app.command("pull")(release.release_pull)
 split_app.command("list")(splits.split_list)
 split_app.command("info")(splits.split_info)
+split_app.command("check")(splits.split_check)
+split_app.command("new")(splits.split_new)
+split_app.command("diff")(splits.split_diff)
 split_app.command("export")(splits.split_export)
 split_app.command("from")(splits.split_from)
 results_app.command("export")(results.results_export)
 results_app.command("verify")(results.results_verify)
+prompts_app.command("show")(prompts.prompts_show)
+prompts_app.command("export")(prompts.prompts_export)
 import_app.command("responses")(splits.import_responses)
 import_app.command("authors")(splits.import_authors)
 

@@ -75,8 +75,9 @@ def release_diff(
     new: Annotated[str, typer.Argument(help="Another one.")],
 ) -> None:
     """List the items that were added, removed and changed between two releases, and why."""
-    from h2htalk.curation.release.diff import diff_releases, format_diff
+    from h2htalk.curation.release.diff import diff_releases
     from h2htalk.data.releases.hub import release_folder
+    from h2htalk.text.record_diff import format_diff
 
     say(format_diff(diff_releases(release_folder(old), release_folder(new))).rstrip("\n"))
 

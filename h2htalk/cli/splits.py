@@ -9,29 +9,9 @@ import typer
 
 from h2htalk.cli.options import EMBEDDER_HELP, SPLIT_HELP, OutOption, SplitOption, finish
 from h2htalk.cli.output import say
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, counted
 
 FileFormatOption = Annotated[str, typer.Option("--format", help="jsonl or parquet.")]
-
-
-def prompt(
-    scenario_id: Annotated[
-        str | None, typer.Argument(help="A scenario's id; `all` is the same as --all unless it is an id.")
-    ] = None,
-    split: SplitOption = "mini",
-    sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
-    prompts: Annotated[
-        Path | None, typer.Option(help="A folder of templates that replace bundled ones of the same name.")
-    ] = None,
-    every: Annotated[bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")] = False,
-) -> None:
-    """Print the exact messages that a model gets for a scenario."""
-    from h2htalk.benchmark.prompts.show_prompt import prompt_lines
-
-    if (scenario_id is None) != every:
-        raise ConfigError("name a scenario by its id, or every one with --all")
-    for line in prompt_lines(scenario_id, split, sap, prompts):
-        typer.echo(line)  # control characters are escaped already, and a line may be long
 
 
 def split_list() -> None:
@@ -44,10 +24,50 @@ def split_list() -> None:
 
 def split_info(name: Annotated[str, typer.Argument(help=SPLIT_HELP)]) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.split_description import describe_split
+    from h2htalk.data.split_output.description import describe_split
     from h2htalk.data.splits import load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))
+
+
+def split_check(name: Annotated[str, typer.Argument(help="A split's folder or file.")]) -> None:
+    """Check the items of a split: every error of every line, and references against their contract."""
+    from h2htalk.text.contracts.split_check import check_split
+
+    number, errors = check_split(name)
+    for error in errors:
+        say(error, err=True)
+    say(f"{counted(number, 'item')}, {counted(len(errors), 'error')}")
+    if errors:
+        raise typer.Exit(2)
+
+
+def split_new(
+    folder: Annotated[Path, typer.Argument(help="The folder to write.")],
+    language: Annotated[str, typer.Option(help="Of the examples: en or zh.")] = "en",
+    study: Annotated[
+        str | None,
+        typer.Option(help="In place of scenarios: high_risk, look_alike, instructions or arcs."),
+    ] = None,
+) -> None:
+    """Write a split to begin with: one example of each subtask, or of a study, to replace by your own items."""
+    from h2htalk.data.split_output.export import write_new_split
+
+    for path in write_new_split(folder, language, study or ""):
+        say(str(path))
+
+
+def split_diff(
+    old: Annotated[str, typer.Argument(help=SPLIT_HELP)],
+    new: Annotated[str, typer.Argument(help="Another version of it.")],
+    runs: Annotated[
+        list[Path] | None, typer.Option("--runs", help="A run whose moved cells are listed; repeatable.")
+    ] = None,
+) -> None:
+    """List the items that differ between two splits, and the cells of runs that the difference moves."""
+    from h2htalk.benchmark.split_changes import diff_splits, format_changes
+
+    say(format_changes(diff_splits(old, new, runs or ())))
 
 
 def split_export(
@@ -56,7 +76,7 @@ def split_export(
     format: FileFormatOption = "jsonl",
 ) -> None:
     """Write a split as a folder that can be edited and evaluated."""
-    from h2htalk.data.split_export import export_split
+    from h2htalk.data.split_output.export import export_split
     from h2htalk.data.splits import load_split
 
     if format not in ("jsonl", "parquet"):

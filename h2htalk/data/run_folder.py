@@ -36,7 +36,7 @@ from h2htalk.data.files import (
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
 from h2htalk.data.signature import Signature, differing_keys
-from h2htalk.data.split_export import export_split
+from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.version import __version__

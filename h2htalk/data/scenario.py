@@ -5,14 +5,14 @@ from __future__ import annotations
 import hashlib
 import itertools
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from h2htalk.data.dialogue import Turn, read_id, read_language, read_mapping
 from h2htalk.data.languages import Language
 from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
-from h2htalk.errors import ConfigError, DataError, quoted
+from h2htalk.errors import ConfigError, DataError, Errors, quoted
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]
@@ -21,10 +21,11 @@ COMPLEXITIES: tuple[Complexity, ...] = ("basic", "intermediate", "advanced")
 INTERACTIONS: tuple[Interaction, ...] = ("casual", "emotional_support", "memory")
 RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
 
-_TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
-_EMOTION = re.compile(r"[a-z][a-z_]*")
+TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
+EMOTION = re.compile(r"[a-z][a-z_]*")
 MOST_REFERENCES = 5
-_FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
+T = TypeVar("T")
+FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +41,7 @@ class ScheduleEntry:
             raise DataError(f"{where}: a schedule entry must be an object with time and activity")
         _refuse_unknown(raw, ("time", "activity"), where)
         time, activity = raw.get("time"), raw.get("activity")
-        if not isinstance(time, str) or not _TIME.fullmatch(time):
+        if not isinstance(time, str) or not TIME.fullmatch(time):
             raise DataError(f"{where}: time is {quoted(time)}; it must be HH:MM, 00:00 to 23:59")
         return cls(time, _text(activity, f"{where}: activity"))
 
@@ -61,13 +62,14 @@ class Tags:
     def from_dict(cls, raw: object, where: str) -> Tags:
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: tags must be an object")
-        _refuse_unknown(raw, ("emotion", "complexity", "interaction", "risk"), f"{where}: tags")
-        emotion = raw.get("emotion")
-        if not isinstance(emotion, str) or not _EMOTION.fullmatch(emotion):
-            raise DataError(f"{where}: tags.emotion is {quoted(emotion)}; it must be one lower-case word")
+        errors, emotion = Errors(), str(raw.get("emotion"))
+        errors.collect(None, _refuse_unknown, raw, ("emotion", "complexity", "interaction", "risk"), f"{where}: tags")
+        if not EMOTION.fullmatch(emotion):
+            errors.append(f"{where}: tags.emotion is {quoted(raw.get('emotion'))}; it must be one lower-case word")
         for key, allowed in (("complexity", COMPLEXITIES), ("interaction", INTERACTIONS), ("risk", RISKS)):
             if raw.get(key) not in allowed:
-                raise DataError(f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}")
+                errors.append(f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}")
+        errors.raise_any()
         return cls(
             emotion,
             cast(Complexity, raw["complexity"]),
@@ -84,6 +86,7 @@ class Tags:
         }
 
 
+_NO_TAGS = Tags("none", "basic", "casual", "none")
 InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
 
 
@@ -110,30 +113,37 @@ class Scenario:
         """Read and validate one record.
 
         Raises:
-            DataError: a field is missing, unknown or of the wrong kind; the message starts with `where`
-                (a file and line) and the scenario's id.
+            DataError: a field is missing, unknown or of the wrong kind; the message has a line for each error, which
+                starts with `where` (a file and line) and the scenario's id.
         """
         if not isinstance(raw, Mapping):
             raise DataError(f"{where}: a scenario must be a JSON object")
         scenario_id = read_id(raw, where)
         where = f"{where}: {scenario_id}"
-        missing = [key for key in _FIELDS if key not in raw and (key != "reference" or "references" not in raw)]
+        missing = [key for key in FIELDS if key not in raw and (key != "reference" or "references" not in raw)]
+        errors = Errors()
         if missing:
-            raise DataError(f"{where}: missing field {', '.join(missing)}")
-        _refuse_unknown(raw, (*_FIELDS, "references", "metadata"), where)
-        subtask = find_subtask(raw["subtask"], where)
-        return cls(
+            errors.append(f"{where}: missing field {', '.join(missing)}")
+        errors.collect(None, _refuse_unknown, raw, (*FIELDS, "references", "metadata"), where)
+
+        def part(field: str, default: T, read: Callable[..., T], *arguments: object) -> T:
+            return default if field in missing else errors.collect(default, read, *arguments)
+
+        subtask = part("subtask", None, find_subtask, raw.get("subtask"), where)
+        scenario = cls(
             id=scenario_id,
-            subtask=subtask.name,
-            language=read_language(raw, where),
-            persona=_text(raw["persona"], f"{where}: persona"),
-            inputs=_read_inputs(raw["inputs"], subtask, where),
-            references=read_references(raw, where),
-            tags=Tags.from_dict(raw["tags"], where),
-            provenance=read_mapping(raw, "provenance", where),
-            licence=_text(raw["licence"], f"{where}: licence"),
-            metadata=read_mapping(raw, "metadata", where),
+            subtask=subtask.name if subtask else "",
+            language=part("language", "", read_language, raw, where),
+            persona=part("persona", "", _text, raw.get("persona"), f"{where}: persona"),
+            inputs=part("inputs", {}, _read_inputs, raw.get("inputs"), subtask, where) if subtask else {},
+            references=part("reference", (), read_references, raw, where),
+            tags=part("tags", _NO_TAGS, Tags.from_dict, raw.get("tags"), where),
+            provenance=part("provenance", {}, read_mapping, raw, "provenance", where),
+            licence=part("licence", "", _text, raw.get("licence"), f"{where}: licence"),
+            metadata=errors.collect({}, read_mapping, raw, "metadata", where),
         )
+        errors.raise_any()
+        return scenario
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
@@ -197,7 +207,12 @@ def _read_inputs(raw: object, subtask: Subtask, where: str) -> dict[str, InputVa
     names = [name for name, _ in subtask.inputs]
     if set(raw) != set(names):
         raise DataError(f"{where}: inputs of {subtask.name} must be {', '.join(names)}, not {sorted(raw)}")
-    inputs = {name: _read_field(raw[name], kind, f"{where}: {name}") for name, kind in subtask.inputs}
+    errors = Errors()
+    inputs: dict[str, InputValue] = {}
+    for name, kind in subtask.inputs:
+        empty: InputValue = ""
+        inputs[name] = errors.collect(empty, _read_field, raw[name], kind, f"{where}: {name}")
+    errors.raise_any()
     if subtask.is_chat and cast(tuple[Turn, ...], inputs["history"])[-1].role != "user":
         raise DataError(f"{where}: history must end with a user turn, the one to answer")
     return inputs
@@ -208,14 +223,13 @@ def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
         return _text(raw, where)
     if not isinstance(raw, list) or not raw:
         raise DataError(f"{where} must be a list that is not empty")
-    if kind == "turns":
-        return tuple(_read_turn(item, f"{where} {i}") for i, item in enumerate(raw, 1))
-    if kind == "schedule":
-        entries = tuple(ScheduleEntry.from_dict(item, f"{where} {i}") for i, item in enumerate(raw, 1))
-        if any(a.time >= b.time for a, b in itertools.pairwise(entries)):
-            raise DataError(f"{where}: times must ascend")
-        return entries
-    return tuple(_text(item, f"{where} {i}") for i, item in enumerate(raw, 1))
+    errors = Errors()
+    read: Callable[..., Any] = {"turns": _read_turn, "schedule": ScheduleEntry.from_dict}.get(kind, _text)
+    values = tuple(errors.collect(None, read, item, f"{where} {i}") for i, item in enumerate(raw, 1))
+    errors.raise_any()
+    if kind == "schedule" and any(a.time >= b.time for a, b in itertools.pairwise(values)):
+        raise DataError(f"{where}: times must ascend")
+    return values
 
 
 def _text(raw: object, where: str) -> str:

@@ -15,7 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.candidate_stages import is_workspace, last_candidates
-from h2htalk.data.dialogue import Dialogue, notes_crisis, read_mapping
+from h2htalk.data.case import Case
+from h2htalk.data.case_turns import script
+from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, read_mapping
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
@@ -140,6 +142,8 @@ def _read(name: str) -> Iterable[SourcedItem]:
     if path.suffix == ".jsonl" and os.path.isfile(path):
         return itertools.starmap(_read_record, read_jsonl(path))
     split = load_split(name)
+    if split.cases:
+        return ((case_item(case, split.personas), case.to_dict()) for case in split.cases)
     return ((scenario_item(scenario, split.personas), scenario.to_dict()) for scenario in split.scenarios)
 
 
@@ -158,6 +162,8 @@ def _read_record(where: str, record: Record) -> SourcedItem:
         dialogue = Dialogue.from_dict(record, where)
         crisis = notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
         return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis), record
+    if "study" in record:
+        return case_item(Case.from_dict(record, where)), record
     if "inputs" in record:
         return scenario_item(Scenario.from_dict(record, where)), record
     if not set(record) & set(FIELDS):
@@ -172,10 +178,8 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         scenario: of a split or a candidate.
         personas: by id; default: the bundled ones. A persona that is not among them is not shown.
     """
-    persona = (bundled_personas() if personas is None else personas).get(scenario.persona)
-    context = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
-    if persona is not None and scenario.language in persona.names:
-        context = {"persona": persona.descriptions[scenario.language], **context}
+    passages = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
+    context = {**_persona_text(scenario, personas), **passages}
     return Item(
         id=scenario.id,
         language=scenario.language,
@@ -185,6 +189,32 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
         crisis=scenario.tags.risk != "none" or notes_crisis(scenario.metadata),
         subtask=scenario.subtask,
     )
+
+
+def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item:
+    """Return a case as an item: the script with its references as the companion's words, its points and facts."""
+    turns, points = list(case.history), []
+    for number, (_, turn, message) in enumerate(script(case), 1):
+        turns += [message, *([Turn("companion", turn.reference)] if turn.reference else [])]
+        points += [f"{number}. {point.kind}: {point.text}" for point in case.points_of(turn)]
+    context = {
+        **_persona_text(case, personas),
+        "points": "\n".join(points),
+        "facts": "\n".join(f"{fact.kind}: {fact.text}" for fact in case.facts),
+    }
+    return Item(
+        id=case.id,
+        language=case.language,
+        turns=tuple(turns),
+        context=tuple((name, text) for name, text in context.items() if text),
+        crisis=case.study == "high_risk",
+    )
+
+
+def _persona_text(item: Scenario | Case, personas: Mapping[str, Persona] | None) -> dict[str, str]:
+    persona = (bundled_personas() if personas is None else personas).get(item.persona)
+    known = persona is not None and item.language in persona.names
+    return {"persona": persona.descriptions[item.language]} if persona and known else {}
 
 
 def _suggested(record: Record) -> dict[str, str | int]:

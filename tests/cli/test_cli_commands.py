@@ -32,22 +32,22 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
 
 
 def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> None:
-    shown = h2htalk_here("prompt", "mini-en-dialogue-base-01")
+    shown = h2htalk_here("prompts", "show", "mini-en-dialogue-base-01")
     assert shown.returncode == 0
     assert "--- system ---" in shown.stdout
-    lines = h2htalk_here("prompt", "all", "--sap", "none").stdout.splitlines()
+    lines = h2htalk_here("prompts", "show", "all", "--sap", "none").stdout.splitlines()
     assert len(lines) == len(load_split("mini").scenarios)
     assert set(json.loads(lines[0])) == {"id", "messages"}
-    wrong = h2htalk_here("prompt", "mini-en-dialogue-bass-01")
+    wrong = h2htalk_here("prompts", "show", "mini-en-dialogue-bass-01")
     assert wrong.returncode == 2
     assert "mini-en-dialogue-base-01" in wrong.stderr
 
 
 def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> None:
-    every = h2htalk("prompt", "--all", "--sap", "none")
-    assert every.stdout == h2htalk_here("prompt", "all", "--sap", "none").stdout
+    every = h2htalk("prompts", "show", "--all", "--sap", "none")
+    assert every.stdout == h2htalk_here("prompts", "show", "all", "--sap", "none").stdout
     for words in ((), ("--all", "mini-en-dialogue-base-01")):
-        done = h2htalk_here("prompt", *words)
+        done = h2htalk_here("prompts", "show", *words)
         assert done.returncode == 2
         assert done.stderr == "error: name a scenario by its id, or every one with --all\n"
 

@@ -59,7 +59,7 @@ def test_a_split_cannot_act_on_the_terminal(nasty_split: Path) -> None:
     split = str(nasty_split)
     out = str(nasty_split.parent / "run")
     dry = ("evaluate", "embedded", "--split", split, "--out", out, "--embedder", "none", "--dry-run")
-    for words in (("split", "info", split), dry, ("prompt", "all", "--split", split)):
+    for words in (("split", "info", split), dry, ("prompts", "show", "all", "--split", split)):
         shown = on_a_terminal(*words)
         assert len(shown) > 100, shown
         assert acting(shown) == []
@@ -137,7 +137,7 @@ def test_quoting_a_whole_file_takes_no_time() -> None:
         "leaderboard --paper",
         "leaderboard --paper --format csv",
         "split list",
-        "prompt all",
+        "prompts show all",
         "--help",
         "--version",
     ],
@@ -159,7 +159,7 @@ def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
     )
 
 
-@pytest.mark.parametrize("words", ["leaderboard --paper", "prompt all", "split list"])
+@pytest.mark.parametrize("words", ["leaderboard --paper", "prompts show all", "split list"])
 def test_a_reader_that_has_seen_enough_ends_it_quietly(words: str) -> None:
     reader, writer = os.pipe()
     os.close(reader)

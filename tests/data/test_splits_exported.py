@@ -12,7 +12,7 @@ import pytest
 
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.split_export import export_split
+from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 

@@ -35,7 +35,7 @@ from h2htalk.data.releases.release_folder import (
     write_rows,
 )
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.split_export import write_personas
+from h2htalk.data.split_output.export import write_personas
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.item_sources import input_text
@@ -151,7 +151,7 @@ def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, st
     """A scenario as a conversation for readers and viewers: the persona as system message, then the inputs.
 
     A chat is its history; other inputs are one message of the user, each passage under its heading. (The messages that
-    `evaluate` sends are those of its prompts: `h2htalk prompt`.)
+    `evaluate` sends are those of its prompts: `h2htalk prompts show`.)
     """
     messages = [{"role": "system", "content": persona.descriptions[scenario.language]}]
     passages = [f"{passage_title(name, scenario.language)}\n{text}" for name, text in _passages(scenario).items()]

@@ -21,7 +21,7 @@ from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, cor
 from h2htalk.benchmark.import_run import import_responses
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.split_export import export_split
+from h2htalk.data.split_output.export import export_split
 from h2htalk.errors import ConfigError, DataError
 
 SCORES = "model;GSM8K;中文\nmodel-0;10;3\nm1;20;\nimported:model-2;15;9\nmodel-3;40;4\nmodel-4;30;5\nGPT-9;99;9\n"

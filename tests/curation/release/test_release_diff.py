@@ -10,11 +10,12 @@ import pytest
 from card_made import made_content, make_card
 from releases_made import case, scenario
 
-from h2htalk.curation.release.diff import diff_releases, format_diff
+from h2htalk.curation.release.diff import diff_releases
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.errors import DataError
+from h2htalk.text.record_diff import format_diff
 
 
 def name(number: int) -> str:

@@ -17,7 +17,7 @@ from h2htalk.data.releases.publish import publish
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder, RunWriter
 from h2htalk.data.signature import Signature
-from h2htalk.data.split_description import describe_split
+from h2htalk.data.split_output.description import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, HubError
 

@@ -6,14 +6,19 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
+from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_jsonl, write_text
+from h2htalk.data.languages import Language, find_language
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona
-from h2htalk.data.splits import HEADER, OPTIONAL, Split
-from h2htalk.errors import DataError
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import HEADER, OPTIONAL, Split, load_split
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 
 def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
@@ -35,6 +40,39 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
         remove_folders(made)
         raise
     return written
+
+
+def write_new_split(folder: Path, language: Language, study: str = "") -> list[Path]:
+    """Write a split to begin with (see `export_split`): a bundled scenario of each subtask, or case of a study.
+
+    Args:
+        language: of the items.
+        study: `high_risk`, `look_alike`, `instructions` or `arcs`; empty: scenarios.
+
+    Raises:
+        ConfigError: unknown language or study.
+    """
+    find_language(language)
+    if study and study not in STUDIES:
+        raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
+    whole = load_split("high_risk" if study == "look_alike" else study or "mini")
+    first: dict[str, Scenario | Case] = {}
+    for item in whole.items:
+        name = item.study if isinstance(item, Case) else item.subtask
+        if item.language == language and name in (study or SUBTASKS):
+            own = replace(item, id=f"{name}-1", provenance={"source": "an example of h2htalk; write your own"})
+            first.setdefault(name, own)
+    split = replace(
+        whole,
+        name=folder.name or "split",
+        version="1",
+        description="Describe your items here.",
+        canary="",
+        scenarios=tuple(item for item in first.values() if isinstance(item, Scenario)),
+        cases=tuple(item for item in first.values() if isinstance(item, Case)),
+        personas={item.persona: whole.personas[item.persona] for item in first.values()},
+    )
+    return export_split(split, folder)
 
 
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:

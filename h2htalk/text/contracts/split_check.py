@@ -1,0 +1,67 @@
+"""Check the files of a split: every error of every line, and references against their contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from h2htalk.data.case import Case
+from h2htalk.data.case_turns import turn_scenarios
+from h2htalk.data.persona import Persona, personas_of
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import iter_records, read_item, require_persona, resolve_split
+from h2htalk.errors import DataError
+from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.point_checks import meets
+
+
+def check_split(name: str) -> tuple[int, list[str]]:
+    """Return the number of items of a split, and a message for each error in them.
+
+    Checked are the records, ids that occur twice, personas, and references: of a scenario against its subtask's
+    contract, of a case's turn against the contract of a reply and the points that code decides.
+
+    Raises:
+        ConfigError: no such split.
+        DataError: a file is not readable, or a line is no JSON object.
+    """
+    source = resolve_split(name)
+    folder = source if source.is_dir() else source.parent
+    personas, seen, errors = personas_of(folder), dict[str, str](), list[str]()
+    number = 0
+    for where, record in iter_records(source):
+        number += 1
+        try:
+            item = read_item(record, where)
+            require_persona(item, personas, where, folder)
+        except DataError as error:
+            errors += str(error).splitlines()
+            continue
+        if item.id in seen:
+            errors.append(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
+        seen.setdefault(item.id, where)
+        errors += [f"{where}: {one}" for one in reference_errors(item, personas)]
+    return number, errors
+
+
+def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> Iterator[str]:
+    """What is wrong with the references of a scenario or case."""
+    if isinstance(item, Scenario):
+        yield from _contract_errors(item, personas[item.persona])
+        return
+    for scenario in turn_scenarios(item):
+        yield from _contract_errors(scenario, personas[item.persona])
+    said = "\n".join(turn.content for turn in item.history)
+    for turn in item.turns():
+        said += "\n" + turn.user
+        for point in item.points_of(turn) if turn.reference else ():
+            if meets(turn.reference, point, item, said) is False:
+                yield f"{item.id}: the reference {turn.reference!r} does not meet the point {point.id} ({point.check})"
+        said += "\n" + turn.reference
+
+
+def _contract_errors(scenario: Scenario, persona: Persona) -> Iterator[str]:
+    names, text = tuple(persona.names.values()), persona.descriptions[scenario.language]
+    for number, reference in enumerate(scenario.references, 1):
+        of = f" {number}" if len(scenario.references) > 1 else ""
+        for violation in check_scenario(reference, scenario, names, None, text):
+            yield f"{scenario.id}: reference{of}: {violation.rule}: {violation.detail}"
