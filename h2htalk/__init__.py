@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.results_export.verify import verify_results
     from h2htalk.benchmark.settings import EvaluateSpec
     from h2htalk.curation.curate import curate
-    from h2htalk.curation.release.build import build_release, check_release
+    from h2htalk.curation.release.build import build_release
+    from h2htalk.curation.release.check import check_release
     from h2htalk.data.splits import load_split
     from h2htalk.rounds.closing import close_round
     from h2htalk.rounds.opening import open_round
@@ -44,7 +45,7 @@ _MODULES = {
     "Run": "benchmark.load_run",
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
-    "check_release": "curation.release.build",
+    "check_release": "curation.release.check",
     "close_adjudication": "benchmark.adjudication.adjudicate",
     "close_round": "rounds.closing",
     "compare": "benchmark.compare.comparison",

@@ -61,13 +61,15 @@ def _report(release: Release) -> None:
         raise typer.Exit(4)
 
 
-def release_check(folder: Annotated[Path, typer.Argument(help="A release's folder.")]) -> None:
-    """Run every gate over a release, and hold its files against its manifest."""
-    from h2htalk.curation.release.build import check_release
+def release_check(
+    folder: Annotated[str, typer.Argument(help="A release's folder, or a split (as of `evaluate`).")],
+) -> None:
+    """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
+    from h2htalk.curation.release.check import check_release
 
     release = check_release(folder)
     _report(release)
-    say(f"every gate passed; release {release.hash}")
+    say(f"every gate passed; {'release' if release.path else 'split'} {release.hash}")
 
 
 def release_diff(

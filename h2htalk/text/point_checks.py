@@ -14,17 +14,17 @@ _YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 
 def meets(reply: str, point: Point, case: Case, context: str = "") -> bool | None:
-    """Decide a point of a case about a reply; None where it has no code rule.
+    """Decide a point of a case about a reply; None where code cannot.
 
     `mentions:FACT` is met by a reply that holds one of the fact's forms. `omits:FACT` is broken by one. `help_lines` is
     broken by a number of three digits or more that neither is a help line's or emergency number nor stands in `context`
-    (what was said before).
+    (what was said before); without one it stays open, since a service may be invented by name.
     """
     rule, _, name = (point.check or "").partition(":")
     if not rule:
         return None
     if rule == "help_lines":
-        return not unknown_numbers(reply, context)
+        return False if unknown_numbers(reply, context) else None
     fact = next(fact for fact in case.facts if fact.id == name)
     return mentions(reply, fact, case.language) == (rule == "mentions")
 

@@ -21,7 +21,7 @@ from h2htalk.curation.release.facts import release_facts
 from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, run_gates
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
-from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_release_spec, read_stored_spec, spec_of
+from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
@@ -36,7 +36,6 @@ from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
     DEV,
     HISTORY,
-    MANIFEST,
     PRIVATE_REFERENCES,
     TEST,
     TOMBSTONES,
@@ -44,16 +43,14 @@ from h2htalk.data.releases.release_folder import (
     canary_of,
     hash_files,
     private_folder,
-    read_manifest,
     read_tombstones,
     release_hash,
-    verify_files,
 )
 from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files
 
-_SPEC = "spec.json"
+SPEC = "spec.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +115,7 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
-    context = GateContext(spec, {} if dry_run else _surrogates(workspace, accepted.items), history)
+    context = GateContext(spec, {} if dry_run else surrogates_of(workspace, accepted.items), history)
     accepted, content, findings = _choose(accepted, context, gates, cases, personas)
     if findings or dry_run:
         return Release(None, findings, content, accepted=accepted, notes=notes)
@@ -130,35 +127,6 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     remove_leftovers(out)
     _write(out, spec, content, facts, history, tombstones, rounds, date)
     return Release(out, (), content, release_hash(out), accepted, notes)
-
-
-def check_release(folder: str | Path) -> Release:
-    """Run all gates over a release's folder, and hold its files against its manifest.
-
-    What anonymisation put into the texts is known where the private folder beside the release, and the workspace that
-    it names, are at hand; else every surrogate counts as personal data.
-
-    Raises:
-        DataError: a file is missing or was changed.
-    """
-    folder = as_path(folder, "folder")
-    verify_files(folder, read_manifest(folder))
-    private = private_folder(folder)
-    manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
-    try:
-        spec = read_stored_spec(private / _SPEC)
-        context = GateContext(spec, _surrogates(Workspace(Path(spec.workspace)), tuple(content.items())))
-    except FileNotFoundError:
-        context = GateContext(_spec_of_manifest(manifest, folder))
-    return Release(folder, tuple(run_gates(content, context)), content, release_hash(folder))
-
-
-def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:
-    """What is known of the specification where the private folder is not at hand."""
-    quotas, acceptance = dict(manifest.facts.get("quotas", {})), manifest.facts.get("acceptance", {})
-    raw = {name: getattr(manifest, name) for name in ("name", "version", "licence")}
-    raw |= {"workspace": ".", "cases": ".", "other_splits": [], "acceptance": acceptance, "dev": quotas.pop(DEV, 0)}
-    return spec_of(raw | {"quotas": {TOTAL: 0, **quotas}}, folder, str(folder / MANIFEST))
 
 
 def _require_new(out: Path) -> None:
@@ -268,7 +236,7 @@ def _left_out(findings: Sequence[Finding], spec: ReleaseSpec, chosen: Collection
     return {one.item: f"left out by the gate {one.gate}" for one in found}
 
 
-def _surrogates(workspace: Workspace, items: Sequence[ReleaseItem]) -> dict[str, frozenset[str]]:
+def surrogates_of(workspace: Workspace, items: Sequence[ReleaseItem]) -> dict[str, frozenset[str]]:
     """Dialogue of an item -> the values that anonymisation put into it.
 
     Raises:
@@ -337,7 +305,7 @@ def _write(
         write_card(new, manifest, spec.card)
         replace(manifest, files=hash_files(new)).write(new)
         place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
-        write_json(private / _SPEC, {"place": place, **asdict(spec)})
+        write_json(private / SPEC, {"place": place, **asdict(spec)})
         # An erasure that follows a kill between the two removes the private folder that has no name yet.
         for made, target in ((new, out), (private, private_folder(out))):
             if target.is_dir():

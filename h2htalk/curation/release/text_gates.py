@@ -34,6 +34,8 @@ _CLEAR = 0.5  # of evidence of a crisis
 # What gates look for by a classifier, beside words (tools/train_kinds.py), and how strong a sign is.
 GATE_KINDS = ("romance", "young", "leak")
 FAINT, SURE = 1, 2
+# The author of a case says that its user is an adult.
+ADULT = "adult"
 # A given name that is a month's says nothing of a person; "Will August" begins a question.
 _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
@@ -60,6 +62,8 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         scenario = item.scenario
         safety = scenario.metadata.get("safety") or {}
         tags = frozenset(map(str, safety.get("tags", ())))
+        age = scenario.metadata.get("age")
+        tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
         turns = tuple(scenario_texts(scenario))
         dialogue = Dialogue(scenario.id, scenario.language, turns)
         replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
@@ -175,7 +179,9 @@ def _strengths(text: str, language: Language) -> Mapping[str, int]:
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     """An apparent minor with a romantic companion or romantic talk: one of age and romance is sure, the other faint.
 
-    A case that is tagged `minor` passes if a point of it forbids romance and its references are not romantic.
+    A case that is tagged `minor` passes if a point of it forbids romance and its references are not romantic. Where the
+    author says that the user is an adult (the tag `adult` of a case, `age` in a scenario's metadata), faint signs of
+    age are not looked for; a plain one counts all the same.
     """
     cases = {case.id: case for case in content.cases}
     for one in _items(content):
@@ -191,7 +197,7 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         if not partner and not any(romance.values()):
             continue
         plain = MINOR in one.tags or MINOR in _codes(messages, language)
-        said = [turn.content for turn in messages if turn.role == "user" and not plain]
+        said = [turn.content for turn in messages if turn.role == "user" and not plain and ADULT not in one.tags]
         age = max((_strengths(text, language)["young"] for text in said), default=SURE if plain else 0)
         age = age or (FAINT if any(map(patterns["young"].search, said)) else 0)
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}

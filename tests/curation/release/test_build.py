@@ -18,7 +18,8 @@ from rounds_made import crowd, expert
 
 from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
-from h2htalk.curation.release.build import build_release, check_release
+from h2htalk.curation.release.build import build_release
+from h2htalk.curation.release.check import check_release
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, sha256_of

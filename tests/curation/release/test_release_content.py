@@ -14,7 +14,7 @@ from card_made import made_content, make_card
 from release_items import CONTEXT, content, kept
 from releases_made import case, scenario
 
-from h2htalk.curation.release.build import check_release
+from h2htalk.curation.release.check import check_release
 from h2htalk.curation.release.content import read_content
 from h2htalk.curation.release.gates import GATES
 from h2htalk.data.releases.release_folder import (
