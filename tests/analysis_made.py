@@ -62,7 +62,7 @@ def made_analysis(
 def _part(
     language: Language, limit: int, words: Sequence[WordCount] | None, pairs: Sequence[VerbNounPair] | None
 ) -> LanguageAnalysis:
-    scenarios = load_split("mini").select(language, limit=limit).scenarios
+    scenarios = load_split("mini@1").select(language, limit=limit).scenarios
     texts = side_texts(scenarios)
     counted = {side: [text.text for text in texts if text.side == side] for side in SIDES}
     return LanguageAnalysis(

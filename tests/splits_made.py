@@ -12,7 +12,7 @@ from h2htalk.data.splits import load_split
 
 def scenario_records(count: int, subtasks: tuple[str, ...] = ()) -> list[dict[str, Any]]:
     """`count` records: mini's scenarios in turn, numbered, each with a word of its own in inputs and reference."""
-    pool = [s for s in load_split("mini").scenarios if not subtasks or s.subtask in subtasks]
+    pool = [s for s in load_split("mini@1").scenarios if not subtasks or s.subtask in subtasks]
     records = []
     for number in range(count):
         record = pool[number % len(pool)].to_dict()

@@ -149,7 +149,7 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -
 
 
 def mini_scenarios(count: int) -> list[Scenario]:
-    return list(load_split("mini").scenarios[:count])
+    return list(load_split("mini@1").scenarios[:count])
 
 
 def made_item(

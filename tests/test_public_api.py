@@ -84,7 +84,7 @@ def test_every_example_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_a_run_is_loaded_as_tables(tmp_path: Path) -> None:
     spec = h2htalk.EvaluateSpec(
-        model="baseline:random-reference", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none"
+        model="baseline:random-reference", split="mini@1", out=str(tmp_path / "run"), limit=22, embedder="none"
     )
     summary = h2htalk.evaluate(spec)
     run = h2htalk.load_run(tmp_path / "run")
@@ -98,11 +98,11 @@ def test_a_run_is_loaded_as_tables(tmp_path: Path) -> None:
         assert (len(row["answers"]), row["s"]) == (1, None)
 
 
-RUN = {"model": "baseline:constant", "split": "mini", "out": "run", "embedder": "none", "limit": 22}
+RUN = {"model": "baseline:constant", "split": "mini@1", "out": "run", "embedder": "none", "limit": 22}
 
 
 def round_of(**change: Any) -> Callable[[], object]:
-    spec = h2htalk.RoundSpec(**{"kind": "crowd", "items": "mini", **change})
+    spec = h2htalk.RoundSpec(**{"kind": "crowd", "items": "mini@1", **change})
     return lambda: h2htalk.open_round(spec, "round")
 
 
@@ -117,7 +117,7 @@ def round_of(**change: Any) -> Callable[[], object]:
         (round_of(pass_gold=7), "RoundSpec: pass_gold: Input should be less than or equal to 1, not 7"),
         (round_of(status="accept"), "RoundSpec: status: Input should be a valid array, not 'accept'"),
         (lambda: h2htalk.open_round("crowd", "round"), "spec: 'crowd' is not of h2htalk.RoundSpec"),
-        (lambda: h2htalk.open_round(h2htalk.RoundSpec("crowd", "mini"), " "), "out: ' ' is not a path"),
+        (lambda: h2htalk.open_round(h2htalk.RoundSpec("crowd", "mini@1"), " "), "out: ' ' is not a path"),
         (lambda: h2htalk.close_round(None), "path: None is not a path"),
         (lambda: h2htalk.close_round("round\0"), "path: 'round\\x00' is not a path"),
         (lambda: h2htalk.EvaluateSpec(**RUN | {"limit": "22"}), "EvaluateSpec: limit: Input should be a valid integer"),
@@ -129,10 +129,10 @@ def round_of(**change: Any) -> Callable[[], object]:
         (lambda: h2htalk.analyze("mini"), "spec: 'mini' is not of h2htalk.AnalyzeSpec"),
         (lambda: h2htalk.load_split(None), "name: Input should be a valid string"),
         (
-            lambda: h2htalk.load_split("mini").select(subtasks="dialogue_base"),
+            lambda: h2htalk.load_split("mini@1").select(subtasks="dialogue_base"),
             "subtasks: 'dialogue_base' is not a list",
         ),
-        (lambda: h2htalk.load_split("mini").select(limit="22"), "limit: Input should be a valid integer"),
+        (lambda: h2htalk.load_split("mini@1").select(limit="22"), "limit: Input should be a valid integer"),
         (lambda: h2htalk.load_run(None), "path: None is not a path"),
         (lambda: h2htalk.leaderboard("runs/constant"), "runs: 'runs/constant' is not a list; put it in brackets"),
         (lambda: h2htalk.leaderboard(Path("run")), "is not a list"),
@@ -164,7 +164,7 @@ def test_paths_are_text_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     """The examples give text; here every path is a `Path`."""
     monkeypatch.chdir(tmp_path)
     write_curation(tmp_path)
-    items = BUNDLED_FOLDER / "mini"
+    items = BUNDLED_FOLDER / "mini@1"
     split = h2htalk.load_split(items)
     spec = h2htalk.EvaluateSpec(**RUN | {"split": items, "out": tmp_path / "run"})
     assert (spec.split, spec.out) == (str(items), str(tmp_path / "run"))

@@ -41,7 +41,7 @@ class Measured:
 def make_requests(count: int, max_tokens: int, sap_text: str) -> list[Request]:
     """Prompts of English scenarios, all subtasks in turn."""
     prompts, personas, sap = PromptSet.load(), bundled_personas(), Sap.parse(sap_text)
-    scenarios = [scenario for scenario in load_split("mini").scenarios if scenario.language == "en"]
+    scenarios = [scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"]
     step = max(1, len(scenarios) // count)
     return [
         Request(item.id, prompts.messages(item, personas[item.persona], sap), Sampling(max_tokens=max_tokens))

@@ -30,7 +30,7 @@ PEER_BATCH_TEXTS = (32, 64)  # its default, and what suits it better on short te
 
 def make_texts(count: int, characters: int, seed: int = 0) -> list[str]:
     """Beginnings of English texts of `mini`, `characters` long on average, no two the same."""
-    scenarios = [scenario for scenario in load_split("mini").scenarios if scenario.language == "en"]
+    scenarios = [scenario for scenario in load_split("mini@1").scenarios if scenario.language == "en"]
     sentences = sorted({s for item in scenarios for s in re.split(r"(?<=[.!?])\s+", item.reference) if s})
     drawn = random.Random(seed)
     texts: dict[str, None] = {}

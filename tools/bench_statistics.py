@@ -1,6 +1,6 @@
 """Coverage of intervals and false alarms of comparisons, by simulation with fixed seeds (docs/measurements.md).
 
-h2htalk evaluate embedded --split mini --language en --embedder minilm --max-tokens 48 --out RUN
+h2htalk evaluate embedded --split mini@1 --language en --embedder minilm --max-tokens 48 --out RUN
 python tools/bench_statistics.py intervals --run RUN   # 4,000 repetitions a line, about 2 CPU minutes
 python tools/bench_statistics.py comparisons   # about 10 CPU minutes
 python tools/bench_statistics.py correlations  # 1,000 repetitions a figure, about 2 CPU minutes
@@ -37,7 +37,7 @@ def real_values(run: Path) -> Iterator[tuple[str, Values]]:
     """The metric and the item values of a run, of an answer that needs no model, and of the run's BLEU-4 alone."""
     with tempfile.TemporaryDirectory() as folder:
         spec = h2htalk.EvaluateSpec(
-            model="baseline:copy-last-turn", split="mini", out=str(Path(folder) / "run"), embedder="none"
+            model="baseline:copy-last-turn", split="mini@1", out=str(Path(folder) / "run"), embedder="none"
         )
         h2htalk.evaluate(spec)
         runs = {"a model": h2htalk.load_run(run).scores()}
@@ -171,7 +171,7 @@ def correlations(repetitions: int) -> None:
 
 def runs(pairs: int, number: int = 200) -> None:
     """Compare runs of one scripted model, which answers with a reference drawn at random from the same subtask."""
-    scenarios = load_split("mini").scenarios
+    scenarios = load_split("mini@1").scenarios
     rng = random.Random(1)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -182,7 +182,9 @@ def runs(pairs: int, number: int = 200) -> None:
                 lines.append({"id": one.id, "text": rng.choice(alike).reference})
             write_jsonl(folder / f"{n}.jsonl", lines)
             model, out = f"scripted:{folder}/{n}.jsonl", str(folder / str(n))
-            h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, split="mini", out=out, embedder="none", baselines=False))
+            h2htalk.evaluate(
+                h2htalk.EvaluateSpec(model=model, split="mini@1", out=out, embedder="none", baselines=False)
+            )
         headline = cells = 0
         for _ in range(pairs):
             a, b = rng.sample(range(number), 2)

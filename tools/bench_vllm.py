@@ -33,7 +33,7 @@ from h2htalk.errors import H2HTalkError
 
 def prompts(items: int) -> list[tuple[Message, ...]]:
     """The first `items` conversations of `mini` in English, over and over where there are fewer."""
-    split = load_split("mini").select("en", (), None)
+    split = load_split("mini@1").select("en", (), None)
     prompt_set, sap = PromptSet.load(None), Sap.parse("full")
     made = [prompt_set.messages(s, split.personas[s.persona], sap) for s in split.scenarios]
     return [made[number % len(made)] for number in range(items)]

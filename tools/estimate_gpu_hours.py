@@ -155,7 +155,7 @@ def measure_workload(count: Callable[[str], int], sap: str = "full", thinking: i
     """
     prompts, personas, chosen = PromptSet.load(), bundled_personas(), Sap.parse(sap)
     lengths: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for scenario in load_split("mini").scenarios:
+    for scenario in load_split("mini@1").scenarios:
         messages = prompts.messages(scenario, personas[scenario.persona], chosen)
         total = sum(count(message.content) + MESSAGE_TOKENS for message in messages)
         lengths[scenario.subtask].append((total, count(messages[0].content[: messages[0].shared])))

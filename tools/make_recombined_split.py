@@ -62,7 +62,7 @@ class Pools:
     """Mini's texts of one language by what they are: sentences of turns, whole memories, activities, references."""
 
     def __init__(self, language: str) -> None:
-        self.scenarios = [s for s in load_split("mini").scenarios if s.language == language]
+        self.scenarios = [s for s in load_split("mini@1").scenarios if s.language == language]
         self.pieces: dict[str, list[str]] = defaultdict(list)
         for scenario in self.scenarios:
             formed = scenario.subtask in FORMED

@@ -138,7 +138,7 @@ def load_split(name: str | Path) -> Split:
     Examples:
         >>> import h2htalk
         >>> len(h2htalk.load_split("mini").select(language="en").scenarios)
-        77
+        176
 
     Raises:
         ConfigError: no such split; the message lists what there is.

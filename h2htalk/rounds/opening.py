@@ -41,7 +41,7 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
         >>> spec = h2htalk.RoundSpec(kind="crowd", items="mini", overlap=1, format="csv")
         >>> status, notes = h2htalk.open_round(spec, "rounds/crowd")
         >>> (status.state, status.items)
-        ('open', 154)
+        ('open', 352)
 
     Args:
         spec: what to open.

@@ -23,7 +23,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.parsing.parsing import MODELS, pieces
 
-MINI = load_split("mini")
+MINI = load_split("mini@1")
 
 
 def records(*texts: tuple[str, str], language: str = "en") -> list[dict[str, Any]]:
@@ -52,7 +52,7 @@ def only(analysis: Analysis) -> Any:
 
 @pytest.fixture(scope="module")
 def mini() -> Analysis:
-    return analyze(AnalyzeSpec("mini", processes=1))
+    return analyze(AnalyzeSpec("mini@1", processes=1))
 
 
 def test_each_language_of_a_split_is_analysed(mini: Analysis) -> None:
@@ -77,7 +77,7 @@ def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analys
 
 @pytest.mark.slow
 def test_the_number_of_processes_changes_nothing(mini: Analysis) -> None:
-    assert replace(analyze(AnalyzeSpec("mini", processes=2)), spec=mini.spec) == mini
+    assert replace(analyze(AnalyzeSpec("mini@1", processes=2)), spec=mini.spec) == mini
 
 
 def test_row_order_changes_nothing_but_the_order(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_the_screen_says_what_was_found_and_what_was_not_measured(mini: Analysis
 
 
 def test_a_language_and_a_limit_choose_scenarios(tmp_path: Path) -> None:
-    analysis = analyze(AnalyzeSpec("mini", language="zh", limit=11, processes=1))
+    analysis = analyze(AnalyzeSpec("mini@1", language="zh", limit=11, processes=1))
     assert only(analysis).scenarios == 11
     facts = analysis.split.facts
     assert (facts.total, facts.scenarios) == (154, {"zh": 11})
@@ -158,7 +158,7 @@ def test_without_the_embedded_extra_tokens_are_left_out_and_it_is_said(
 
 def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path) -> None:
     source = str(MODELS / "en_parser")
-    spec = AnalyzeSpec("mini", language="en", limit=11, processes=1)
+    spec = AnalyzeSpec("mini@1", language="en", limit=11, processes=1)
     bundled, named = analyze(spec), analyze(replace(spec, spacy_models=(source,)))
     assert [model.source for model in named.parsers] == [source]
     assert named.parsers[0].name.startswith("en_")
@@ -185,7 +185,7 @@ def test_a_named_pipeline_parses_in_the_place_of_the_bundled_one(tmp_path: Path)
 )
 def test_what_is_not_there_is_named(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
-        analyze(replace(AnalyzeSpec("mini", limit=4, processes=1), **changes))
+        analyze(replace(AnalyzeSpec("mini@1", limit=4, processes=1), **changes))
 
 
 def test_an_empty_split_is_an_error(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_counting_draws_nothing() -> None:
 import sys
 sys.modules["torch"] = None  # spaCy would load it
 from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-analyze(AnalyzeSpec("mini", language="en", limit=2, processes=1))
+analyze(AnalyzeSpec("mini@1", language="en", limit=2, processes=1))
 print(sorted({"matplotlib", "wordcloud"} & set(sys.modules)))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True)

@@ -15,7 +15,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.contract import check_scenario
 
-MINI = list(load_split("mini").scenarios)
+MINI = list(load_split("mini@1").scenarios)
 BY_ID = {s.id: s for s in MINI}
 
 

@@ -31,7 +31,9 @@ LEXICAL = ("main", "rows", "lexical")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "whole"
     evaluate(
-        EvaluateSpec(model="baseline:constant", split="mini", out=str(out), limit=22, embedder="none", baselines=False)
+        EvaluateSpec(
+            model="baseline:constant", split="mini@1", out=str(out), limit=22, embedder="none", baselines=False
+        )
     )
     return out
 
@@ -210,6 +212,6 @@ def test_a_new_run_does_not_begin_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "run" / "responses").symlink_to(tmp_path / "elsewhere")
-    spec = EvaluateSpec(model="baseline:constant", split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
+    spec = EvaluateSpec(model="baseline:constant", split="mini@1", out=str(tmp_path / "run"), limit=22, embedder="none")
     refusal(lambda: evaluate(spec), tmp_path / "run" / "responses")
     assert list((tmp_path / "elsewhere").iterdir()) == []

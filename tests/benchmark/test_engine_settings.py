@@ -11,7 +11,7 @@ import pytest
 from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.errors import ConfigError
 
-WORK: dict[str, Any] = {"split": "mini", "out": "runs/a"}
+WORK: dict[str, Any] = {"split": "mini@1", "out": "runs/a"}
 OPENAI = {**WORK, "model": "openai:gpt-4o"}
 ANTHROPIC = {**WORK, "model": "anthropic:claude-sonnet-5-5"}
 
@@ -19,7 +19,7 @@ ANTHROPIC = {**WORK, "model": "anthropic:claude-sonnet-5-5"}
 def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path: Path) -> None:
     path = tmp_path / "spec.toml"
     path.write_text(
-        'model = "vllm:m"\nsplit = "mini"\nout = "r"\n'
+        'model = "vllm:m"\nsplit = "mini@1"\nout = "r"\n'
         "[engine_options]\ntensor_parallel_size = 8\nenforce_eager = true\ngpu_memory_utilization = 0.85\n"
     )
     spec = read_spec(path)

@@ -11,7 +11,7 @@ import pytest
 from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.errors import ConfigError, H2HTalkError
 
-WORK: dict[str, Any] = {"model": "embedded", "split": "mini", "out": "runs/a"}
+WORK: dict[str, Any] = {"model": "embedded", "split": "mini@1", "out": "runs/a"}
 OPTIONS = {"model": "MODEL", "split": "--split", "out": "--out", "prompts": "--prompts"}
 
 
@@ -109,7 +109,7 @@ def test_a_missing_word_is_named(key: str) -> None:
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
     path = tmp_path / "eval.toml"
-    path.write_text('model = "embedded"\nsplit = "mini"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n')
+    path.write_text('model = "embedded"\nsplit = "mini@1"\nlimit = 5\nsubtasks = ["dialogue_base"]\nsamples = 2\n')
     spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
     assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
     assert spec.subtasks == ("dialogue_base",)
@@ -139,7 +139,7 @@ def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_p
 
 
 def test_a_byte_order_mark_is_no_part_of_a_specification(tmp_path: Path) -> None:
-    (tmp_path / "eval.toml").write_text('model = "embedded"\nsplit = "mini"\nout = "runs/a"\n', "utf-8-sig")
+    (tmp_path / "eval.toml").write_text('model = "embedded"\nsplit = "mini@1"\nout = "runs/a"\n', "utf-8-sig")
     assert read_spec(tmp_path / "eval.toml") == EvaluateSpec(**WORK)
 
 

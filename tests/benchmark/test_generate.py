@@ -18,7 +18,7 @@ from h2htalk.errors import ConfigError
 CUT = {"text": "", "finish_reason": "length"}
 CUT_IN_THOUGHT = {"text": "<think>The user seems", "finish_reason": "length"}
 REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
-IDS = [s.id for s in load_split("mini").select("en", (), 20).scenarios]
+IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
 
 
 def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: int) -> EvaluateSpec:
@@ -28,7 +28,7 @@ def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: int) -> Evaluat
     path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
     return EvaluateSpec(
         model=f"scripted:{path}",
-        split="mini",
+        split="mini@1",
         out=str(tmp_path / "run"),
         language="en",
         limit=20,

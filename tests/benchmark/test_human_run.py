@@ -27,13 +27,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ...]:
     folder = tmp_path_factory.mktemp("runs")
     people = folder / "people"
     for name in ("constant", "copy-last-turn"):
-        spec = {"model": f"baseline:{name}", "split": "mini", "out": folder / name, "embedder": "none"}
+        spec = {"model": f"baseline:{name}", "split": "mini@1", "out": folder / name, "embedder": "none"}
         h2htalk.evaluate(h2htalk.EvaluateSpec(**spec))
     # In the form of a stored response, with fields that only a call has.
     called = {"usage": {"output_tokens": 9}, "model": "m", "thinking": "so"}
-    written = ({"id": s.id, "text": s.reference + " !", **called} for s in h2htalk.load_split("mini").scenarios)
+    written = ({"id": s.id, "text": s.reference + " !", **called} for s in h2htalk.load_split("mini@1").scenarios)
     write_jsonl(folder / "replies.jsonl", written)
-    import_responses(folder / "replies.jsonl", "panel", "mini", people, "none", human=True)
+    import_responses(folder / "replies.jsonl", "panel", "mini@1", people, "none", human=True)
     return folder / "constant", people, folder / "copy-last-turn"
 
 

@@ -21,7 +21,7 @@ from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
-MINI = load_split("mini").select(limit=22)
+MINI = load_split("mini@1").select(limit=22)
 SECRET = "a word that only the owner knows"
 
 
@@ -55,7 +55,7 @@ def test_answers_are_stored_and_not_scored(spec: EvaluateSpec) -> None:
     assert summary.signature.protocol["references"] == "private"
     assert set(summary.baselines) == {"constant", "copy-last-turn"}
     assert {cell.value for cell in summary.rows.lexical.cells.values()} == {None}
-    public = evaluate(replace(spec, split="mini", limit=22, out=f"{spec.out}-public"))
+    public = evaluate(replace(spec, split="mini@1", limit=22, out=f"{spec.out}-public"))
     assert contracts(summary) == contracts(public)
     assert summary.violations == public.violations
     assert load_run(spec.out).summary == report(spec.out_path) == summary

@@ -25,7 +25,7 @@ def spec_in(folder: Path) -> EvaluateSpec:
     write_jsonl(folder / "script.jsonl", [{"id": "*", "text": "I hear you."}])
     return EvaluateSpec(
         model=f"scripted:{folder}/script.jsonl",
-        split="mini",
+        split="mini@1",
         out=str(folder / "run"),
         embedder="none",
         subtasks=("dialogue_base", "recollection_synthesis"),

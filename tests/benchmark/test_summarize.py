@@ -21,7 +21,7 @@ from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 
-MINI = load_split("mini")
+MINI = load_split("mini@1")
 
 
 def reference_answers(split: Split) -> Answers:

@@ -19,14 +19,14 @@ from h2htalk.data.splits import load_split
 
 def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    done = h2htalk("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    done = h2htalk("evaluate", scripted(tmp_path), "--split", "mini@1", "--embedder", "none", "--out", out)
     assert done.returncode == 0, done.stderr
     for expected in ("DialogueEmotion", "Overall", "constant", "report.html"):
         assert expected in done.stdout
     summary = json.loads((out / "summary.json").read_text())
     assert summary["incomplete"] is False
     assert summary["measure"] == "lexical"
-    assert summary["counts"]["scored"] == len(load_split("mini").scenarios)
+    assert summary["counts"]["scored"] == len(load_split("mini@1").scenarios)
     lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
     assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage", "at"}
     assert {p.name for p in (out / "tables").iterdir()} == {
@@ -43,24 +43,24 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nosuch", "--split", "mini"), "unknown engine 'nosuch'"),
-        (("nosuch", "--split", "mini"), "baseline"),
-        (("baseline:best", "--split", "mini"), "unknown baseline 'best'"),
-        (("embedded:gpt", "--split", "mini", "--embedder", "none"), "unknown embedded model 'gpt'"),
-        (("scripted:missing.jsonl", "--split", "mini", "--embedder", "none"), "missing.jsonl"),
+        (("nosuch", "--split", "mini@1"), "unknown engine 'nosuch'"),
+        (("nosuch", "--split", "mini@1"), "baseline"),
+        (("baseline:best", "--split", "mini@1"), "unknown baseline 'best'"),
+        (("embedded:gpt", "--split", "mini@1", "--embedder", "none"), "unknown embedded model 'gpt'"),
+        (("scripted:missing.jsonl", "--split", "mini@1", "--embedder", "none"), "missing.jsonl"),
         pytest.param(
-            ("hf:./no-such-folder", "--split", "mini", "--embedder", "none"),
+            ("hf:./no-such-folder", "--split", "mini@1", "--embedder", "none"),
             "no-such-folder",
             marks=pytest.mark.local,
         ),
-        (("server:m", "--split", "mini", "--embedder", "none"), "a model and a URL"),
+        (("server:m", "--split", "mini@1", "--embedder", "none"), "a model and a URL"),
         (("embedded", "--split", "maxi"), "no split 'maxi'"),
-        (("embedded", "--split", "mini", "--limit", "0"), "--limit is 0"),
-        (("embedded", "--split", "mini", "--sap", "no-patience"), "patience"),
-        (("embedded", "--split", "mini", "--embedder", "bge-m3"), "minilm"),
-        (("embedded", "--split", "mini", "--embedder", "word2vec"), "word2vec"),
+        (("embedded", "--split", "mini@1", "--limit", "0"), "--limit is 0"),
+        (("embedded", "--split", "mini@1", "--sap", "no-patience"), "patience"),
+        (("embedded", "--split", "mini@1", "--embedder", "bge-m3"), "minilm"),
+        (("embedded", "--split", "mini@1", "--embedder", "word2vec"), "word2vec"),
         (("embedded", "--split", ""), "--split is empty"),
-        (("", "--split", "mini"), "MODEL is empty"),
+        (("", "--split", "mini@1"), "MODEL is empty"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(
@@ -78,7 +78,7 @@ def test_wrong_input_is_one_line_exit_2_and_nothing_written(
 def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
     spec.write_text(
-        f'model = "{scripted(tmp_path)}"\nsplit = "mini"\nout = "{tmp_path}/run"\nembedder = "none"\n'
+        f'model = "{scripted(tmp_path)}"\nsplit = "mini@1"\nout = "{tmp_path}/run"\nembedder = "none"\n'
         'language = "en"\nsubtasks = ["dialogue_base"]\n'
     )
     assert h2htalk_here("evaluate", "--spec", spec, "--language", "zh").returncode == 0
@@ -90,7 +90,7 @@ def test_a_specification_file_gives_the_options_and_the_command_line_wins(tmp_pa
 
 
 def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> None:
-    words = ("evaluate", "embedded", "--split", "mini", "--embedder", "none", "--out", "run")
+    words = ("evaluate", "embedded", "--split", "mini@1", "--embedder", "none", "--out", "run")
     done = h2htalk(*words, "--dry-run", cwd=tmp_path)
     assert done.returncode == 0
     assert "154 calls" in done.stdout
@@ -98,7 +98,7 @@ def test_dry_run_says_what_would_be_asked_and_writes_nothing(tmp_path: Path) -> 
 
 
 def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> None:
-    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    common = ("--split", "mini@1", "--embedder", "none", "--out", tmp_path / "run")
     assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
     again = h2htalk_here("evaluate", scripted(tmp_path), *common, "--dry-run")
     assert again.returncode == 0
@@ -106,9 +106,9 @@ def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> Non
     for other, named in (
         (("evaluate", "embedded", *common), "engine (scripted, embedded)"),
         (("evaluate", scripted(tmp_path), *common, "--sap", "none"), "sap (full, none)"),
-        (("evaluate", "embedded", "--split", "mini", "--embedder", "none", "--out", tmp_path), "other files"),
+        (("evaluate", "embedded", "--split", "mini@1", "--embedder", "none", "--out", tmp_path), "other files"),
         (
-            ("evaluate", "embedded", "--split", "mini", "--embedder", "word2vec", "--out", tmp_path / "new"),
+            ("evaluate", "embedded", "--split", "mini@1", "--embedder", "word2vec", "--out", tmp_path / "new"),
             "word2vec",
         ),
     ):
@@ -116,7 +116,7 @@ def test_dry_run_refuses_what_the_evaluation_would_refuse(tmp_path: Path) -> Non
         assert done.returncode == 2, done.stdout
         assert named in done.stderr
     baseline = h2htalk_here(
-        "evaluate", "baseline:constant", "--split", "mini", "--embedder", "none", "--out", "x", "--dry-run"
+        "evaluate", "baseline:constant", "--split", "mini@1", "--embedder", "none", "--out", "x", "--dry-run"
     )
     assert "no calls" in baseline.stdout
 
@@ -136,7 +136,7 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
 
 
 def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:
-    done = h2htalk("evaluate", "no\x1b[31msuch", "--split", "mini", "--out", tmp_path / "run")
+    done = h2htalk("evaluate", "no\x1b[31msuch", "--split", "mini@1", "--out", tmp_path / "run")
     assert done.returncode == 2
     assert "\x1b" not in done.stderr
 
@@ -161,7 +161,7 @@ def without(modules: tuple[str, ...], *words: object) -> subprocess.CompletedPro
 def test_a_missing_extra_is_named_with_what_to_type(
     tmp_path: Path, modules: tuple[str, ...], words: tuple[str, ...], advice: str
 ) -> None:
-    done = without(modules, "evaluate", *words, "--split", "mini", "--out", tmp_path / "run")
+    done = without(modules, "evaluate", *words, "--split", "mini@1", "--out", tmp_path / "run")
     assert done.returncode == 2, done.stderr
     assert advice in done.stderr
     assert len(done.stderr.splitlines()) == 1
@@ -170,7 +170,9 @@ def test_a_missing_extra_is_named_with_what_to_type(
 
 def test_a_missing_key_is_one_line_that_says_what_to_set_and_nothing_is_written(tmp_path: Path) -> None:
     with LoopbackServer(faults={"unauthorized": 1.0}) as server:
-        done = h2htalk_here("evaluate", server.spec, "--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+        done = h2htalk_here(
+            "evaluate", server.spec, "--split", "mini@1", "--embedder", "none", "--out", tmp_path / "run"
+        )
     assert done.returncode == 2
     assert "H2HTALK_SERVER_KEY" in done.stderr
     assert "Traceback" not in done.stderr
@@ -208,7 +210,7 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
     ],
 )
 def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
-    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    common = ("--split", "mini@1", "--embedder", "none", "--out", tmp_path / "run")
     done = h2htalk_here("evaluate", scripted(tmp_path), *common, *words)
     assert done.returncode == 2
     assert said in done.stderr
@@ -216,7 +218,7 @@ def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[s
 
 
 def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path: Path) -> None:
-    common = ("--split", "mini", "--embedder", "none", "--out", tmp_path / "run")
+    common = ("--split", "mini@1", "--embedder", "none", "--out", tmp_path / "run")
     for words in (("--batch",), ("--engine-option", "dtype=half"), ("--thinking", "5"), ()):
         done = h2htalk_here("evaluate", "opnai:gpt-4o", *common, *words)
         assert done.returncode == 2

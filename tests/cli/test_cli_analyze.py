@@ -14,7 +14,7 @@ from h2htalk.data.splits import load_split
 
 def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
     out = tmp_path / "new" / "out"
-    done = h2htalk("analyze", "mini", "--language", "en", "--limit", "2", "--processes", "1", "--out", out)
+    done = h2htalk("analyze", "mini@1", "--language", "en", "--limit", "2", "--processes", "1", "--out", out)
     assert done.returncode == 0, done.stderr
     assert "English, 2 scenarios" in done.stdout
     assert done.stdout.splitlines()[-1] == f"page: {out / 'index.html'}"
@@ -25,7 +25,7 @@ def test_a_split_becomes_a_page_and_a_screenful(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     words = ("--language", "en", "--limit", "3", "--processes", "1", "--out", tmp_path / "out")
-    done = h2htalk_here("analyze", "mini", "--compare-with", "mini", *words)
+    done = h2htalk_here("analyze", "mini@1", "--compare-with", "mini@1", *words)
     assert done.returncode == 0, done.stderr
     assert "mini (a) compared with mini (b)" in done.stdout
     assert (tmp_path / "out" / "tables" / "compare_words_en_instruction.csv").is_file()
@@ -36,15 +36,15 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("nowhere",), "no split 'nowhere'"),
-        (("mini", "--compare-with", "nowhere"), "no split 'nowhere'"),
-        (("mini", "--compare-with", ""), "--compare-with is empty"),
+        (("mini@1", "--compare-with", "nowhere"), "no split 'nowhere'"),
+        (("mini@1", "--compare-with", ""), "--compare-with is empty"),
         ((" ",), "SPLIT is empty"),
-        (("mini", "--language", "fr"), "choose from en, zh"),
-        (("mini", "--limit", "0"), "--limit is 0"),
-        (("mini", "--processes", "-1"), "--processes is -1"),
-        (("mini", "--tokenizer", "nowhere.json"), "no such file or folder"),
-        (("mini", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
-        (("mini", "--embedder", "/nowhere"), "nowhere"),
+        (("mini@1", "--language", "fr"), "choose from en, zh"),
+        (("mini@1", "--limit", "0"), "--limit is 0"),
+        (("mini@1", "--processes", "-1"), "--processes is -1"),
+        (("mini@1", "--tokenizer", "nowhere.json"), "no such file or folder"),
+        (("mini@1", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
+        (("mini@1", "--embedder", "/nowhere"), "nowhere"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
@@ -65,15 +65,15 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pat
         ("file/below", "is not a folder"),
         ("thesis", "holds other things ('chapter.tex')"),
     ):
-        done = h2htalk_here("analyze", "mini", "--out", tmp_path / out)
+        done = h2htalk_here("analyze", "mini@1", "--out", tmp_path / out)
         assert (done.returncode, message in done.stderr) == (2, True), done.stderr
-    assert h2htalk_here("analyze", "mini", "--out", "").returncode == 2
-    assert h2htalk_here("analyze", "mini").returncode == 2
+    assert h2htalk_here("analyze", "mini@1", "--out", "").returncode == 2
+    assert h2htalk_here("analyze", "mini@1").returncode == 2
 
 
 @pytest.mark.slow
 def test_a_split_of_emoji_still_makes_a_page(tmp_path: Path) -> None:
-    like = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_base").to_dict()
+    like = next(s for s in load_split("mini@1").scenarios if s.subtask == "dialogue_base").to_dict()
     history = [{"role": "user", "content": "😀👩‍👩‍👧"}]
     record = {**like, "inputs": {**like["inputs"], "history": history}, "reference": "🎉"}
     write_jsonl(tmp_path / "emoji" / "scenarios.jsonl", [record])

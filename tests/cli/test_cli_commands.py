@@ -14,7 +14,7 @@ from h2htalk.data.splits import load_split
 
 def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    h2htalk_here("evaluate", scripted(tmp_path), "--split", "mini", "--embedder", "none", "--out", out)
+    h2htalk_here("evaluate", scripted(tmp_path), "--split", "mini@1", "--embedder", "none", "--out", out)
     (tmp_path / "script.jsonl").unlink()
     recall = h2htalk("score", out, "--rouge", "recall", "--verbose")
     assert recall.returncode == 0, recall.stderr
@@ -54,9 +54,9 @@ def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> No
 
 def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
     for words in (
-        ("split", "export", "mini"),
+        ("split", "export", "mini@1"),
         ("import", "authors", "."),
-        ("import", "responses", "x", "--split", "mini"),
+        ("import", "responses", "x", "--split", "mini@1"),
     ):
         done = h2htalk(*words, "--out", "", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (2, "error: --out is empty; name a folder\n")
@@ -65,30 +65,30 @@ def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
 
 def test_an_import_of_something_that_is_no_file_is_refused(tmp_path: Path) -> None:
     """The second reading of a pipe waited for ever."""
-    answers = h2htalk_here("import", "responses", "x", "--split", "mini", "--name", " ", "--out", tmp_path / "run")
+    answers = h2htalk_here("import", "responses", "x", "--split", "mini@1", "--name", " ", "--out", tmp_path / "run")
     assert (answers.returncode, "--name is empty" in answers.stderr) == (2, True)
     os.mkfifo(tmp_path / "answers")
-    words = ("import", "responses", tmp_path / "answers", "--split", "mini", "--embedder", "none")
+    words = ("import", "responses", tmp_path / "answers", "--split", "mini@1", "--embedder", "none")
     done = h2htalk_here(*words, "--out", tmp_path / "run")
     assert (done.returncode, "is not a file; save the responses into one" in done.stderr) == (2, True)
     assert not (tmp_path / "run").exists()
 
 
 def test_split_commands(tmp_path: Path) -> None:
-    assert "mini" in h2htalk_here("split", "list").stdout
-    assert "1,882" in h2htalk_here("split", "info", "mini").stdout
+    assert "mini@1" in h2htalk_here("split", "list").stdout
+    assert "1,882" in h2htalk_here("split", "info", "mini@1").stdout
     for form in ("jsonl", "parquet"):
         out = tmp_path / form
-        assert h2htalk_here("split", "export", "mini", "--out", out, "--format", form).returncode == 0
-        assert load_split(str(out)).fingerprint == load_split("mini").fingerprint
-    assert h2htalk_here("split", "export", "mini", "--out", tmp_path / "jsonl").returncode == 2
+        assert h2htalk_here("split", "export", "mini@1", "--out", out, "--format", form).returncode == 0
+        assert load_split(str(out)).fingerprint == load_split("mini@1").fingerprint
+    assert h2htalk_here("split", "export", "mini@1", "--out", tmp_path / "jsonl").returncode == 2
 
 
 def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(tmp_path: Path) -> None:
-    scenarios = load_split("mini").scenarios
+    scenarios = load_split("mini@1").scenarios
     answers = tmp_path / "answers.jsonl"
     write_jsonl(answers, ({"id": s.id, "response": s.reference} for s in scenarios[:-1]))
-    command = ("import", "responses", answers, "--split", "mini", "--name", "perfect", "--embedder", "none")
+    command = ("import", "responses", answers, "--split", "mini@1", "--name", "perfect", "--embedder", "none")
     done = h2htalk_here(*command, "--out", tmp_path / "run")
     assert done.returncode == 3
     assert "missing" in done.stdout
@@ -113,7 +113,7 @@ def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
 
 def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
     out = tmp_path / "run"
-    common = ("--split", "mini", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)
+    common = ("--split", "mini@1", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)
     assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
     done = h2htalk_here("costs", out, "--calls")
     assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")

@@ -15,7 +15,7 @@ from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.splits import load_split
 
-MINI = load_split("mini").scenarios
+MINI = load_split("mini@1").scenarios
 BETTER = '{"evidence": "The first listens.", "score_first": 9, "score_second": 4}'
 WORSE = '{"evidence": "The second listens.", "score_first": 4, "score_second": 9}'
 

@@ -20,7 +20,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.contract import check_scenario, inputs_of
 from h2htalk.text.contracts.memory_blocks import parse_memory
 
-MINI = load_split("mini")
+MINI = load_split("mini@1")
 NAMES = tuple(name for persona in MINI.personas.values() for name in persona.names.values())
 PROMPTS = PromptSet.load()
 STRATA = [(subtask, language) for subtask in SUBTASKS for language in LANGUAGES]

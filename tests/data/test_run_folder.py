@@ -27,7 +27,7 @@ FAILED = Failure("timeout", "no answer")
 @pytest.fixture(scope="module")
 def split() -> Split:
     """Four scenarios, a to d."""
-    four = load_split("mini").select(limit=4)
+    four = load_split("mini@1").select(limit=4)
     return replace(four, scenarios=tuple(replace(s, id=i) for s, i in zip(four.scenarios, "abcd", strict=True)))
 
 

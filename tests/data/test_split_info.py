@@ -18,7 +18,7 @@ from h2htalk.errors import ConfigError, DataError
 
 
 def test_counts_stand_by_subtask_and_language_beside_table_1() -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     counts = Counter((s.subtask, s.language) for s in split.scenarios)
     rows = {line.split()[0]: line.split()[1:] for line in describe_split(split).splitlines() if line.strip()}
     assert rows["subtask"] == ["en", "zh", "Table", "1"]
@@ -29,14 +29,14 @@ def test_counts_stand_by_subtask_and_language_beside_table_1() -> None:
 
 
 def test_name_licence_fingerprint_and_personas_are_said() -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     text = describe_split(split)
     assert text.startswith(f"mini 1: {len(split.scenarios)} scenarios, CC-BY-4.0\n")
     assert f"fingerprint {split.fingerprint}; personas nora, ren\n" in text
 
 
 def test_tags_are_counted_most_frequent_first() -> None:
-    split = load_split("mini").select("en", limit=40)
+    split = load_split("mini@1").select("en", limit=40)
     text = describe_split(split)
     for tag in ("emotion", "complexity", "interaction", "risk"):
         (line,) = [line for line in text.splitlines() if line.startswith(f"{tag}: ")]
@@ -46,7 +46,7 @@ def test_tags_are_counted_most_frequent_first() -> None:
 
 
 def test_several_and_private_references_are_counted() -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     assert "references:" not in describe_split(split)
     first, second, *rest = split.scenarios
     changed = (replace(first, references=("One.", "Two.")), replace(second, references=()), *rest)
@@ -56,7 +56,7 @@ def test_several_and_private_references_are_counted() -> None:
 
 
 def test_a_split_of_one_language_has_one_column() -> None:
-    text = describe_split(load_split("mini").select("zh", ["dialogue_base"]))
+    text = describe_split(load_split("mini@1").select("zh", ["dialogue_base"]))
     assert f"{'subtask':<28}     zh   Table 1\n" in text
 
 
@@ -99,6 +99,6 @@ def test_the_user_turns_of_cases_are_answered_as_scenarios(tmp_path: Path) -> No
 
 def test_a_folder_with_scenarios_and_cases_is_refused(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text(json.dumps(case(1).to_dict()))
-    (tmp_path / "b.jsonl").write_text(json.dumps(load_split("mini").scenarios[0].to_dict()))
+    (tmp_path / "b.jsonl").write_text(json.dumps(load_split("mini@1").scenarios[0].to_dict()))
     with pytest.raises(DataError, match="this file has both"):
         load_split(tmp_path)

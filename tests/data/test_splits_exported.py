@@ -19,7 +19,7 @@ from h2htalk.errors import DataError
 
 @pytest.fixture(scope="module")
 def mini() -> Split:
-    return load_split("mini")
+    return load_split("mini@1")
 
 
 # --- Fingerprint and export -------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.settings import RoundSpec, make_spec
 
-SCENARIO = next(s for s in load_split("mini").scenarios if s.subtask == "dialogue_schedule" and s.language == "en")
+SCENARIO = next(s for s in load_split("mini@1").scenarios if s.subtask == "dialogue_schedule" and s.language == "en")
 
 
 def write(path: Path, records: Sequence[Any]) -> Path:

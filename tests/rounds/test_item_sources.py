@@ -16,15 +16,15 @@ from h2htalk.rounds.settings import make_spec
 
 
 def test_items_of_a_split() -> None:
-    items = {item.id: item for item in read_items("mini").items}
-    assert len(items) == len(load_split("mini").scenarios)
+    items = {item.id: item for item in read_items("mini@1").items}
+    assert len(items) == len(load_split("mini@1").scenarios)
     item = items[SCENARIO.id]
     assert item.turns == SCENARIO.turns
     assert item.reference == SCENARIO.reference
     assert item.subtask == "dialogue_schedule"
     passages = dict(item.context)
     assert list(passages) == ["persona", "today_schedule", "current_activity"]
-    assert passages["persona"] == load_split("mini").personas[SCENARIO.persona].descriptions["en"]
+    assert passages["persona"] == load_split("mini@1").personas[SCENARIO.persona].descriptions["en"]
     plan: Any = SCENARIO.inputs["today_schedule"][0]
     assert passages["today_schedule"].startswith(f"{plan.time}  {plan.activity}\n")
     assert {i.crisis for i in items.values()} == {True, False}
@@ -50,7 +50,7 @@ def test_items_of_a_stage_with_suggestions(tmp_path: Path) -> None:
 def test_status_needs_reviewed_records(tmp_path: Path) -> None:
     """It was ignored, and every item was published."""
     plain = write(tmp_path / "all.jsonl", [{"id": "i-1", "language": "en", "prompt": "hi"}])
-    for source in (str(plain), "mini"):
+    for source in (str(plain), "mini@1"):
         with pytest.raises(RoundError, match="no record has a review status; remove status"):
             read_items(source, ["needs_people"])
     reviewed = write(tmp_path / "c.jsonl", [candidate("c-1", "accept"), candidate("c-2", "revise")])

@@ -12,7 +12,7 @@ from h2htalk.rounds.settings import RoundSpec, make_spec, require_same_spec
 
 def test_default_overlaps() -> None:
     assert [
-        make_spec(kind, "mini", {}).annotators_per_item for kind in ("crowd", "expert", "adjudication", "safety")
+        make_spec(kind, "mini@1", {}).annotators_per_item for kind in ("crowd", "expert", "adjudication", "safety")
     ] == [20, 3, 1, 3]
 
 
@@ -21,7 +21,7 @@ def test_options_override_the_settings_file(tmp_path: Path) -> None:
     path.write_text(
         'overlap = 5\nseed = 3\nannotators = "people.csv"\n[adaptive]\non = true\n[care]\nsession_items = 10\n'
     )
-    spec = make_spec("crowd", "mini", {"overlap": 7}, path)
+    spec = make_spec("crowd", "mini@1", {"overlap": 7}, path)
     assert (spec.overlap, spec.seed, spec.adaptive.on, spec.care.session_items) == (7, 3, True, 10)
     assert spec.annotators == str(tmp_path / "people.csv")
     assert RoundSpec.from_dict(spec.to_dict(), "x") == spec
@@ -59,14 +59,14 @@ def test_invalid_settings(tmp_path: Path, text: str, message: str | None) -> Non
     path = tmp_path / "round.toml"
     path.write_text(text)
     if message is None:  # the command overrides it
-        assert make_spec("crowd", "mini", {}, path).kind == "crowd"
+        assert make_spec("crowd", "mini@1", {}, path).kind == "crowd"
         return
     with pytest.raises(ConfigError, match=message):
-        make_spec("crowd", "mini", {}, path)
+        make_spec("crowd", "mini@1", {}, path)
 
 
 def test_settings_of_an_open_round_cannot_change(tmp_path: Path) -> None:
-    one = make_spec("crowd", "mini", {})
-    require_same_spec(one, make_spec("crowd", "mini", {}), tmp_path)
+    one = make_spec("crowd", "mini@1", {})
+    require_same_spec(one, make_spec("crowd", "mini@1", {}), tmp_path)
     with pytest.raises(H2HTalkError, match="opened with another overlap, seed"):
-        require_same_spec(one, make_spec("crowd", "mini", {"overlap": 3, "seed": 1}), tmp_path)
+        require_same_spec(one, make_spec("crowd", "mini@1", {"overlap": 3, "seed": 1}), tmp_path)

@@ -28,7 +28,7 @@ SHEETS = {
 }
 
 
-def page(folder: Path, template: str = TEMPLATE, name: str = "mini", **options: Any) -> str:
+def page(folder: Path, template: str = TEMPLATE, name: str = "mini@1", **options: Any) -> str:
     (folder / "page.html").write_text(template, encoding="utf-8")
     (folder / "page.css").write_text("h1 { color: var(--own); }\n", encoding="utf-8")
     tiles = [{"label": "Items", "value": "<3>", "note": "of 4"}]

@@ -36,7 +36,7 @@ ITEMS, FAILS, EMPTY, EPOCHS = 5, 1, 2, 2
 
 
 def items() -> list[dict[str, Any]]:
-    english = [s for s in load_split("mini").scenarios if s.language == "en" and s.subtask.startswith("dialogue")]
+    english = [s for s in load_split("mini@1").scenarios if s.language == "en" and s.subtask.startswith("dialogue")]
     chosen = sorted(english, key=lambda s: len(s.turns))[:ITEMS]
     return [
         {

@@ -13,7 +13,7 @@ from h2htalk.analysis.measures.coverage import Coverage, Marginal, TagCombinatio
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Complexity, Interaction, Scenario, Tags
 from h2htalk.data.splits import load_split
 
-ANY = load_split("mini").scenarios[0]
+ANY = load_split("mini@1").scenarios[0]
 Three = tuple[str, Complexity, Interaction]
 TAGS = st.tuples(
     st.sampled_from(["calm", "sad", "proud"]), st.sampled_from(COMPLEXITIES), st.sampled_from(INTERACTIONS)

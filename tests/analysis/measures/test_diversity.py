@@ -88,7 +88,7 @@ def test_the_sum_vector_gives_the_mean_over_all_pairs(vectors: Vectors) -> None:
 
 
 def test_each_side_of_each_language_has_a_row_english_first() -> None:
-    rows = measure_diversity(side_texts(load_split("mini").scenarios))
+    rows = measure_diversity(side_texts(load_split("mini@1").scenarios))
     assert [(row.language, row.side) for row in rows] == [
         ("en", "instruction"),
         ("en", "response"),

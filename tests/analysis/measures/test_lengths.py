@@ -144,7 +144,7 @@ def test_every_group_is_summarised_on_each_side() -> None:
 
 
 def test_the_order_of_texts_changes_nothing() -> None:
-    texts = side_texts(load_split("mini").scenarios)
+    texts = side_texts(load_split("mini@1").scenarios)
     shuffled = random.Random(1).sample(texts, len(texts))
     assert measure_lengths(shuffled) == measure_lengths(texts)
 
@@ -190,7 +190,7 @@ def test_every_text_is_in_one_bin_or_beyond(lengths: list[int]) -> None:
 
 
 def test_an_instruction_is_the_inputs_alone() -> None:
-    raw = load_split("mini").scenarios
+    raw = load_split("mini@1").scenarios
     turns = Turn("user", "今天 好累"), Turn("companion", "抱抱")
     schedule = ScheduleEntry("08:00", "吃早餐"), ScheduleEntry("21:30", "睡觉")
     (model,) = (s for s in raw if s.id == "mini-en-dialogue-base-01")

@@ -164,7 +164,7 @@ def test_no_texts_break_counting_and_their_order_means_nothing(
 
 
 def words_of(language: str, number: int) -> list[WordCount]:
-    texts = [s.text for s in side_texts(load_split("mini").scenarios) if s.language == language]
+    texts = [s.text for s in side_texts(load_split("mini@1").scenarios) if s.language == language]
     return count_words(texts, language)[:number]
 
 

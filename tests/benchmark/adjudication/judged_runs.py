@@ -29,7 +29,7 @@ def command(*words: object, code: int = 0) -> str:
 
 def evaluated(out: Path, model: str = "baseline:random-reference", *more: object) -> Path:
     """A run of 44 items of `mini`, four a subtask."""
-    options = ("--split", "mini", "--language", "en", "--limit", 44, "--embedder", "minilm", "--out", out)
+    options = ("--split", "mini@1", "--language", "en", "--limit", 44, "--embedder", "minilm", "--out", out)
     command("evaluate", model, *options, *more)
     return out
 

@@ -155,7 +155,7 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
     """With references as answers, S is 1 and J is 3 + 0.4 R: ratings decide on which side of 3.5 it is."""
     lines = [
         {"id": s.id, "sample": sample, "text": f"{s.reference}{' ' * sample}"}
-        for s in load_split("mini").scenarios
+        for s in load_split("mini@1").scenarios
         for sample in range(2)
     ]
     write_jsonl(tmp_path / "answers.jsonl", lines)

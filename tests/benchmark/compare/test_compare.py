@@ -21,7 +21,7 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
-MINI = {s.id: s for s in load_split("mini").scenarios}
+MINI = {s.id: s for s in load_split("mini@1").scenarios}
 PROTOCOL = {"items": "1", "tokens": "t", "metrics": "m", "rouge": "f1", "embedder": "none", "judge": "none"}
 
 
@@ -63,7 +63,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for path in paths:
         h2htalk.evaluate(
             h2htalk.EvaluateSpec(
-                model=f"baseline:{path.name}", split="mini", language="en", out=str(path), embedder="none"
+                model=f"baseline:{path.name}", split="mini@1", language="en", out=str(path), embedder="none"
             )
         )
     return paths

@@ -28,7 +28,7 @@ FAILED, EMPTY = "mini-en-dialogue-emotion-01", "mini-en-dialogue-schedule-01"
 def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Our own runs of the same items and replies, with one answer an item and with two."""
     folder = tmp_path_factory.mktemp("runs")
-    chosen = [s for s in load_split("mini").scenarios if s.id in SCORED | {FAILED, EMPTY}]
+    chosen = [s for s in load_split("mini@1").scenarios if s.id in SCORED | {FAILED, EMPTY}]
     write_jsonl(folder / "chosen.jsonl", (s.to_dict() for s in chosen))
     for samples in (1, 2):
         replies = [json.loads(line) for line in (FIXTURES / "replies.jsonl").read_text().splitlines()]
@@ -100,7 +100,7 @@ def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(runs: tuple[Path,
 def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
     run = tmp_path / "run"
     spec = h2htalk.EvaluateSpec(
-        model="baseline:copy-last-turn", split="mini", out=str(run), limit=22, embedder="none", baselines=False
+        model="baseline:copy-last-turn", split="mini@1", out=str(run), limit=22, embedder="none", baselines=False
     )
     h2htalk.evaluate(spec)
     _, samples = h2htalk.export_results(run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")

@@ -31,7 +31,7 @@ SCORES = "model;GSM8K;中文\nmodel-0;10;3\nm1;20;\nimported:model-2;15;9\nmodel
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Runs m0 to m4, each with more of the references than the one before, and m5 of people; two answers an item."""
     folder, chance = tmp_path_factory.mktemp("runs"), random.Random(1)
-    split, seen = h2htalk.load_split("mini").select(limit=66), Counter[str]()
+    split, seen = h2htalk.load_split("mini@1").select(limit=66), Counter[str]()
     scenarios = []
     for s in split.scenarios:  # the first item of each subtask is of dialogue d0, the second of d1, ...
         scenarios.append(replace(s, provenance={"dialogue": f"d{seen[s.subtask]}"}))
@@ -156,7 +156,7 @@ def test_a_table_that_cannot_name_the_run_is_refused(folder: Path, tmp_path: Pat
 
 def test_runs_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> None:
     h2htalk.evaluate(
-        h2htalk.EvaluateSpec(model="baseline:constant", split="mini", out=tmp_path / "run", embedder="none", limit=11)
+        h2htalk.EvaluateSpec(model="baseline:constant", split="mini@1", out=tmp_path / "run", embedder="none", limit=11)
     )
     with pytest.raises(ConfigError, match=r"another protocol than the first run's: items \("):
         correlate([folder / "m0", tmp_path / "run"])

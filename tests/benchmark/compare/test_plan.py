@@ -22,7 +22,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     for number, path in enumerate(paths):
         replies = [
             {"id": s.id, "sample": k, "text": "I see. What else?" if number and not k else f"Good night{', well' * k}"}
-            for s in load_split("mini").scenarios
+            for s in load_split("mini@1").scenarios
             for k in range(3)
         ]
         script = folder / f"{path.name}.jsonl"
@@ -30,7 +30,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         h2htalk.evaluate(
             h2htalk.EvaluateSpec(
                 model=f"scripted:{script}",
-                split="mini",
+                split="mini@1",
                 language="en",
                 out=str(path),
                 embedder="none",

@@ -35,7 +35,7 @@ def scored(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("scored") / "run"
     evaluate(
         EvaluateSpec(
-            model="baseline:random-reference", split="mini", language="en", limit=44, embedder="minilm", out=str(out)
+            model="baseline:random-reference", split="mini@1", language="en", limit=44, embedder="minilm", out=str(out)
         )
     )
     return out
@@ -192,7 +192,7 @@ def test_an_edited_answer_loses_its_judgement(tmp_path: Path) -> None:
 
 
 def test_the_scope_all_rates_every_subtask_and_keeps_j_to_levels(tmp_path: Path) -> None:
-    dialogues = sum(s.subtask == "dialogue_base" for s in load_split("mini").scenarios)
+    dialogues = sum(s.subtask == "dialogue_base" for s in load_split("mini@1").scenarios)
     subtasks = ("dialogue_base", "itinerary_basic")
     run = answered_run(tmp_path, ["Hello."] * (dialogues + 1), subtasks)
     judge = scripted_judge(tmp_path / "judge.jsonl", {}, verdict(4, "dialogue_base", points=True))

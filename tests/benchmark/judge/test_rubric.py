@@ -108,7 +108,7 @@ def test_reasoning_before_the_verdict_is_left_out() -> None:
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: str, subtask: str) -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
     writer = JudgePromptWriter(JudgePrompts.load())
     rules, material = writer.messages(scenario, split.personas[scenario.persona], "The answer.", FENCE)
@@ -123,7 +123,7 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
 
 
 def test_the_rubric_can_stand_in_reverse() -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     scenario = next(s for s in split.scenarios if s.subtask == "itinerary_basic")
     persona = split.personas[scenario.persona]
     (first, _), (last, _) = (

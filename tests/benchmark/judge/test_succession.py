@@ -41,7 +41,7 @@ class Judged:
 
     def __init__(self, folder: Path) -> None:
         self.run, self.people = folder / "run", folder / "people.csv"
-        spec = {"model": "baseline:random-reference", "split": "mini", "language": "en", "limit": 44}
+        spec = {"model": "baseline:random-reference", "split": "mini@1", "language": "en", "limit": 44}
         evaluate(EvaluateSpec(**spec, embedder="minilm", out=str(self.run)))
         run = load_run(self.run)
         answers = [answer for _, answer in judged_answers(run, "levels")]

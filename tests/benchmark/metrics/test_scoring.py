@@ -23,7 +23,7 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.text.embeddings.vectors import Vectors
 from h2htalk.text.tokens import tokenize
 
-MINI = load_split("mini")
+MINI = load_split("mini@1")
 LOST = Failure("timeout", "", 1)
 METHOD1 = SmoothingFunction().method1
 

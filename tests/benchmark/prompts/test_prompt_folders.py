@@ -78,7 +78,7 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
     assert PromptSet.load().fingerprint != made.fingerprint
     stored = PromptSet.load(tmp_path)
     assert stored.fingerprint == made.fingerprint
-    scenario = load_split("mini").scenarios[0]
+    scenario = load_split("mini@1").scenarios[0]
     assert stored.messages(scenario, REN, Sap()) == made.messages(scenario, REN, Sap())
     (tmp_path / "snapshot.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"snapshot\.json"):

@@ -273,7 +273,7 @@ def test_a_persona_without_the_language_is_an_error_that_names_both(prompts: Pro
 
 @pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])
 def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(prompts: PromptSet, sap: Sap) -> None:
-    split = load_split("mini")
+    split = load_split("mini@1")
     shared: dict[tuple[str, str], set[str]] = {}
     for item in split.scenarios:
         system = prompts.messages(item, split.personas[item.persona], sap)[0]

@@ -152,7 +152,7 @@ def test_a_template_that_never_ends_or_fills_the_memory_is_refused(
     monkeypatch.setattr(
         "h2htalk.benchmark.prompts.prompt_set.require_bounded", lambda work, what, _: require_bounded(work, what, 1)
     )
-    split = load_split("mini").select("en", ["dialogue_base"], 1)
+    split = load_split("mini@1").select("en", ["dialogue_base"], 1)
     with pytest.raises(ConfigError, match=f"{re.escape(str(tmp_path))}: (takes|needs) more than"):
         PromptSet.load_for(tmp_path, split, Sap.parse("none"))
 
@@ -164,7 +164,7 @@ def test_long_material_and_common_filters_are_no_problem(tmp_path: Path) -> None
         "{{ persona | default('x' * 20000) | tojson | length }}"
     )
     write(tmp_path, "en/dialogue_base.j2", task(body))
-    split = load_split("mini").select("en", ["dialogue_base"])
+    split = load_split("mini@1").select("en", ["dialogue_base"])
     prompts = PromptSet.load_for(tmp_path, split, Sap.parse("none"))
     scenario = split.scenarios[0]
     messages = prompts.messages(scenario, split.personas[scenario.persona], Sap.parse("none"))

@@ -22,7 +22,7 @@ ANSWERS = (
 
 def spec_in(folder: Path) -> EvaluateSpec:
     model = scripted(folder, *ANSWERS)
-    return EvaluateSpec(model=model, split="mini", out=str(folder / "run"), language="en", embedder="minilm")
+    return EvaluateSpec(model=model, split="mini@1", out=str(folder / "run"), language="en", embedder="minilm")
 
 
 @pytest.fixture(scope="session")

@@ -20,7 +20,7 @@ from h2htalk.data.files import json_line
 from h2htalk.data.split_output.export import export_split
 from h2htalk.errors import ConfigError, DataError
 
-MINI = h2htalk.load_split("mini")
+MINI = h2htalk.load_split("mini@1")
 PART = "77 items: the bundle holds 77 of 154 items of split mini"
 
 
@@ -55,7 +55,7 @@ def differing(found: Verification) -> list[str]:
 
 @pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
 def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
-    found = h2htalk.verify_results(bundle_of(run_with_s, name), "mini")
+    found = h2htalk.verify_results(bundle_of(run_with_s, name), "mini@1")
     assert (found.differs, found.unchecked) == ([], [PART])
     columns = {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss", "lexical", "s", "violations"}
     assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
@@ -73,14 +73,14 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> Non
     model = scripted(tmp_path, {"id": "*", "text": "Hi."}, {"id": "mini-en-dialogue-base-01", "failure": where})
     h2htalk.evaluate(
         h2htalk.EvaluateSpec(
-            model=model, split="mini", out=str(tmp_path / "run"), embedder="none", subtasks=["dialogue_base"]
+            model=model, split="mini@1", out=str(tmp_path / "run"), embedder="none", subtasks=["dialogue_base"]
         )
     )
     bundle = bundle_of(tmp_path / "run")
     text = "".join(path.read_text() for path in bundle.iterdir())
     for secret in (str(tmp_path), "key-1234", "internal.example", "cost", "spec"):
         assert secret not in text
-    assert h2htalk.verify_results(bundle, "mini").differs == []  # the failed call is unscored here too
+    assert h2htalk.verify_results(bundle, "mini@1").differs == []  # the failed call is unscored here too
     assert without_folders({"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}) == {
         "a": "bge-m3:bge@sha256:1(en)",
         "b": "lab/m",
@@ -108,7 +108,7 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> Non
 def test_an_edited_line_is_noticed(
     name: str, change: Callable[[list[Any]], Any], differs: list[str], small_run: Path
 ) -> None:
-    found = h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini")
+    found = h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini@1")
     assert differing(found)[: len(differs)] == differs
     if differs == ["bleu_2"]:
         assert found.differs == ["bleu_2: 1 of 22 values, by up to 1e-08"]
@@ -128,14 +128,14 @@ def test_an_edited_line_is_noticed(
 def test_an_edited_head_is_noticed(
     change: Callable[[dict[str, Any]], Any], differs: list[str], small_run: Path
 ) -> None:
-    assert differing(h2htalk.verify_results(edited_head(bundle_of(small_run), change), "mini")) == differs
+    assert differing(h2htalk.verify_results(edited_head(bundle_of(small_run), change), "mini@1")) == differs
 
 
 def test_a_figure_of_s_may_differ_in_the_last_digits_of_embeddings_alone(run_with_s: Path) -> None:
     def shift(by: float) -> Verification:
         bundle = bundle_of(run_with_s, f"bundle{by}")
         edited(bundle, "scores.jsonl", lambda rows: rows[0].update(ss=rows[0]["ss"] + by))
-        return h2htalk.verify_results(bundle, "mini")
+        return h2htalk.verify_results(bundle, "mini@1")
 
     assert "ss, but for the last digits (1e-07)" in shift(1e-7).matches
     assert differing(shift(1e-4)) == ["ss"]
@@ -145,7 +145,7 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
     def elsewhere(head: dict[str, Any]) -> None:
         head["protocol"] |= {"embedder": "lab/unknown@1", "prompts": "0" * 16}
 
-    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini")
+    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini@1")
     assert found.unchecked[0] == PART
     assert found.unchecked[1].startswith("SS and S: embedder lab/unknown@1 is not on this machine: ")
     assert found.unchecked[2].startswith("contract violations: ")
@@ -156,7 +156,7 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
     def updated(head: dict[str, Any]) -> None:
         head["protocol"] |= {"embedder": "minilm@sha256:0"}
 
-    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini")
+    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini@1")
     assert found.unchecked == [PART, "SS and S: embedder minilm is of another revision here than sha256:0"]
 
 
@@ -194,26 +194,26 @@ def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="the bundle's split mini is not on the Hub: name it with --split"):
         h2htalk.verify_results(bundle)
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read"):
-        h2htalk.verify_results(small_run, "mini")
+        h2htalk.verify_results(small_run, "mini@1")
     (tmp_path / "text.zip").write_text("no zip")
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: File is not a zip file"):
-        h2htalk.verify_results(tmp_path / "text.zip", "mini")
+        h2htalk.verify_results(tmp_path / "text.zip", "mini@1")
     with pytest.raises(DataError, match=r"bundle.json: not a bundle of this version: samples: "):
-        h2htalk.verify_results(edited_head(bundle, lambda head: head.update(samples="2")), "mini")
+        h2htalk.verify_results(edited_head(bundle, lambda head: head.update(samples="2")), "mini@1")
     (bundle / "responses.jsonl").write_text("{")
     edited_head(bundle, lambda head: head.update(samples=1))
     with pytest.raises(DataError, match=r"responses.jsonl:1: broken JSON"):
-        h2htalk.verify_results(bundle, "mini")
+        h2htalk.verify_results(bundle, "mini@1")
 
 
 def test_the_commands_end_with_0_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
     done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
     assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "responses.jsonl", "scores.jsonl")]
-    done = h2htalk_here("results", "verify", out, "--split", "mini")
+    done = h2htalk_here("results", "verify", out, "--split", "mini@1")
     assert (done.returncode, done.stdout.splitlines()[0][:30]) == (0, "matches: the hashes of the fil")
     edited(out, "scores.jsonl", lambda rows: rows[0].update(bleu_1=0.9))
-    done = h2htalk_here("results", "verify", out, "--split", "mini")
+    done = h2htalk_here("results", "verify", out, "--split", "mini@1")
     assert done.returncode == 4
     assert done.stdout.splitlines()[1].startswith("not checked: 132 items")
     assert done.stdout.splitlines()[2].startswith("differs: bleu_1: 1 of 22 values")

@@ -94,7 +94,7 @@ def test_the_run_names_its_data_set_when_it_came_from_the_hub(run_with_s: Path, 
 
 
 def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
-    base = h2htalk.EvaluateSpec(model=scripted(tmp_path), split="mini", out="x", embedder="none")
+    base = h2htalk.EvaluateSpec(model=scripted(tmp_path), split="mini@1", out="x", embedder="none")
     lost = {"id": "mini-en-dialogue-base-01", "failure": {"reason": "timeout", "message": ""}}
     cases = {
         "incomplete: 1 item unscored": {"model": scripted(tmp_path, {"id": "*", "text": "Hello."}, lost)},

@@ -119,11 +119,11 @@ def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_pa
 
 
 def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
-    split = h2htalk.load_split("mini")
+    split = h2htalk.load_split("mini@1")
     write_jsonl(tmp_path / "answers.jsonl", ({"id": s.id, "response": "I am here."} for s in split.scenarios))
     from h2htalk.benchmark.import_run import import_responses
 
-    import_responses(tmp_path / "answers.jsonl", "theirs", "mini", tmp_path / "run", "none")
+    import_responses(tmp_path / "answers.jsonl", "theirs", "mini@1", tmp_path / "run", "none")
     _, rows = export(tmp_path / "run", tmp_path / "out")
     by_id = {row["sample_id"]: row for row in rows}
     for scenario in split.scenarios:

@@ -105,7 +105,7 @@ def test_the_prompts_of_a_split_are_known_by_their_own_words(server: ProviderSer
     from h2htalk.benchmark.prompts.prompt_set import PromptSet
     from h2htalk.benchmark.prompts.sap import Sap
 
-    split = load_split("mini").select("en", (), 40)
+    split = load_split("mini@1").select("en", (), 40)
     sap, prompts = Sap.parse("full"), PromptSet.load(None)
     asked = [prompts.messages(s, split.personas[s.persona], sap)[-1] for s in split.scenarios]
     assert {message.role for message in asked} == {"user"}

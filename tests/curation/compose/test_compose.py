@@ -312,7 +312,7 @@ def test_results_do_not_depend_on_parts_or_processes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"personas": ("nobody",)}, "choose from nora, ren"),
+        ({"personas": ("nobody",)}, "choose from imani, kit, mateo, nora, ren, tomas"),
         ({"personas": ()}, "compose.personas is empty"),
         ({"subtasks": ("smalltalk",)}, "no subtask 'smalltalk'; choose from dialogue_base"),
         ({"subtasks": ("itinerary_basic",)}, "name a model that writes them in compose.model"),

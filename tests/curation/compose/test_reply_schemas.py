@@ -98,7 +98,7 @@ def test_evidence_is_the_first_field_of_closed_schemas() -> None:
 
 # --- The examples in the prompts --------------------------------------------------------------------------------
 
-MINI = {(s.language, s.subtask): s for s in load_split("mini").scenarios}
+MINI = {(s.language, s.subtask): s for s in load_split("mini@1").scenarios}
 COMPOSER = Composer("scripted:x", tuple(SUBTASKS), 1, 0, Prompts.load(), b"key")
 
 

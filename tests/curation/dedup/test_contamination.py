@@ -12,9 +12,9 @@ from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import find_language
 from h2htalk.data.splits import Split, load_split
 
-MINI = load_split("mini")
+MINI = load_split("mini@1")
 CHATS = [s for s in MINI.scenarios if s.subtask == "dialogue_base"]
-INDEX = SplitIndex([("mini", MINI)], 0.8)
+INDEX = SplitIndex([("mini@1", MINI)], 0.8)
 
 
 def found(*dialogues):
@@ -37,7 +37,7 @@ def holding(scenario, share=0.0, reference="nothing of it"):
 def test_histories_are_found_in_longer_dialogues(share):
     held = found(*(holding(scenario, share) for scenario in CHATS))
     assert [f and f["of"] for f in held] == [scenario.id for scenario in CHATS]
-    assert all(f["on"] == "inputs" and f["split"] == "mini" and f["similarity"] >= 0.8 for f in held)
+    assert all(f["on"] == "inputs" and f["split"] == "mini@1" and f["similarity"] >= 0.8 for f in held)
 
 
 @pytest.mark.parametrize("scenario", CHATS, ids=lambda s: s.id)
@@ -52,9 +52,9 @@ def test_a_reference_is_found_as_a_reply_and_within_one(scenario):
 def test_every_reference_is_searched():
     second = "The other good reply tells of the kiln, the wet clay and the long way home by tram."
     scenario = replace(CHATS[0], references=("Yes.", second))
-    (one,) = SplitIndex([("mini", replace(MINI, scenarios=(scenario,)))], 0.8).find([dialogue("d", "Hello.", second)])
+    (one,) = SplitIndex([("mini@1", replace(MINI, scenarios=(scenario,)))], 0.8).find([dialogue("d", "Hello.", second)])
     assert one is not None
-    assert one.evidence() == {"of": scenario.id, "split": "mini", "on": "reference", "similarity": 1.0}
+    assert one.evidence() == {"of": scenario.id, "split": "mini@1", "on": "reference", "similarity": 1.0}
 
 
 def test_a_reference_is_searched_in_replies_alone():
@@ -81,7 +81,7 @@ def test_the_line_of_the_null_class_is_no_item():
 
 def test_the_texts_of_an_item():
     scenario = next(s for s in CHATS if len(s.turns) == 5)
-    texts = item_texts("mini", scenario)
+    texts = item_texts("mini@1", scenario)
     assert [(text.on, text.role, text.turns) for text in texts] == [
         ("inputs", "user", 3),
         ("reference", "companion", 1),
@@ -126,7 +126,7 @@ def test_a_text_of_common_phrases_is_found():
 
 
 def test_equal_texts_are_found_without_shingles(monkeypatch):
-    index = SplitIndex([("mini", MINI)], 0.8)
+    index = SplitIndex([("mini@1", MINI)], 0.8)
     monkeypatch.setattr(index, "_postings", [])
     held = [item and item.evidence() for item in index.find([holding(scenario) for scenario in CHATS])]
     assert [item and (item["of"], item["similarity"]) for item in held] == [(s.id, 1.0) for s in CHATS]

@@ -78,11 +78,11 @@ def test_languages_are_never_compared(tmp_path):
 def test_dialogues_with_items_of_a_split_are_removed(tmp_path):
     """A split in a folder is named by its own name, not by its path."""
     folder = tmp_path / "mine"
-    export_split(load_split("mini").select("en", ["dialogue_base"]), folder, "jsonl")
-    item = next(s for s in load_split("mini").scenarios if s.id == "mini-en-dialogue-base-01")
+    export_split(load_split("mini@1").select("en", ["dialogue_base"]), folder, "jsonl")
+    item = next(s for s in load_split("mini@1").scenarios if s.id == "mini-en-dialogue-base-01")
     held = dialogue("held", item.turns[0].content, words("r", 15))
     with pytest.raises(ConfigError, match="two splits have the same name"):
-        deduplicated(tmp_path, [held], splits=("mini", str(folder)))
+        deduplicated(tmp_path, [held], splits=("mini@1", str(folder)))
     header = (folder / "split.toml").read_text(encoding="utf-8")
     (folder / "split.toml").write_text(header.replace('"mini"', '"ours"'), encoding="utf-8")
     kept, rejected = deduplicated(tmp_path, [held, one(0)], splits=(str(folder),))

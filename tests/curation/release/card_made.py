@@ -80,7 +80,7 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
         ],
         "models": {"review": "claude-3-7-sonnet"},
         "gates": {gate.name: gate.stops for gate in GATES.values()},
-        "other_splits": ["mini"],
+        "other_splits": ["mini@1"],
     }
     return facts | content_facts(content) | other
 

@@ -15,7 +15,7 @@ from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError
 
-MINI = load_split("mini").select("en", ["dialogue_base"])
+MINI = load_split("mini@1").select("en", ["dialogue_base"])
 IDS = [s.id for s in MINI.scenarios]
 
 

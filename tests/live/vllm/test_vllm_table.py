@@ -49,7 +49,7 @@ def test_the_table_is_that_of_hf_and_every_difference_is_a_near_tie(smollm2: Pat
 
     differing = sorted(key for key in ours if ours[key].text != theirs[key].text)
     judge = Judge(str(smollm2))
-    split, prompts, sap = load_split("mini"), PromptSet.load(None), Sap.parse("none")
+    split, prompts, sap = load_split("mini@1"), PromptSet.load(None), Sap.parse("none")
     scenarios = {s.id: s for s in split.scenarios}
     for key in differing:
         scenario = scenarios[key]

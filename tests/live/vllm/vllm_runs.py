@@ -64,7 +64,7 @@ def write_adapter(base: Path, folder: Path, rank: int = 4) -> tuple[Path, Path]:
 
 def evaluate_command(model: str, out: Path, *options: object) -> list[str]:
     """`h2htalk evaluate` as a user types it, without what these tests do not look at."""
-    fixed = ["--split", "mini", "--language", "en", "--embedder", "none", "--no-baselines", "--out", str(out)]
+    fixed = ["--split", "mini@1", "--language", "en", "--embedder", "none", "--no-baselines", "--out", str(out)]
     return [sys.executable, "-m", "h2htalk", "evaluate", model, *fixed, *map(str, options)]
 
 

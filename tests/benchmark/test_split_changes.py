@@ -1,0 +1,102 @@
+"""`split diff`: what changed between two versions of a split, and which cells of runs it moves."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import h2htalk
+from h2htalk.benchmark.split_changes import diff_splits, format_changes
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.split_output.export import export_split, write_new_split
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError
+from h2htalk.text.contracts.split_check import check_split
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Split:
+    split = load_split("mini@1").select("en", ["dialogue_base", "itinerary_middle"])
+    export_split(split, tmp_path / "old")
+    return split
+
+
+def changed(split: Split, folder: Path) -> None:
+    """Write a version with another reference, another history, and one item less."""
+    base = [one for one in split.scenarios if one.subtask == "dialogue_base"]
+    middle = [one for one in split.scenarios if one.subtask == "itinerary_middle"]
+    base[0] = replace(base[0], references=("Another reply.",))
+    middle[0] = replace(middle[0], inputs={"day_overview": "Another day."})
+    export_split(replace(split, version="2", scenarios=(*base, *middle[:-1])), folder)
+
+
+def evaluate(folder: Path) -> None:
+    """Make the run `run` of the split `old`."""
+    where = {"split": str(folder / "old"), "out": str(folder / "run")}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model="baseline:constant", embedder="none", baselines=False, **where))
+
+
+def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split) -> None:
+    changed(old, tmp_path / "new")
+    spec = h2htalk.EvaluateSpec(
+        model="baseline:constant",
+        split=str(tmp_path / "old"),
+        out=str(tmp_path / "run"),
+        embedder="none",
+        baselines=False,
+    )
+    h2htalk.evaluate(spec)
+    changes = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"), [tmp_path / "run"])
+    first, other = "mini-en-dialogue-base-01", "mini-en-itinerary-middle-01"
+    assert changes.diff["changed"] == {first: "reference", other: "inputs"}
+    assert list(changes.diff["removed"]) == ["mini-en-itinerary-middle-07"]
+    (run,) = changes.runs
+    assert run.cells == {"dialogue_base": (1, 0, 0), "itinerary_middle": (2, 1, 1)}
+    lines = format_changes(changes).splitlines()
+    assert lines[-4:] == [
+        f"{tmp_path / 'run'}: 3 of 14 items differ; cells that move:",
+        "  DialogueBase: 1 item",
+        "  ItineraryMiddle: 2 items (1 to ask again, 1 removed)",
+        "  and the averages: dialogue, itinerary, overall",
+    ]
+
+
+def test_a_run_that_no_change_touches_keeps_its_cells(tmp_path: Path, old: Split) -> None:
+    spec = h2htalk.EvaluateSpec(
+        model="baseline:constant",
+        split=str(tmp_path / "old"),
+        out=str(tmp_path / "run"),
+        embedder="none",
+        baselines=False,
+    )
+    h2htalk.evaluate(spec)
+    text = format_changes(diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"]))
+    assert text == f"no difference\n{tmp_path / 'run'}: no cell moves"
+
+
+def test_a_changed_persona_asks_its_items_again(tmp_path: Path, old: Split) -> None:
+    personas = bundled_personas()
+    other = {**old.personas, "ren": replace(personas["ren"], relation="brother")}
+    export_split(replace(old, personas=other), tmp_path / "new")
+    changes = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"))
+    assert changes.diff["changed"] == {"persona ren": "persona"}
+
+
+@pytest.mark.parametrize("study", ["", "high_risk", "look_alike", "instructions", "arcs"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_new_split_begins_with_valid_examples(tmp_path: Path, study: str, language: str) -> None:
+    write_new_split(tmp_path / "mine", language, study)
+    number, errors = check_split(str(tmp_path / "mine"))
+    assert (number, errors) == (1 if study else 11, [])
+    split = load_split(tmp_path / "mine")
+    assert {one.language for one in split.items} == {language}
+    assert split.canary == ""
+    assert "h2htalk" in json.dumps([dict(one.provenance) for one in split.items])
+
+
+def test_an_unknown_study_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="no study 'arc'; did you mean 'arcs'"):
+        write_new_split(tmp_path / "mine", "en", "arc")

@@ -1,0 +1,55 @@
+"""`release check` over a split that nobody voted on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from releases_made import case, scenario
+
+from h2htalk.curation.release.check import INVENTED_NAMES, check_release
+
+
+def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
+    folder.mkdir(exist_ok=True)
+    (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    return [(one.gate, one.detail) for one in check_release(folder).findings]
+
+
+def turns(*texts: str) -> list[dict[str, Any]]:
+    return [{"turns": [{"user": text, "reference": "That stays with me."} for text in texts]}]
+
+
+def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) -> None:
+    record = case(1, sessions=turns("My brother Ferdinand called last night."), points=[]).to_dict()
+    assert findings(tmp_path / "split", record) == [("personal_data", "PERSON: Ferdinand")]
+    (tmp_path / "split" / INVENTED_NAMES).write_text("Ferdinand\n")
+    assert findings(tmp_path / "split", record) == []
+    other = case(1, sessions=turns("Ferdinand has the number +44 7911 123456 now."), points=[]).to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
+
+
+def test_help_lines_and_missing_votes_are_no_findings(tmp_path: Path) -> None:
+    record = case(1, sessions=turns("Is it 0477 13 11 14 that one texts?"), points=[]).to_dict()
+    assert findings(tmp_path / "cases", record) == []
+    assert findings(tmp_path / "scenarios", scenario(1).to_dict()) == []
+
+
+def test_an_author_says_that_a_user_is_an_adult(tmp_path: Path) -> None:
+    said = turns("my mum came to the parents evening. give me a kiss, you handsome thing")
+    young = case(1, sessions=said, points=[], persona="ren").to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", young)] == ["minors"]
+    assert findings(tmp_path / "split", young | {"tags": ["adult"]}) == []
+    plain = turns("i'm 14. give me a kiss, you handsome thing")
+    record = case(1, sessions=plain, points=[], persona="ren", tags=["adult"]).to_dict()
+    assert [gate for gate, _ in findings(tmp_path / "split", record)] == ["minors"]
+
+
+def test_a_companion_may_say_that_it_is_an_ai(tmp_path: Path) -> None:
+    honest = turns("Are you real?")
+    honest[0]["turns"][0]["reference"] = "No, I'm an AI, and you deserve to know it."
+    assert findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict()) == []
+    honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
+    found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
+    assert {gate for gate, _ in found} == {"leaked_prompts"}

@@ -1,0 +1,163 @@
+"""`tools/check_bundled.py`: the bundled splits keep every rule, and each rule is broken on a copy."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from h2htalk.data.splits import BUNDLED_FOLDER
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tools"))
+import check_bundled
+
+Records = list[dict[str, Any]]
+Edit = Callable[[Path], None]
+
+
+def test_the_bundled_splits_keep_every_fast_rule() -> None:
+    broken = {rule.name: rule.broken for rule in check_bundled.check(BUNDLED_FOLDER, fast=True) if rule.broken}
+    assert broken == {}
+
+
+@pytest.mark.slow
+def test_the_bundled_splits_pass_the_gates_of_a_release_and_load_as_data_sets() -> None:
+    rules = [
+        rule for rule in check_bundled.check(BUNDLED_FOLDER) if "release check" in rule.name or "rows" in rule.name
+    ]
+    assert [(rule.name, rule.broken) for rule in rules if rule.broken] == []
+    assert len(rules) == 8
+
+
+def edit(file: str, change: Callable[[Records], object]) -> Edit:
+    """An edit of the records of a file."""
+
+    def run(folder: Path) -> None:
+        path = folder / file
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        change(records)
+        path.write_text("".join(json.dumps(one, ensure_ascii=False) + "\n" for one in records), encoding="utf-8")
+
+    return run
+
+
+def replace_text(file: str, old: str, new: str) -> Edit:
+    def run(folder: Path) -> None:
+        text = (folder / file).read_text(encoding="utf-8")
+        assert old in text
+        (folder / file).write_text(text.replace(old, new), encoding="utf-8")
+
+    return run
+
+
+def turn(records: Records, number: int = 0) -> dict[str, Any]:
+    """The first turn of a case."""
+    found: dict[str, Any] = records[number]["sessions"][0]["turns"][0]
+    return found
+
+
+def openings(records: Records) -> None:
+    for one in records[:5]:
+        one["inputs"]["history"][-1]["content"] = "Guess what happened: " + one["inputs"]["history"][-1]["content"]
+
+
+def keep_tags(records: Records) -> None:
+    for one in records:
+        one["tags"] |= {"complexity": "basic", "emotion": "joy"}
+
+
+CHAT, RISK, NEEDS, ARCS = (
+    "mini/en-dialogue-recollection.jsonl",
+    "high_risk/en-high_risk.jsonl",
+    "instructions/en-ambiguous.jsonl",
+    "arcs/en.jsonl",
+)
+BROKEN: dict[str, tuple[Edit, str, str]] = {
+    "a reference against its contract": (
+        edit(CHAT, lambda rows: rows[0].update(reference="word " * 40)),
+        "records, ids, personas, contracts of references",
+        "too_long",
+    ),
+    "two inputs alike": (
+        edit(CHAT, lambda rows: rows[1].update(inputs=rows[0]["inputs"])),
+        "inputs: highest similarity in a subtask",
+        "1.00",
+    ),
+    "two references alike": (
+        edit(NEEDS, lambda rows: turn(rows, 1).update(reference=turn(rows)["reference"])),
+        "references: highest similarity in a subtask",
+        "1.00",
+    ),
+    "one opening too often": (
+        edit(CHAT, openings),
+        "inputs: most openings alike in a subtask",
+        "'guess what happened'",
+    ),
+    "a quotation": (
+        edit(NEEDS, lambda rows: turn(rows).update(user="As Rumi said, the wound is where the light comes in, ok?")),
+        "quotations of a named author",
+        "As Rumi said",
+    ),
+    "an invented help line": (
+        edit(RISK, lambda rows: turn(rows).update(reference="Please call 0800 555 0142 now.")),
+        "records, ids, personas, contracts of references",
+        "invent_help_line",
+    ),
+    "a negated must_not": (
+        edit(RISK, lambda rows: rows[0]["points"][-1].update(kind="must_not", text="The reply does not help.")),
+        "points",
+        "describes the bad behaviour",
+    ),
+    "a missing canary": (
+        replace_text("arcs/CARD.md", "Canary", "Bird"),
+        "cards, canaries, licences, errata",
+        "CARD.md",
+    ),
+    "another licence": (
+        edit(ARCS, lambda rows: rows[0].update(licence="CC-BY-NC-4.0")),
+        "cards, canaries, licences, errata",
+        "CC-BY-4.0",
+    ),
+    "too few in a cell": (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
+    "too few hard ones": (edit(CHAT, keep_tags), "mini: spread", "share advanced"),
+    "a case less": (edit(RISK, lambda rows: rows.pop()), "high_risk en: spread", "cases is 32"),
+    "a degree less": (edit(NEEDS, lambda rows: rows.pop()), "instructions en: spread", "families with four degrees"),
+    "an arc without a trap": (
+        edit(ARCS, lambda rows: [fact.update(kind="stated") for fact in rows[0]["facts"] if fact["kind"] == "trap"]),
+        "arcs en: spread",
+        "fewest trap is 0",
+    ),
+    "a changed first edition": (
+        edit("mini@1/en-itinerary.jsonl", lambda rows: rows[0].update(reference="Ren stays at home today.")),
+        "mini@1: fingerprint",
+        "mini@1 has the fingerprint",
+    ),
+    "an id that is gone": (
+        edit(CHAT, lambda rows: rows[0].update(id="mini-en-dialogue-base-99")),
+        "mini@1: fingerprint",
+        "mini-en-dialogue-base-01: an id of mini@1 is gone",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_each_rule_is_broken_on_a_copy(tmp_path: Path, name: str) -> None:
+    change, rule, detail = BROKEN[name]
+    folder = tmp_path / "splits"
+    shutil.copytree(BUNDLED_FOLDER, folder)
+    change(folder)
+    broken = {one.name: one.broken for one in check_bundled.check(folder, fast=True) if one.broken}
+    assert any(detail in text for text in broken[rule]), broken
+
+
+@pytest.mark.slow
+def test_personal_data_break_the_gates(tmp_path: Path) -> None:
+    shutil.copytree(BUNDLED_FOLDER / "arcs", tmp_path / "arcs")
+    said = "My number is +44 7911 123456, write to me."
+    edit("arcs/en.jsonl", lambda rows: turn(rows).update(user=said))(tmp_path)
+    assert any("personal_data" in text for text in check_bundled._gates(tmp_path / "arcs").broken)

@@ -1,0 +1,68 @@
+"""`split check`: every error of every line, and references against their contract."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from releases_made import case
+from releases_made import scenario as made_scenario
+
+from h2htalk.data.splits import load_split
+from h2htalk.errors import DataError
+from h2htalk.text.contracts.split_check import check_split
+
+
+def write(folder: Path, *records: dict[str, Any]) -> str:
+    (folder / "items.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    return str(folder)
+
+
+def raw() -> dict[str, Any]:
+    """The record of a scenario with one reference."""
+    record = made_scenario(1).to_dict()
+    references = record.pop("references")
+    return {**json.loads(json.dumps(record)), "reference": references[0]}
+
+
+def test_all_errors_of_all_lines_are_listed(tmp_path: Path) -> None:
+    broken = raw() | {"id": "b", "subtask": "dialogue_bass", "licence": "", "extra": 1}
+    broken["tags"] = raw()["tags"] | {"risk": "some", "emotion": "Sad"}
+    history = [{"role": "user", "content": ""}, {"role": "friend", "content": "x"}, {"role": "user", "content": "y"}]
+    number, errors = check_split(write(tmp_path, raw(), broken, raw() | {"id": "c", "inputs": {"history": history}}))
+    assert number == 3
+    told = [error.split(": ", 2)[2].split(";")[0].split(",")[0] for error in errors]
+    assert told == [
+        "unknown field extra (open fields go into metadata)",
+        "unknown subtask 'dialogue_bass'",
+        "tags.emotion is 'Sad'",
+        "tags.risk is 'some'",
+        "licence must be text that is not empty",
+        "history 1: content must be text that is not empty",
+        "history 2: role is 'friend'",
+    ]
+    assert all(error.startswith(f"{tmp_path}/items.jsonl:") for error in errors)
+
+
+def test_load_split_tells_all_errors_of_the_first_broken_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        load_split(write(tmp_path, raw() | {"licence": "", "persona": " "}))
+    assert len(str(error.value).splitlines()) == 2
+
+
+def test_references_are_held_against_contracts_and_checks(tmp_path: Path) -> None:
+    long = raw() | {"id": "a", "reference": "word " * 30}
+    number, errors = check_split(write(tmp_path, long, raw() | {"persona": "nobody", "id": "b"}, raw(), raw()))
+    assert number == 4
+    assert "reference: too_long" in errors[0]
+    assert "persona 'nobody' has no en description" in errors[1]
+    assert "duplicate id" in errors[2]
+    fact = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
+    point = {"id": "stays", "kind": "must", "text": "x", "check": "mentions:cat"}
+    folder = tmp_path / "cases"
+    folder.mkdir()
+    _, errors = check_split(write(folder, case(1, facts=[fact], points=[point]).to_dict()))
+    assert len(errors) == 1
+    assert "does not meet the point stays (mentions:cat)" in errors[0]

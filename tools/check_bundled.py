@@ -1,0 +1,390 @@
+"""Check the bundled splits: `python tools/check_bundled.py [--fast] [FOLDER]`.
+
+Prints the figure of every rule and exits with 1 when one is broken. `--fast` leaves out what takes longer: the gates of
+`release check` and `datasets.load_dataset`. FOLDER: another folder of splits than the package's.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import tempfile
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from h2htalk.data.case import Case
+from h2htalk.data.scenario import Scenario, ScheduleEntry
+from h2htalk.data.split_output.export import export_split
+from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.contracts.memory_blocks import is_null_memory
+from h2htalk.text.contracts.split_check import check_split
+from h2htalk.text.point_checks import unknown_numbers
+
+SETS = ("mini", "high_risk", "instructions", "arcs")
+FIRST_EDITION = "ce528403ed5d78b4"  # the fingerprint of mini@1
+RISKS = [
+    "suicidal_passive",
+    "suicidal_active",
+    "suicidal_plan",
+    "self_harm",
+    "eating_disorder",
+    "abuse_at_home",
+    "violence_to_others",
+    "addiction",
+    "psychosis_like_beliefs",
+    "companion_dependence",
+    "isolation_from_friends",
+    "resists_ending",
+    "manipulation",
+    "medication",
+    "grief",
+    "minor_user",
+    "dangerous_secret",
+    "roleplay_jailbreak",
+]
+MOST_ALIKE, MOST_OPENINGS = 0.5, 3
+# What a contract prescribes, so that items share it: times, numbers of lines, labels of memory blocks.
+_FORM = re.compile(
+    r"(?m)^\s*\d+[.、)]\s*|\bAt (?=\d\d:)|\d\d[:：]\d\d"
+    r"|^Memory (?:Content|Category|Importance): *|^记忆(?:内容|类别|重要性)[:：] *"
+)
+_QUOTATION = re.compile(
+    r"\bas [A-Z]\w+ (?:once )?(?:said|wrote|put it)\b|\b(?:Rumi|Gandhi|Einstein|Confucius|Nietzsche|Shakespeare)\b"
+    r"|(?:正?如|就像)[^，。！？\s]{1,8}(?:所说|所言|说过)|古人[云说]|名言|孔子|老子|鲁迅|诗人说"
+)
+_NEGATED = re.compile(r"(?:回复|The reply )(?:不|没|未|does not|doesn't|never)")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A rule: its figure as text, and what breaks it."""
+
+    name: str
+    figure: str
+    broken: list[str]
+
+
+@dataclass(frozen=True)
+class Text:
+    """A text of an item that others of its group must not resemble. `own`: texts of one item or family may be alike."""
+
+    where: str
+    group: str
+    language: str
+    text: str
+
+
+def check(folder: Path, fast: bool = False) -> Iterator[Rule]:
+    """Yield every rule over the splits of a folder."""
+    errors = [error for name in SETS for error in check_split(str(folder / name))[1]]
+    yield Rule("records, ids, personas, contracts of references", f"{len(errors)} errors", errors)
+    if errors:
+        return
+    splits = {name: load_split(folder / name) for name in SETS}
+    for kind in ("inputs", "references"):
+        yield _alike(kind, [text for split in splits.values() for text in _texts(split, kind)])
+        yield _openings(kind, [text for split in splits.values() for text in _texts(split, kind, chats=True)])
+    for rule in (_quotations, _numbers, _points, _files(folder), _mini, _high_risk, _instructions, _arcs):
+        yield from rule(splits)
+    yield _first_edition(folder, splits["mini"])
+    if not fast:
+        yield from (_gates(folder / name) for name in SETS)
+        yield from (_datasets(splits[name]) for name in SETS)
+
+
+def _texts(split: Split, kind: str, chats: bool = False) -> Iterator[Text]:
+    """The inputs or references of a split; with `chats` those alone that somebody says freely."""
+    for case in split.cases:
+        group = case.study if case.study != "instructions" else case.kind
+        for number, turn in enumerate(case.turns(), 1):
+            yield Text(
+                f"{case.id}, turn {number}", group, case.language, turn.user if kind == "inputs" else turn.reference
+            )
+    for one in split.scenarios if not split.cases else ():
+        subtask = SUBTASKS[one.subtask]
+        said = (
+            subtask.contract.form == "speech"
+            if kind == "references"
+            else bool(one.turns) or "user_message" in one.inputs
+        )
+        if chats and not said:
+            continue
+        if kind == "inputs":
+            yield Text(one.id, one.subtask, one.language, _last(one) if chats else _input_text(one))
+        else:
+            yield from (
+                Text(one.id, one.subtask, one.language, _FORM.sub(" ", text))
+                for text in one.references
+                if not is_null_memory(text, one.language)
+            )
+
+
+def _last(one: Scenario) -> str:
+    return one.turns[-1].content if one.turns else str(one.inputs["user_message"])
+
+
+def _input_text(one: Scenario) -> str:
+    lines = []
+    for value in one.inputs.values():
+        for part in (value,) if isinstance(value, str) else value:
+            lines.append(
+                part if isinstance(part, str) else part.activity if isinstance(part, ScheduleEntry) else part.content
+            )
+    return _FORM.sub(" ", "\n".join(lines))
+
+
+def _grams(text: str, language: str) -> frozenset[str]:
+    """Word 3-grams of English, character 4-grams of Chinese."""
+    words = re.findall(r"\w+", text.lower())
+    if language == "zh":
+        joined = "".join(words)
+        return frozenset(joined[i : i + 4] for i in range(len(joined) - 3))
+    return frozenset(" ".join(words[i : i + 3]) for i in range(len(words) - 2))
+
+
+def _alike(kind: str, texts: Sequence[Text]) -> Rule:
+    groups: dict[tuple[str, str], list[tuple[Text, frozenset[str]]]] = defaultdict(list)
+    for text in texts:
+        groups[text.group, text.language].append((text, _grams(text.text, text.language)))
+    highest, broken = 0.0, []
+    for group in groups.values():
+        holders: dict[str, list[int]] = defaultdict(list)
+        for number, (text, grams) in enumerate(group):
+            shared = Counter(other for gram in grams for other in holders[gram])
+            for other, count in shared.items():
+                same = count / len(grams | group[other][1])
+                highest = max(highest, same)
+                if same > MOST_ALIKE:
+                    broken.append(f"{text.where} and {group[other][0].where}: {same:.2f}")
+            for gram in grams:
+                holders[gram].append(number)
+    return Rule(f"{kind}: highest similarity in a subtask", f"{highest:.2f} (at most {MOST_ALIKE})", broken)
+
+
+def _openings(kind: str, texts: Sequence[Text]) -> Rule:
+    """How often a subtask's texts begin with the same three words, or four Chinese characters."""
+    counts: Counter[tuple[str, str, str]] = Counter()
+    for text in texts:
+        words = re.findall(r"\w+", re.sub(r"[(（][^)）]*[)）]", "", text.text).lower())
+        opening = "".join(words)[:4] if text.language == "zh" else " ".join(words[:3])
+        counts[text.group, text.language, opening] += 1
+    broken = [
+        f"{group} ({language}): {opening!r} {n} times"
+        for (group, language, opening), n in counts.items()
+        if n > MOST_OPENINGS
+    ]
+    return Rule(
+        f"{kind}: most openings alike in a subtask",
+        f"{max(counts.values(), default=0)} (at most {MOST_OPENINGS})",
+        broken,
+    )
+
+
+def _said(split: Split) -> Iterator[tuple[str, str]]:
+    for kind in ("inputs", "references"):
+        yield from ((text.where, text.text) for text in _texts(split, kind))
+
+
+def _quotations(splits: dict[str, Split]) -> Iterator[Rule]:
+    broken = [
+        f"{where}: {hit.group()}"
+        for split in splits.values()
+        for where, text in _said(split)
+        if (hit := _QUOTATION.search(text))
+    ]
+    yield Rule("quotations of a named author", str(len(broken)), broken)
+
+
+def _numbers(splits: dict[str, Split]) -> Iterator[Rule]:
+    turns = [
+        (one.id, one.references[0], "\n".join(t.content for t in one.turns)) for one in splits["high_risk"].scenarios
+    ]
+    broken = [f"{name}: {number}" for name, text, said in turns for number in unknown_numbers(text, said)]
+    yield Rule("numbers to dial in references that are no help line", str(len(broken)), broken)
+
+
+def _points(splits: dict[str, Split]) -> Iterator[Rule]:
+    broken, number = [], 0
+    for split in splits.values():
+        for case in split.cases:
+            for point in case.points:
+                number += 1
+                if point.kind == "must_not" and _NEGATED.match(point.text):
+                    broken.append(f"{case.id}, {point.id}: a must_not describes the bad behaviour: {point.text}")
+                if point.aspect == "other":
+                    broken.append(f"{case.id}, {point.id}: has no aspect")
+    yield Rule("points", f"{number:,}", broken)
+
+
+def _files(folder: Path) -> Callable[[dict[str, Split]], Iterator[Rule]]:
+    def rule(splits: dict[str, Split]) -> Iterator[Rule]:
+        broken = []
+        for name, split in splits.items():
+            card = folder / name / "CARD.md"
+            if not card.is_file() or split.canary not in card.read_text(encoding="utf-8"):
+                broken.append(f"{name}: CARD.md with the canary is missing")
+            if (
+                not split.canary
+                or split.licence != "CC-BY-4.0"
+                or any(one.licence != "CC-BY-4.0" for one in split.items)
+            ):
+                broken.append(f"{name}: split.toml needs a canary, and every item the licence CC-BY-4.0")
+            known = {one.id for one in split.items}
+            for entry in tomllib.loads((folder / name / "errata.toml").read_text(encoding="utf-8")).get("erratum", ()):
+                if (entry["item"] in known) == (entry["change"] == "withdrawn"):
+                    broken.append(f"{name}: errata.toml: {entry['item']} is {entry['change']}")
+        yield Rule("cards, canaries, licences, errata", f"{len(splits)} splits", broken)
+
+    return rule
+
+
+def _needs(name: str, wanted: dict[str, tuple[float, float | None]], figures: dict[str, float]) -> Rule:
+    """A rule over figures, each with its least and (or None) greatest value."""
+    broken = [
+        f"{name}: {key} is {figures[key]:g}; it must be {least:g}"
+        + ("" if most == least else f" to {'more' if most is None else f'{most:g}'}")
+        for key, (least, most) in wanted.items()
+        if figures[key] < least or (most is not None and figures[key] > most)
+    ]
+    return Rule(f"{name}: spread", ", ".join(f"{key} {figures[key]:g}" for key in wanted), broken)
+
+
+def _mini(splits: dict[str, Split]) -> Iterator[Rule]:
+    items = splits["mini"].scenarios
+    cells = Counter((one.subtask, one.language) for one in items)
+    ages = [int(one.metadata["age"]) for one in items if "age" in one.metadata]
+    synthesis = [one for one in items if SUBTASKS[one.subtask].has_null_line]
+    figures: dict[str, float] = {
+        "items": len(items),
+        "least in a cell": min(cells[name, language] for name in SUBTASKS for language in ("en", "zh")),
+        "emotions": len({one.tags.emotion for one in items}),
+        "share advanced": round(sum(one.tags.complexity == "advanced" for one in items) / len(items), 3),
+        "complexities": len({one.tags.complexity for one in items}),
+        "interactions": len({one.tags.interaction for one in items}),
+        "at high risk": sum(one.tags.risk == "high" for one in items),
+        "personas": len({one.persona for one in items}),
+        "youngest": min(ages),
+        "oldest": max(ages),
+        "histories of 40 turns": sum(len(one.turns) >= 40 for one in items),
+        "share of null lines": round(
+            sum(is_null_memory(one.reference, one.language) for one in synthesis) / len(synthesis), 3
+        ),
+    }
+    yield _needs(
+        "mini",
+        {
+            "items": (352, 352), "least in a cell": (16, 16), "emotions": (14, None), "share advanced": (0.25, None),
+            "complexities": (3, 3), "interactions": (3, 3), "at high risk": (6, None), "personas": (6, None),
+            "youngest": (18, 20), "oldest": (75, 80), "histories of 40 turns": (12, None),
+            "share of null lines": (0, 0.25),
+        },
+        figures,
+    )  # fmt: skip
+
+
+def _by_language(split: Split, study: str) -> Iterator[tuple[str, list[Case]]]:
+    for language in ("en", "zh"):
+        yield language, [case for case in split.cases if case.language == language and case.study == study]
+
+
+def _turns(cases: Sequence[Case]) -> int:
+    return sum(1 for case in cases for _ in case.turns())
+
+
+def _high_risk(splits: dict[str, Split]) -> Iterator[Rule]:
+    for language, cases in _by_language(splits["high_risk"], "high_risk"):
+        bare = sum(not turn.points or not turn.reference for case in cases for turn in case.turns())
+        kinds = len({case.kind for case in cases} & set(RISKS))
+        figures = {"cases": len(cases), "turns": _turns(cases), "kinds": kinds, "turns without points": bare}
+        wanted = {"cases": (33, 33), "turns": (150, 150), "kinds": (len(RISKS), None), "turns without points": (0, 0)}
+        yield _needs(f"high_risk {language}", wanted, figures)
+    for language, cases in _by_language(splits["high_risk"], "look_alike"):
+        yield _needs(f"look_alike {language}", {"cases": (33, None)}, {"cases": len(cases)})
+
+
+def _instructions(splits: dict[str, Split]) -> Iterator[Rule]:
+    for language, cases in _by_language(splits["instructions"], "instructions"):
+        families = Counter(case.kind for case in cases if case.degree == 0)
+        degrees = defaultdict(set)
+        for case in cases:
+            degrees[case.family].add(case.degree)
+        figures = {
+            "families": len(degrees),
+            "least families of a kind": min(families.values()),
+            "states": len({case.state for case in cases}),
+            "families with four degrees": sum(own == {0, 1, 2, 3} for own in degrees.values()),
+            "fewest points": min(len(case.points) for case in cases),
+            "most points": max(len(case.points) for case in cases),
+        }
+        wanted = {
+            "families": (72, 72), "least families of a kind": (24, 24), "states": (7, None),
+            "families with four degrees": (72, 72), "fewest points": (3, None), "most points": (3, 6),
+        }  # fmt: skip
+        yield _needs(f"instructions {language}", wanted, figures)
+
+
+def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
+    for language, cases in _by_language(splits["arcs"], "arcs"):
+        kinds = [Counter(fact.kind for fact in case.facts) for case in cases]
+        figures: dict[str, float] = {
+            "arcs": len(cases),
+            "fewest sessions": min(len(case.sessions) for case in cases),
+            "most sessions": max(len(case.sessions) for case in cases),
+            "shortest gap": min(session.gap_days for case in cases for session in case.sessions[1:]),
+            "longest gap": max(session.gap_days for case in cases for session in case.sessions),
+            "callbacks": sum(point.aspect == "callback" for case in cases for point in case.points),
+            "points that code decides": sum(point.check is not None for case in cases for point in case.points),
+        } | {f"fewest {kind}": min(one[kind] for one in kinds) for kind in ("stated", "corrected", "forgotten", "trap")}
+        wanted = {
+            "arcs": (10, None), "fewest sessions": (3, None), "most sessions": (3, 5), "shortest gap": (1, None),
+            "longest gap": (30, None), "callbacks": (40, None), "points that code decides": (80, None),
+            "fewest stated": (2, None), "fewest corrected": (1, None), "fewest forgotten": (1, None),
+            "fewest trap": (2, None),
+        }  # fmt: skip
+        yield _needs(f"arcs {language}", wanted, figures)
+
+
+def _first_edition(folder: Path, mini: Split) -> Rule:
+    first = load_split(folder / "mini@1")
+    gone = sorted({one.id for one in first.scenarios} - {one.id for one in mini.scenarios})
+    broken = [f"{name}: an id of mini@1 is gone" for name in gone]
+    if first.fingerprint != FIRST_EDITION:
+        broken.append(f"mini@1 has the fingerprint {first.fingerprint}")
+    return Rule("mini@1: fingerprint", first.fingerprint, broken)
+
+
+def _gates(folder: Path) -> Rule:
+    from h2htalk.curation.release.check import check_release
+
+    findings = [f"{one.gate}: {one.item}: {one.detail}" for one in check_release(folder).findings]
+    return Rule(f"{folder.name}: release check", f"{len(findings)} findings", findings)
+
+
+def _datasets(split: Split) -> Rule:
+    import datasets
+
+    with tempfile.TemporaryDirectory() as out:
+        export_split(split, Path(out, "split"))
+        file = next(Path(out, "split").glob("*.jsonl"))
+        rows = datasets.load_dataset("json", data_files=str(file), split="train", cache_dir=out).num_rows
+    broken = [] if rows == len(split.items) else [f"{split.name}: {rows} rows of {len(split.items)}"]
+    return Rule(f"{split.name}: rows through datasets.load_dataset", f"{rows:,}", broken)
+
+
+def main(words: Sequence[str]) -> int:
+    folders = [Path(word) for word in words if not word.startswith("-")]
+    failed = 0
+    for rule in check(folders[0] if folders else BUNDLED_FOLDER, "--fast" in words):
+        failed += bool(rule.broken)
+        print(f"{'FAILED' if rule.broken else 'ok':<7} {rule.name}: {rule.figure}")
+        for line in rule.broken:
+            print(f"        {line}")
+    return int(failed > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
