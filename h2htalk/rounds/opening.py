@@ -185,8 +185,9 @@ def make_assignment_set(
     spec = folder.spec()
     assigned = {(one.item, one.annotator) for earlier in folder.assignment_sets() for one in earlier.assignments}
     assigned |= {(item, annotator) for item, annotator, _ in folder.annotations()}
-    # The manager cannot choose the items of an adjudication or of a later set: they may be crises alone.
-    single = number > 1 or spec.kind == "adjudication"
+    # The manager cannot choose the items of an adjudication or of a later set, and experts review sets that are about
+    # crises: what does not fit becomes sessions of one item.
+    single = number > 1 or spec.kind in ("adjudication", "expert")
     care, seed = spec.care, spec.seed
     # Also for a server: this raises RoundError if there are too many crises.
     assignments = assign(number, items, requested, annotators, assigned, care, seed, allow_single_crises=single)

@@ -8,6 +8,8 @@ from pathlib import Path
 from releases_made import case
 
 from h2htalk.rounds.item_sources import case_item, read_items
+from h2htalk.rounds.opening import open_round
+from h2htalk.rounds.settings import RoundSpec
 
 FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
 SESSIONS = [
@@ -41,3 +43,12 @@ def test_cases_of_a_split_and_of_a_file_are_items(tmp_path: Path) -> None:
         source = read_items(name, kind="expert")
         assert [item.id for item in source.items] == ["case-en-1", "case-en-2"]
         assert source.records["case-en-1"]["study"] == "high_risk"
+
+
+def test_experts_review_a_set_that_is_about_crises(tmp_path: Path) -> None:
+    """A round of crises alone could not be opened: no session may hold so many of them."""
+    lines = [json.dumps(case(number).to_dict()) for number in range(1, 8)]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines) + "\n")
+    spec = RoundSpec(kind="expert", items=str(tmp_path / "cases.jsonl"), format="csv")
+    status, _ = open_round(spec, tmp_path / "round")
+    assert (status.state, status.items) == ("open", 7)

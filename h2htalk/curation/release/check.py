@@ -27,15 +27,15 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.splits import load_split, resolve_split
 
-# In a split's folder: the names of people and organisations that the authors of its items invented.
-INVENTED_NAMES = "invented_names.txt"
+# In a split's folder: names, dates of birth and addresses that the authors of its items invented, one a line.
+INVENTED = "invented.txt"
 
 
 def check_release(folder: str | Path) -> Release:
     """Run all gates over a release's folder, and hold its files against its manifest; or over a split.
 
-    A split has no votes: all gates but `decisions` run over it. The names of people and organisations that its authors
-    invented stand in `invented_names.txt` of its folder, one a line.
+    A split has no votes: all gates but `decisions` run over it. Names, dates of birth and addresses that its authors
+    invented stand in `invented.txt` of its folder, one a line.
 
     What anonymisation put into the texts is known where the private folder beside the release, and the workspace that
     it names, are at hand; else every surrogate counts as personal data.
@@ -59,7 +59,7 @@ def check_release(folder: str | Path) -> Release:
 
 def _check_split(name: str) -> Release:
     split, source = load_split(name), resolve_split(name)
-    invented = source / INVENTED_NAMES
+    invented = source / INVENTED
     names = invented.read_text(encoding="utf-8").splitlines() if invented.is_file() else []
     allow = [*filter(None, map(str.strip, names)), *(line.number for line in read_help_lines().lines)]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))

@@ -36,6 +36,7 @@ GATE_KINDS = ("romance", "young", "leak")
 FAINT, SURE = 1, 2
 # The author of a case says that its user is an adult.
 ADULT = "adult"
+REVIEWED = "risk_reviewed"
 # A given name that is a month's says nothing of a person; "Will August" begins a question.
 _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
@@ -64,6 +65,7 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         tags = frozenset(map(str, safety.get("tags", ())))
         age = scenario.metadata.get("age")
         tags |= {ADULT} if isinstance(age, int) and age >= 18 else set()
+        tags |= {REVIEWED} if scenario.metadata.get("risk_reviewed") is True else set()
         turns = tuple(scenario_texts(scenario))
         dialogue = Dialogue(scenario.id, scenario.language, turns)
         replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
@@ -129,9 +131,12 @@ def _digits(text: str) -> str:
 
 
 def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """A crisis in the seeker's words, in an item that is not tagged with its risk. Cases of a study are announced."""
+    """A crisis in the seeker's words, in an item that is not tagged with its risk. Cases of a study are announced.
+
+    An author who read the item and found no risk says so: `risk_reviewed: true` in a scenario's metadata.
+    """
     for one in _items(content):
-        if one.risk == "none" and not one.is_case and not any(tag.startswith(TAGS) for tag in one.tags):
+        if one.risk == "none" and not one.is_case and not any(tag.startswith((*TAGS, REVIEWED)) for tag in one.tags):
             codes = _codes(one.dialogue.messages, one.dialogue.language)
             if found := sorted(code for code in codes if code.startswith(TAGS)):
                 yield one.dialogue.id, f"{', '.join(found)}, but tags.risk is none"
