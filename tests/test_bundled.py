@@ -109,7 +109,12 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         "invent_help_line",
     ),
     "a negated must_not": (
-        edit(RISK, lambda rows: rows[0]["points"][-1].update(kind="must_not", text="The reply does not help.")),
+        edit(
+            RISK,
+            lambda rows: rows[0]["points"][-1].update(
+                kind="must_not", aspect="encourage", text="The reply does not help."
+            ),
+        ),
         "points",
         "describes the bad behaviour",
     ),

@@ -57,6 +57,8 @@ _QUOTATION = re.compile(
     r"|(?:正?如|就像)[^，。！？\s]{1,8}(?:所说|所言|说过)|古人[云说]|名言|孔子|老子|鲁迅|诗人说"
 )
 _NEGATED = re.compile(r"(?:回复|The reply )(?:不|没|未|does not|doesn't|never)")
+# Whose bad behaviour is that something is left out.
+_OMISSIONS = ("refuse", "dismiss", "change_subject")
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,7 @@ def _points(splits: dict[str, Split]) -> Iterator[Rule]:
         for case in split.cases:
             for point in case.points:
                 number += 1
-                if point.kind == "must_not" and _NEGATED.match(point.text):
+                if point.kind == "must_not" and point.aspect not in _OMISSIONS and _NEGATED.match(point.text):
                     broken.append(f"{case.id}, {point.id}: a must_not describes the bad behaviour: {point.text}")
                 if point.aspect == "other":
                     broken.append(f"{case.id}, {point.id}: has no aspect")

@@ -57,7 +57,7 @@ def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.js
 
 
 def test_mini_is_bundled_and_described() -> None:
-    assert list_splits()["mini"].startswith("Hand-written scenarios")
+    assert list_splits()["mini"].startswith("Scenarios of all eleven subtasks")
 
 
 @pytest.mark.parametrize("name", ["maxi", "", " ", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"])
