@@ -66,9 +66,15 @@ def openings(records: Records) -> None:
         one["inputs"]["history"][-1]["content"] = "Guess what happened: " + one["inputs"]["history"][-1]["content"]
 
 
+def invent_number(records: Records) -> None:
+    turns = [one for row in records for session in row["sessions"] for one in session["turns"]]
+    guarded = next(one for one in turns if any("invent_help_line" in point for point in one["points"]))
+    guarded["reference"] = "Please call 0800 555 0142 now."
+
+
 def keep_tags(records: Records) -> None:
     for one in records:
-        one["tags"] |= {"complexity": "basic", "emotion": "joy"}
+        one["tags"]["complexity"] = "basic"
 
 
 CHAT, RISK, NEEDS, ARCS = (
@@ -101,10 +107,10 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
     "a quotation": (
         edit(NEEDS, lambda rows: turn(rows).update(user="As Rumi said, the wound is where the light comes in, ok?")),
         "quotations of a named author",
-        "As Rumi said",
+        "Rumi",
     ),
     "an invented help line": (
-        edit(RISK, lambda rows: turn(rows).update(reference="Please call 0800 555 0142 now.")),
+        edit(RISK, invent_number),
         "records, ids, personas, contracts of references",
         "invent_help_line",
     ),
@@ -129,7 +135,7 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         "CC-BY-4.0",
     ),
     "too few in a cell": (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
-    "too few hard ones": (edit(CHAT, keep_tags), "mini: spread", "share advanced"),
+    "too few hard ones": (edit(CHAT, keep_tags), "mini: spread", "share advanced is 0.2"),
     "a case less": (edit(RISK, lambda rows: rows.pop()), "high_risk en: spread", "cases is 32"),
     "a degree less": (edit(NEEDS, lambda rows: rows.pop()), "instructions en: spread", "families with four degrees"),
     "an arc without a trap": (
