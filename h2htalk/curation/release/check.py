@@ -27,15 +27,15 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.splits import load_split, resolve_split
 
-# In a split's folder: names, dates of birth and addresses that the authors of its items invented, one a line.
+# In a split's folder: names, dates of birth and addresses that are invented or public, one a line.
 INVENTED = "invented.txt"
 
 
 def check_release(folder: str | Path) -> Release:
     """Run all gates over a release's folder, and hold its files against its manifest; or over a split.
 
-    A split has no votes: all gates but `decisions` run over it. Names, dates of birth and addresses that its authors
-    invented stand in `invented.txt` of its folder, one a line.
+    A split has no votes: all gates but `decisions` run over it. Names, dates of birth and addresses of nobody (invented
+    by its authors, or public) stand in `invented.txt` of its folder, one a line.
 
     What anonymisation put into the texts is known where the private folder beside the release, and the workspace that
     it names, are at hand; else every surrogate counts as personal data.
