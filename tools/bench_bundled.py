@@ -5,8 +5,8 @@
     python tools/bench_bundled.py baselines   S of trivial answers by split, language and subtask or kind
 
 `bundled/points.jsonl` holds the replies (half of them written to fail) with both ratings, `bundled/reviews.jsonl` the
-marks. All readers were language models that saw neither authors, goals nor each other: their agreement says that a point
-can be read in one way, not that people would read it so.
+marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
+authors, goals nor each other: their agreement says that a point can be read in one way, not that people would read it so.
 """
 
 from __future__ import annotations

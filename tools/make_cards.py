@@ -1,0 +1,90 @@
+"""Write the card of each bundled split from its items and from what was measured: `python tools/make_cards.py`.
+
+Figures come from `tools/bench_bundled.py` and `bundled/embedded.csv` (S of the embedded model, by hand from its runs).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import bench_bundled
+
+from h2htalk.data.split_output.description import describe_split
+from h2htalk.data.splits import BUNDLED_FOLDER, load_split
+
+TEXTS = json.loads((Path(__file__).parent / "bundled/cards.json").read_text(encoding="utf-8"))
+
+
+def printed(function: Callable[[], None]) -> list[str]:
+    """What a function prints, line by line."""
+    with contextlib.redirect_stdout(io.StringIO()) as shown:
+        function()
+    return shown.getvalue().splitlines()
+
+
+def card(name: str, baselines: list[str], reviews: list[str]) -> Iterator[str]:
+    """The lines of a card."""
+    split, own = load_split(name), TEXTS[name]
+    yield from (f"# {own['title']}", "", own["what"], "")
+    yield from (f"Version {split.version}, fingerprint `{split.fingerprint}`, CC BY 4.0. {TEXTS['attribution']}", "")
+    yield from (split.canary, "", "## Counts", "", "```")
+    yield from describe_split(split).split("\n\n", 1)[1].rstrip().splitlines()
+    yield from ("```", "", "## How it was written", "", TEXTS["written"], "")
+    yield from ("## Review", "", TEXTS["review"], "", "```", *reviews, "```", "", TEXTS["people"].format(name=name), "")
+    if name != "mini":
+        yield from ("## Agreement on the points", "", *agreement(name), "", TEXTS["agreement"], "")
+    rows = [line for line in baselines[2:] if line.startswith(f"| {name} ")]
+    yield from ("## What trivial answers score", "", TEXTS["baselines"], "", *baselines[:2], *rows, "")
+    highest = max(float(cell) for line in rows for cell in line.split("|")[4:-1])
+    yield from (f"The best baseline of a cell reaches {highest:.1f}.", "", *embedded(name))
+    yield from (
+        "## Use and limits",
+        "",
+        own["use"],
+        "",
+        TEXTS["limits"],
+        "",
+        "## Corrections",
+        "",
+        TEXTS["corrections"],
+        "",
+    )
+
+
+def agreement(name: str) -> Iterator[str]:
+    """Agreement of two ratings by aspect, in per cent."""
+    same: dict[str, list[bool]] = defaultdict(list)
+    replies = 0
+    for reply in bench_bundled.records("points"):
+        if reply["split"] == name:
+            replies += 1
+            for point in reply["points"]:
+                same[point["aspect"]].append(point["a"] == point["b"])
+    listed = ", ".join(f"{key} {100 * sum(own) / len(own):.0f} (n {len(own)})" for key, own in sorted(same.items()))
+    yield f"{replies} replies, half of them written to fail. Both ratings agree, in per cent: {listed}."
+
+
+def embedded(name: str) -> Iterator[str]:
+    """The figures of the embedded model, if they were measured on this version."""
+    with (bench_bundled.DATA / "embedded.csv").open(encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["fingerprint"] == load_split(name).fingerprint]
+    if rows:
+        listed = ", ".join(f"{row['language']} {row['part']} {row['lexical']}" for row in rows)
+        yield from (f"SmolLM2-135M (`embedded`, replies of at most 64 tokens), lexical mean: {listed}.", "")
+
+
+def main() -> None:
+    baselines, reviews = printed(bench_bundled.baselines), printed(bench_bundled.reviews)
+    for name in bench_bundled.SPLITS:
+        text = "\n".join(card(name, baselines, reviews))
+        (BUNDLED_FOLDER / name / "CARD.md").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
