@@ -6,7 +6,7 @@
 
 `bundled/points.jsonl` holds the replies (half of them written to fail) with both ratings, `bundled/reviews.jsonl` the
 marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
-authors, goals nor each other: their agreement says that a point can be read in one way, not that people would read it so.
+authors, goals nor each other: agreement says that a point can be read in one way, not that people would read it so.
 """
 
 from __future__ import annotations
