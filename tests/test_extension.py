@@ -256,7 +256,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
         lengths=_lengths(20, 40, 80, 35, 70, 14, 6), null_memory="Nichts zu merken.",
         memory_labels=("Inhalt", "Kategorie", "Wichtigkeit"),
         memory_categories=_names(", ".join(f"Kategorie {n}" for n in range(24))),
-        constant_reply="Ich bin da.", word_length=6.0, reading_speed=900, plural_s=False, parser_components="",
+        constant_reply="Ich bin da.", gap_notes=("[am Tag darauf]", "[{days} Tage später]"), word_length=6.0, reading_speed=900, plural_s=False, parser_components="",
         pair_rules="h2htalk.analysis.verb_nouns.english:english_pairs",
         name_recognizer="h2htalk.curation.anonymize.english.recognizer", number_rules="en",
     ),
