@@ -37,7 +37,7 @@ PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
-	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --limit 33 --max-tokens 48 --out $(DEMO)
+	$(BIN)/h2htalk evaluate embedded --split mini --language en --embedder minilm --limit 22 --max-tokens 64 --out $(DEMO)
 
 test: $(VENV)/dev.stamp  ## what finds a defect quickly
 	$(BIN)/python $(PYTEST) -m "not live and not slow"
