@@ -43,6 +43,8 @@ BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
 # The keys of `split.toml`, all of them texts; the optional ones are left out where they are empty.
 HEADER = ("name", "version", "description", "licence", "references_sha256", "canary")
 OPTIONAL = ("references_sha256", "canary")
+# In a folder: names, dates of birth and addresses that are invented or public, one a line.
+INVENTED = "invented.txt"
 _SHA256 = re.compile("[0-9a-f]{64}")
 
 
@@ -52,7 +54,8 @@ class Split:
 
     `fingerprint` is a SHA-256 over the items (in id order) and their personas: row order and file layout do not change
     it, any change of content does. `references_sha256`: of the file of private references; empty where there is none.
-    `source`: of a release, its name and hash, or its name on the Hub with the `commit`.
+    `source`: of a release, its name and hash, or its name on the Hub with the `commit`. `invented`: the names, dates
+    and addresses of nobody that `invented.txt` lists.
     """
 
     name: str
@@ -66,6 +69,7 @@ class Split:
     source: str = ""
     commit: str = ""
     canary: str = ""
+    invented: tuple[str, ...] = ()
 
     @property
     def items(self) -> tuple[Scenario, ...] | tuple[Case, ...]:
@@ -167,7 +171,13 @@ def load_split(name: str | Path) -> Split:
         items.append(item)
     if not items:
         raise DataError(f"{source}: holds no scenario")
-    return _split_of(items, personas, header)
+    return replace(_split_of(items, personas, header), invented=_invented(folder))
+
+
+def _invented(folder: Path) -> tuple[str, ...]:
+    path = folder / INVENTED
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    return tuple(filter(None, map(str.strip, lines)))
 
 
 def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Mapping[str, str]) -> Split:

@@ -10,6 +10,7 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.split_changes import diff_splits, format_changes
+from h2htalk.curation.release.check import check_release
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.split_output.export import export_split, write_new_split
 from h2htalk.data.splits import Split, load_split
@@ -91,6 +92,7 @@ def test_a_new_split_begins_with_valid_examples(tmp_path: Path, study: str, lang
     write_new_split(tmp_path / "mine", language, study)
     number, errors = check_split(str(tmp_path / "mine"))
     assert (number, errors) == (1 if study else 11, [])
+    assert check_release(tmp_path / "mine").findings == ()
     split = load_split(tmp_path / "mine")
     assert {one.language for one in split.items} == {language}
     assert split.canary == ""

@@ -27,9 +27,6 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.splits import load_split, resolve_split
 
-# In a split's folder: names, dates of birth and addresses that are invented or public, one a line.
-INVENTED = "invented.txt"
-
 
 def check_release(folder: str | Path) -> Release:
     """Run all gates over a release's folder, and hold its files against its manifest; or over a split.
@@ -59,9 +56,7 @@ def check_release(folder: str | Path) -> Release:
 
 def _check_split(name: str) -> Release:
     split, source = load_split(name), resolve_split(name)
-    invented = source / INVENTED
-    names = invented.read_text(encoding="utf-8").splitlines() if invented.is_file() else []
-    allow = [*filter(None, map(str.strip, names)), *(line.number for line in read_help_lines().lines)]
+    allow = [*split.invented, *(line.number for line in read_help_lines().lines)]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
     content = ReleaseContent({TEST: items}, split.cases, split.personas)
     licences = {item.licence for item in split.items}

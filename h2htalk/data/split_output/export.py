@@ -16,7 +16,7 @@ from h2htalk.data.languages import Language, find_language
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.splits import HEADER, OPTIONAL, Split, load_split
+from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
@@ -95,6 +95,11 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     values = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
     write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
     yield header
+    texts = "\n".join(json.dumps(item.to_dict(), ensure_ascii=False) for item in split.items) if split.invented else ""
+    if used := [name for name in split.invented if name in texts]:
+        invented = folder / INVENTED
+        write_text(invented, "\n".join(used) + "\n")
+        yield invented
     yield from write_personas(split.personas.values(), folder)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from releases_made import case, scenario
 
-from h2htalk.curation.release.check import INVENTED, check_release
+from h2htalk.curation.release.check import check_release
 
 
 def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
@@ -24,7 +24,7 @@ def turns(*texts: str) -> list[dict[str, Any]]:
 def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) -> None:
     record = case(1, sessions=turns("My brother Ferdinand called last night."), points=[]).to_dict()
     assert findings(tmp_path / "split", record) == [("personal_data", "PERSON: Ferdinand")]
-    (tmp_path / "split" / INVENTED).write_text("Ferdinand\n")
+    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n")
     assert findings(tmp_path / "split", record) == []
     other = case(1, sessions=turns("Ferdinand has the number +44 7911 123456 now."), points=[]).to_dict()
     assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
