@@ -171,7 +171,7 @@ def load_split(name: str | Path) -> Split:
         items.append(item)
     if not items:
         raise DataError(f"{source}: holds no scenario")
-    return replace(_split_of(items, personas, header), invented=_invented(folder))
+    return _split_of(items, personas, header, _invented(folder))
 
 
 def _invented(folder: Path) -> tuple[str, ...]:
@@ -180,13 +180,19 @@ def _invented(folder: Path) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, lines)))
 
 
-def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Mapping[str, str]) -> Split:
+def _split_of(
+    items: Sequence[Scenario | Case],
+    personas: Mapping[str, Persona],
+    header: Mapping[str, str],
+    invented: tuple[str, ...] = (),
+) -> Split:
     cases = tuple(item for item in items if isinstance(item, Case))
     turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
     return Split(
         scenarios=turns or tuple(item for item in items if isinstance(item, Scenario)),
         personas={key: personas[key] for key in sorted({item.persona for item in items})},
         cases=cases,
+        invented=invented,
         **header,
     )
 
