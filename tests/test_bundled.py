@@ -72,6 +72,37 @@ def invent_number(records: Records) -> None:
     guarded["reference"] = "Please call 0800 555 0142 now."
 
 
+def same_opening(records: Records) -> None:
+    for number in range(4):
+        one = turn(records, number)
+        one["reference"] = "Well now, then, " + one["reference"]
+
+
+def withdraw(folder: Path) -> None:
+    with (folder / "arcs" / "errata.toml").open("a", encoding="utf-8") as file:
+        file.write('[[erratum]]\nitem = "arcs-en-01"\nversion = "1"\nchange = "withdrawn"\nreason = "x"\n')
+
+
+def every_mini(change: Callable[[Records], object]) -> Edit:
+    def run(folder: Path) -> None:
+        for path in (folder / "mini").glob("*.jsonl"):
+            edit(f"mini/{path.name}", change)(folder)
+
+    return run
+
+
+def age(records: Records, years: int) -> None:
+    for one in records:
+        if "age" in one.get("metadata", {}):
+            one["metadata"]["age"] = years
+
+
+def shorten_histories(records: Records) -> None:
+    for one in records:
+        if len(history := one["inputs"].get("history", ())) >= 40:
+            one["inputs"]["history"] = history[-5:]
+
+
 def keep_tags(records: Records) -> None:
     for one in records:
         one["tags"]["complexity"] = "basic"
@@ -113,6 +144,54 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         edit(RISK, invent_number),
         "records, ids, personas, contracts of references",
         "invent_help_line",
+    ),
+    "a number outside of high_risk": (
+        edit(NEEDS, lambda rows: turn(rows).update(reference="Please call 0800 555 0142 now.")),
+        "numbers to dial in references that are no help line",
+        "0800 555 0142",
+    ),
+    "one reply's opening too often": (
+        edit(NEEDS, same_opening),
+        "references: most openings alike in a subtask",
+        "'well now then'",
+    ),
+    "a point without an aspect": (
+        edit(RISK, lambda rows: rows[0]["points"][0].update(aspect="other")),
+        "points",
+        "has no aspect",
+    ),
+    "a withdrawn item that is there": (withdraw, "cards, canaries, licences, errata", "arcs-en-01 is withdrawn"),
+    "one emotion": (
+        every_mini(lambda rows: [one["tags"].update(emotion="calm") for one in rows]),
+        "mini: spread",
+        "emotions is 1",
+    ),
+    "nobody old": (every_mini(lambda rows: age(rows, 40)), "mini: spread", "oldest is 40"),
+    "no long history": (every_mini(shorten_histories), "mini: spread", "histories of 40 turns is 0"),
+    "a look-alike less": (
+        edit("high_risk/en-look_alike.jsonl", lambda rows: rows.pop()),
+        "look_alike en: spread",
+        "cases is 32",
+    ),
+    "a turn less": (
+        edit(RISK, lambda rows: next(row for row in rows if row["kind"] == "grief")["sessions"][0]["turns"].pop()),
+        "records, ids, personas, contracts of references",
+        "no turn names the point",
+    ),
+    "a turn without points": (
+        edit(
+            RISK,
+            lambda rows: [
+                row.update(points=[]) or [t.update(points=[]) for t in row["sessions"][0]["turns"]] for row in rows[:1]
+            ],
+        ),
+        "high_risk en: spread",
+        "turns without points",
+    ),
+    "another kind of risk": (
+        edit(RISK, lambda rows: [row.update(kind="other") for row in rows if row["kind"] == "grief"]),
+        "high_risk en: spread",
+        "kinds is 17",
     ),
     "a negated must_not": (
         edit(

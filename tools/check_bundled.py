@@ -72,7 +72,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Text:
-    """A text of an item that others of its group must not resemble. `own`: texts of one item or family may be alike."""
+    """A text of an item that others of its group must not resemble."""
 
     where: str
     group: str
@@ -189,6 +189,7 @@ def _openings(kind: str, texts: Sequence[Text]) -> Rule:
 def _said(split: Split) -> Iterator[tuple[str, str]]:
     for kind in ("inputs", "references"):
         yield from ((text.where, text.text) for text in _texts(split, kind))
+    yield from ((case.id, turn.content) for case in split.cases for turn in case.history)
 
 
 def _quotations(splits: dict[str, Split]) -> Iterator[Rule]:
@@ -202,10 +203,13 @@ def _quotations(splits: dict[str, Split]) -> Iterator[Rule]:
 
 
 def _numbers(splits: dict[str, Split]) -> Iterator[Rule]:
-    turns = [
-        (one.id, one.references[0], "\n".join(t.content for t in one.turns)) for one in splits["high_risk"].scenarios
+    broken = [
+        f"{one.id}: {number}"
+        for split in splits.values()
+        for one in split.scenarios
+        if SUBTASKS[one.subtask].contract.form == "speech"
+        for number in unknown_numbers(one.reference, f"{one.inputs}")
     ]
-    broken = [f"{name}: {number}" for name, text, said in turns for number in unknown_numbers(text, said)]
     yield Rule("numbers to dial in references that are no help line", str(len(broken)), broken)
 
 
@@ -332,14 +336,15 @@ def _instructions(splits: dict[str, Split]) -> Iterator[Rule]:
 def _arcs(splits: dict[str, Split]) -> Iterator[Rule]:
     for language, cases in _by_language(splits["arcs"], "arcs"):
         kinds = [Counter(fact.kind for fact in case.facts) for case in cases]
+        points = [point for case in cases for turn in case.turns() for point in case.points_of(turn)]
         figures: dict[str, float] = {
             "arcs": len(cases),
             "fewest sessions": min(len(case.sessions) for case in cases),
             "most sessions": max(len(case.sessions) for case in cases),
             "shortest gap": min(session.gap_days for case in cases for session in case.sessions[1:]),
             "longest gap": max(session.gap_days for case in cases for session in case.sessions),
-            "callbacks": sum(point.aspect == "callback" for case in cases for point in case.points),
-            "points that code decides": sum(point.check is not None for case in cases for point in case.points),
+            "callbacks": sum(point.aspect == "callback" for point in points),
+            "points that code decides": sum(point.check is not None for point in points),
         } | {f"fewest {kind}": min(one[kind] for one in kinds) for kind in ("stated", "corrected", "forgotten", "trap")}
         wanted = {
             "arcs": (10, None), "fewest sessions": (3, None), "most sessions": (3, 5), "shortest gap": (1, None),

@@ -12,11 +12,13 @@ from h2htalk.benchmark.run_data import read_run_data
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, in_table_order
-from h2htalk.errors import counted
+from h2htalk.errors import DataError, counted
 from h2htalk.text.record_diff import RecordDiff, diff_records, differing_fields, format_diff
 
 # A change of these alone leaves the model's answer valid: only its score changes.
-_SCORED_ONLY = {"reference", "references", "licence", "provenance", "metadata"}
+_SCORED_ONLY = {"reference", "references"}
+# What neither a prompt nor a score reads.
+_NOTES = {"provenance", "metadata", "licence", "tags"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +45,10 @@ class SplitChanges:
 
 
 def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> SplitChanges:
-    """Compare two splits item by item, and look for the items that differ in runs of the old one.
+    """Compare two splits item by item, and the items that runs of the old one asked with those of the new one.
 
     Raises:
-        ConfigError, DataError: no such split, or a folder is no run.
+        ConfigError, DataError: no such split, or a folder is no run of one of them.
     """
     before, after = load_split(old), load_split(new)
     diff = diff_records(_records(before), _records(after), (_facts(before), _facts(after)), {})
@@ -68,15 +70,15 @@ def _facts(split: Split) -> dict[str, str]:
 
 
 def _run_change(path: Path, before: Split, after: Split) -> RunChange:
-    items = read_run_data(path).split.scenarios
-    old, new = ({one.id: one for one in split.scenarios} for split in (before, after))
+    run = read_run_data(path).split
+    items, old, new = run.scenarios, {one.id for one in before.scenarios}, {one.id: one for one in after.scenarios}
+    if not any(item.id in old or item.id in new for item in items):
+        raise DataError(f"{path}: is no run of {before.name}: it holds none of its items")
     cells: dict[str, list[int]] = {}
     for item in items:
-        if item.id not in old:
-            continue
         if (other := new.get(item.id)) is None:
             found = (1, 0, 1)
-        elif changed := _changed(old[item.id], other, before, after):
+        elif changed := _changed(item, other, run, after):
             found = (1, int(not changed <= _SCORED_ONLY), 0)
         else:
             continue
@@ -89,7 +91,7 @@ def _changed(one: Scenario, other: Scenario, before: Split, after: Split) -> set
     changed = set(differing_fields(one.to_dict(), other.to_dict()))
     if before.personas[one.persona] != after.personas[other.persona]:
         changed.add("persona")
-    return changed - {"provenance", "metadata", "licence"}
+    return changed - _NOTES
 
 
 def format_changes(changes: SplitChanges) -> str:

@@ -19,6 +19,8 @@ Study = Literal["high_risk", "look_alike", "instructions", "arcs"]
 STUDIES: tuple[Study, ...] = ("high_risk", "look_alike", "instructions", "arcs")
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
+Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
+Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
 FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 # What code decides about a reply (`h2htalk.text.point_checks`); those in `FACT_CHECKS` name a fact: `mentions:f1`.
 FACT_CHECKS, CHECKS = ("mentions", "omits"), ("mentions", "omits", "help_lines")
@@ -31,7 +33,7 @@ class CaseTurn:
     """What the user says, a good reply to it (empty: none is given), and the points that the reply is checked for."""
 
     user: Text
-    reference: str = ""
+    reference: Reply = ""
     points: tuple[Name, ...] = ()
 
 
@@ -99,7 +101,7 @@ class Case:
         family: cases of one need, in several degrees of explicitness, share it.
         degree: of explicitness, from 0 (a command) on.
         request_type: what the user asks for, stated or not.
-        state: the user's emotional state.
+        state: the user's emotional state, one lower-case word or nothing.
         language, persona: as of a scenario.
         sessions: in order.
         history: the conversation before the first session; it is given, and no model answers its turns.
@@ -118,7 +120,7 @@ class Case:
     sessions: Annotated[tuple[Session, ...], Field(min_length=1)]
     degree: Annotated[int, Field(ge=0)] = 0
     request_type: str = ""
-    state: str = ""
+    state: Word = ""
     history: tuple[Turn, ...] = ()
     points: tuple[Point, ...] = ()
     facts: tuple[Fact, ...] = ()
@@ -175,17 +177,26 @@ def _broken_links(case: Case) -> Iterator[str]:
     points, facts = {one.id for one in case.points}, {one.id: one for one in case.facts}
     for name in sorted({name for turn in case.turns() for name in turn.points} - points):
         yield f"a turn names the point {quoted(name)}, which is not among points"
+    if any(not turn.content.strip() for turn in case.history):
+        yield "history: content must be text that is not empty"
+    if case.sessions[0].gap_days:
+        yield "sessions.1.gap_days: the first session follows none; it must be 0"
     for point in case.points:
         rule, _, name = (point.check or "").partition(":")
-        if rule and rule not in CHECKS:
-            yield f"point {point.id}: no check {quoted(rule)}; choose from {', '.join(CHECKS)}"
+        if rule and (rule not in CHECKS or (rule not in FACT_CHECKS and name)):
+            yield f"point {point.id}: no check {quoted(point.check)}; choose from {', '.join(CHECKS)}"
         elif rule in FACT_CHECKS and (name not in facts or not facts[name].forms):
             yield f"point {point.id}: {quoted(point.check)} needs a fact with forms"
     for fact in case.facts:
-        if (fact.kind == "corrected") != (fact.replaced_by in facts):
-            yield f"fact {fact.id}: a corrected fact, and no other, names another one in replaced_by"
+        right = facts.get(fact.replaced_by or "")
+        if (fact.kind == "corrected") != (fact.replaced_by is not None) or (
+            fact.replaced_by and (right is None or right.kind == "trap" or right.session < fact.session)
+        ):
+            yield f"fact {fact.id}: a corrected fact, and no other, names the right one, told later, in replaced_by"
         if (fact.kind == "forgotten") != (fact.asked_in is not None):
             yield f"fact {fact.id}: a forgotten fact, and no other, needs asked_in"
+        elif fact.asked_in and fact.asked_in < fact.session:
+            yield f"fact {fact.id}: asked_in is before the session in which it was told"
         if max(fact.session, fact.asked_in or 1) > len(case.sessions):
             yield f"fact {fact.id}: there is no such session"
     if case.history and [turn.role for turn in case.history] != ["user", "companion"] * (len(case.history) // 2):

@@ -127,7 +127,7 @@ def _canonical(record: Mapping[str, Any]) -> bytes:
 
 def list_splits() -> dict[str, str]:
     """List the bundled splits: name -> description."""
-    return {path.name: _read_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
+    return {path.name: split_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
 
 
 def load_split(name: str | Path) -> Split:
@@ -156,7 +156,7 @@ def load_split(name: str | Path) -> Split:
     if is_release(Path(folder)):
         return _load_release(Path(folder), fragment)
     source = resolve_split(text)
-    header = _read_header(source)
+    header = split_header(source)
     folder = source if source.is_dir() else source.parent
     personas = personas_of(folder)
     items: list[Scenario | Case] = []
@@ -176,7 +176,12 @@ def load_split(name: str | Path) -> Split:
 
 def _invented(folder: Path) -> tuple[str, ...]:
     path = folder / INVENTED
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    if not os.path.lexists(path):
+        return ()
+    try:
+        lines = _require_file(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read: {error}") from error
     return tuple(filter(None, map(str.strip, lines)))
 
 
@@ -330,7 +335,7 @@ def _require_file(path: Path) -> Path:
     return path
 
 
-def _read_header(source: Path) -> dict[str, str]:
+def split_header(source: Path) -> dict[str, str]:
     """Read `split.toml` of a split's folder, with defaults for missing keys.
 
     Raises:

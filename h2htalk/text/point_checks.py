@@ -9,7 +9,9 @@ from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.languages import Language, find_language
 
 # Digits as people write numbers to dial; times, percentages, decimals and plain years are none.
-_NUMBER = re.compile(r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d:/%]|[.,]\d)")
+_NUMBER = re.compile(
+    r"(?<![\d.,:/-])\+?\d(?:[ -]?\d){2,}(?![\d:/%]|[.,]\d)|(?<!\d)\d{3,5}(?:[./:] ?\d{3,4}){1,3}(?!\d)"
+)
 _YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 

@@ -14,7 +14,7 @@ from h2htalk.curation.release.check import check_release
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.split_output.export import export_split, write_new_split
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.contracts.split_check import check_split
 
 
@@ -76,6 +76,12 @@ def test_a_run_that_no_change_touches_keeps_its_cells(tmp_path: Path, old: Split
     h2htalk.evaluate(spec)
     text = format_changes(diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"]))
     assert text == f"no difference\n{tmp_path / 'run'}: no cell moves"
+    # A run of the corrected split has nothing to move, and one of another split cannot be compared.
+    changed(old, tmp_path / "older")
+    text = format_changes(diff_splits(str(tmp_path / "older"), str(tmp_path / "old"), [tmp_path / "run"]))
+    assert text.endswith("no cell moves")
+    with pytest.raises(DataError, match="is no run of arcs"):
+        diff_splits("arcs", "arcs", [tmp_path / "run"])
 
 
 def test_a_changed_persona_asks_its_items_again(tmp_path: Path, old: Split) -> None:

@@ -48,6 +48,7 @@ def test_a_point_is_decided_by_its_check(check: str | None, language: str, reply
         ("In 2019, at 10:30, you slept 3 hours and 100% of it.", []),
         ("It was 1,200 miles and 37.5 degrees.", []),
         ("Ring 0800 123 4567", ["0800 123 4567"]),
+        ("Ring 0800.555.0142, or 0800/555/0142", ["0800.555.0142", "0800/555/0142"]),
         ("Your code is 4417.", []),
     ],
 )

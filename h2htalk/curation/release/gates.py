@@ -22,12 +22,14 @@ Found = tuple[str, str]
 class GateContext:
     """What gates know beside the content.
 
-    `surrogates`: dialogue -> the invented values that anonymisation put into it; `history`: of earlier releases.
+    `surrogates`: dialogue -> the invented values that anonymisation put into it; `history`: of earlier releases;
+    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them.
     """
 
     spec: ReleaseSpec
     surrogates: Mapping[str, frozenset[str]] = field(default_factory=dict)
     history: History = field(default_factory=History)
+    invented: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

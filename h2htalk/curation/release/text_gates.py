@@ -29,6 +29,8 @@ from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 # Whose mobile numbers have 10 or 11 digits.
 _REGIONS = ("CN", "US", "IN", "GB")
+# What the author of a split may declare to be nobody's.
+_INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
 _HAN = re.compile("[\u4e00-\u9fff]")
 _CLEAR = 0.5  # of evidence of a crisis
 # What gates look for by a classifier, beside words (tools/train_kinds.py), and how strong a sign is.
@@ -90,7 +92,8 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
         for text, spans in zip(texts, data.spans, strict=True):
             for span in spans:
                 value = text[span.start : span.end]
-                if not (_is_surrogate(value, known) or _MONTHS.fullmatch(value)):
+                invented = span.type in _INVENTED and shorten(value, 40) in context.invented
+                if not (invented or _is_surrogate(value, known) or _MONTHS.fullmatch(value)):
                     yield one.dialogue.id, f"{span.type}: {shorten(value, 40)}"
         if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"

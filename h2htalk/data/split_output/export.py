@@ -96,7 +96,7 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
     yield header
     texts = "\n".join(json.dumps(item.to_dict(), ensure_ascii=False) for item in split.items) if split.invented else ""
-    if used := [name for name in split.invented if name in texts]:
+    if used := [name for name in split.invented if json.dumps(name, ensure_ascii=False)[1:-1] in texts]:
         invented = folder / INVENTED
         write_text(invented, "\n".join(used) + "\n")
         yield invented

@@ -8,7 +8,7 @@ from h2htalk.data.case import Case
 from h2htalk.data.case_turns import turn_scenarios
 from h2htalk.data.persona import Persona, personas_of
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.splits import iter_records, read_item, require_persona, resolve_split
+from h2htalk.data.splits import iter_records, load_split, read_item, require_persona, resolve_split, split_header
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import check_scenario
 from h2htalk.text.point_checks import meets
@@ -27,7 +27,7 @@ def check_split(name: str) -> tuple[int, list[str]]:
     source = resolve_split(name)
     folder = source if source.is_dir() else source.parent
     personas, seen, errors = personas_of(folder), dict[str, str](), list[str]()
-    number = 0
+    number, kinds = 0, set[type]()
     for where, record in iter_records(source):
         number += 1
         try:
@@ -39,17 +39,24 @@ def check_split(name: str) -> tuple[int, list[str]]:
         if item.id in seen:
             errors.append(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
         seen.setdefault(item.id, where)
+        kinds.add(type(item))
         errors += [f"{where}: {one}" for one in reference_errors(item, personas)]
+    if not errors and len(kinds) != 1:
+        # What concerns the split as a whole.
+        load_split(source)
+    split_header(source)
     return number, errors
 
 
 def reference_errors(item: Scenario | Case, personas: Mapping[str, Persona]) -> Iterator[str]:
-    """What is wrong with the references of a scenario or case."""
+    """What is wrong with the references of a scenario or case, and its points that no turn names."""
     if isinstance(item, Scenario):
         yield from _contract_errors(item, personas[item.persona])
         return
     for scenario in turn_scenarios(item):
         yield from _contract_errors(scenario, personas[item.persona])
+    named = {name for turn in item.turns() for name in turn.points}
+    yield from (f"{item.id}: no turn names the point {point.id}" for point in item.points if point.id not in named)
     said = "\n".join(turn.content for turn in item.history)
     for turn in item.turns():
         said += "\n" + turn.user

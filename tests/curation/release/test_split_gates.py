@@ -6,9 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
 from releases_made import case, scenario
 
 from h2htalk.curation.release.check import check_release
+from h2htalk.errors import DataError
 
 
 def findings(folder: Path, *records: dict[str, Any]) -> list[tuple[str, str]]:
@@ -28,6 +30,11 @@ def test_names_that_the_authors_invented_are_no_personal_data(tmp_path: Path) ->
     assert findings(tmp_path / "split", record) == []
     other = case(1, sessions=turns("Ferdinand has the number +44 7911 123456 now."), points=[]).to_dict()
     assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
+    (tmp_path / "split" / "invented.txt").write_text("Ferdinand\n+44 7911 123456\nF\n")
+    assert [gate for gate, _ in findings(tmp_path / "split", other)] == ["personal_data"]
+    (tmp_path / "split" / "invented.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match="cannot be read"):
+        findings(tmp_path / "split", other)
 
 
 def test_help_lines_and_missing_votes_are_no_findings(tmp_path: Path) -> None:

@@ -61,8 +61,21 @@ def test_references_are_held_against_contracts_and_checks(tmp_path: Path) -> Non
     assert "duplicate id" in errors[2]
     fact = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is Pip.", "forms": ["Pip"]}
     point = {"id": "stays", "kind": "must", "text": "x", "check": "mentions:cat"}
+    unused = {"id": "unused", "kind": "must", "text": "x"}
     folder = tmp_path / "cases"
     folder.mkdir()
-    _, errors = check_split(write(folder, case(1, facts=[fact], points=[point]).to_dict()))
-    assert len(errors) == 1
-    assert "does not meet the point stays (mentions:cat)" in errors[0]
+    _, errors = check_split(write(folder, case(1, facts=[fact], points=[point, unused]).to_dict()))
+    assert len(errors) == 2
+    assert "no turn names the point unused" in errors[0]
+    assert "does not meet the point stays (mentions:cat)" in errors[1]
+
+
+def test_what_load_split_refuses_is_an_error(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="holds no scenario"):
+        check_split(write(tmp_path))
+    with pytest.raises(DataError, match="this file has both"):
+        check_split(write(tmp_path, raw(), case(1).to_dict()))
+    write(tmp_path, raw())
+    (tmp_path / "split.toml").write_text("name = 3\n")
+    with pytest.raises(DataError, match="name"):
+        check_split(str(tmp_path))
