@@ -3,6 +3,7 @@
     python tools/bench_bundled.py points      agreement of two ratings of replies, by aspect of the points
     python tools/bench_bundled.py reviews     marks of two readers over items drawn at random
     python tools/bench_bundled.py baselines   S of trivial answers by split, language and subtask or kind
+    python tools/bench_bundled.py embedded    S of the embedded model into bundled/embedded.csv (20 minutes on two cores)
 
 `bundled/points.jsonl` holds the replies (half of them written to fail) with both ratings, `bundled/reviews.jsonl` the
 marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
@@ -11,6 +12,7 @@ authors, goals nor each other: agreement says that a point can be read in one wa
 
 from __future__ import annotations
 
+import csv
 import json
 import sys
 import tempfile
@@ -78,22 +80,43 @@ def baselines() -> None:
     print("| split | language | subtask or kind | " + " | ".join(names) + " |")
     print("| --- " * (3 + len(names)) + "|")
     for name in SPLITS:
-        split = h2htalk.load_split(name)
-        groups = {one.id: (one.language, str(one.metadata.get("study") or one.subtask)) for one in split.scenarios}
         means: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
-        with tempfile.TemporaryDirectory() as folder:
-            for baseline in names:
-                out = str(Path(folder, baseline))
-                spec = {"model": f"baseline:{baseline}", "split": name, "out": out, "embedder": "none"}
-                h2htalk.evaluate(h2htalk.EvaluateSpec(baselines=False, **spec))
-                values: dict[tuple[str, str], list[float]] = defaultdict(list)
-                for item in h2htalk.load_run(out).items().to_pylist():
-                    values[groups[item["id"]]].append(100 * item["lexical"])
-                for group, own in values.items():
-                    means[group][baseline] = sum(own) / len(own)
+        for baseline in names:
+            for group, mean in lexical_means(name, f"baseline:{baseline}").items():
+                means[group][baseline] = mean
         for (language, group), row in sorted(means.items()):
             print(f"| {name} | {language} | {group} | " + " | ".join(f"{row[b]:.1f}" for b in names) + " |")
 
 
+def lexical_means(name: str, model: str, **settings: Any) -> dict[tuple[str, str], float]:
+    """100 times a model's lexical mean on a split by (language, subtask or kind)."""
+    split = h2htalk.load_split(name)
+    groups = {one.id: (one.language, str(one.metadata.get("study") or one.subtask)) for one in split.scenarios}
+    values: dict[tuple[str, str], list[float]] = defaultdict(list)
+    with tempfile.TemporaryDirectory() as folder:
+        out = str(Path(folder, "run"))
+        spec = h2htalk.EvaluateSpec(model, split=name, out=out, embedder="none", baselines=False, **settings)
+        h2htalk.evaluate(spec)
+        for item in h2htalk.load_run(out).items().to_pylist():
+            values[groups[item["id"]]].append(100 * item["lexical"])
+    return {group: sum(own) / len(own) for group, own in values.items()}
+
+
+def embedded() -> None:
+    """Measure SmolLM2-135M on the splits whose present version is not in `embedded.csv` yet."""
+    path = DATA / "embedded.csv"
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    for name in SPLITS:
+        fingerprint = h2htalk.load_split(name).fingerprint
+        if fingerprint not in {row[0] for row in rows}:
+            means = lexical_means(name, "embedded", max_tokens=64)
+            rows += [[fingerprint, *group, f"{mean:.1f}"] for group, mean in sorted(means.items())]
+            with path.open("w", encoding="utf-8", newline="") as file:
+                csv.writer(file, lineterminator="\n").writerows(rows)
+
+
 if __name__ == "__main__":
-    {"points": points, "reviews": reviews, "baselines": baselines}[sys.argv[1] if sys.argv[1:] else "points"]()
+    {"points": points, "reviews": reviews, "baselines": baselines, "embedded": embedded}[
+        sys.argv[1] if sys.argv[1:] else "points"
+    ]()

@@ -1,6 +1,6 @@
 """Write the card of each bundled split from its items and from what was measured: `python tools/make_cards.py`.
 
-Figures come from `tools/bench_bundled.py` and `bundled/embedded.csv` (S of the embedded model, by hand from its runs).
+Figures come from `tools/bench_bundled.py` and `bundled/embedded.csv` (`bench_bundled.py embedded`).
 """
 
 from __future__ import annotations
