@@ -3,7 +3,7 @@
     python tools/bench_bundled.py points      agreement of two ratings of replies, by aspect of the points
     python tools/bench_bundled.py reviews     marks of two readers over items drawn at random
     python tools/bench_bundled.py baselines   S of trivial answers by split, language and subtask or kind
-    python tools/bench_bundled.py embedded    S of the embedded model into bundled/embedded.csv (20 minutes on two cores)
+    python tools/bench_bundled.py embedded    S of the embedded model into bundled/embedded.csv (20 minutes, 2 cores)
 
 `bundled/points.jsonl` holds the replies (half of them written to fail) with both ratings, `bundled/reviews.jsonl` the
 marks; `rating.md` and `review.md` are what the readers were told. All of them were language models that saw neither
