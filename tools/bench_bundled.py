@@ -95,7 +95,7 @@ def lexical_means(name: str, model: str, **settings: Any) -> dict[tuple[str, str
     values: dict[tuple[str, str], list[float]] = defaultdict(list)
     with tempfile.TemporaryDirectory() as folder:
         out = str(Path(folder, "run"))
-        spec = h2htalk.EvaluateSpec(model, split=name, out=out, embedder="none", baselines=False, **settings)
+        spec = h2htalk.EvaluateSpec(model=model, split=name, out=out, embedder="none", baselines=False, **settings)
         h2htalk.evaluate(spec)
         for item in h2htalk.load_run(out).items().to_pylist():
             values[groups[item["id"]]].append(100 * item["lexical"])
