@@ -157,7 +157,6 @@ def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: st
 @pytest.mark.parametrize(
     "other",
     [
-        {"state": "misses Deborah Winslow"},
         {"request_type": "a call to Deborah Winslow"},
         {"points": [{"id": "stays", "kind": "must", "text": "asks after her friend Deborah Winslow"}]},
         {"provenance": {"notes": [{"by": "As told by Deborah Winslow."}]}},
