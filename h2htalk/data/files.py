@@ -20,7 +20,12 @@ MAX_LINE = 1 << 26
 
 
 def read_jsonl(
-    path: Path, *, torn_tail: bool = False, unique_keys: bool = False, nan: bool = False
+    path: Path,
+    *,
+    torn_tail: bool = False,
+    unique_keys: bool = False,
+    nan: bool = False,
+    broken: list[str] | None = None,
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
@@ -30,6 +35,7 @@ def read_jsonl(
             middle of it). One that parses is a whole record: an editor removed the line end.
         unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
         nan: read NaN and infinities, which Python's writers give and JSON does not have.
+        broken: receives the messages of lines that are no JSON object; None: the first of them is raised.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
@@ -46,8 +52,16 @@ def read_jsonl(
                     return
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
-                if line.strip():
-                    yield where, parse_object(line, where, unique_keys, nan)
+                if not line.strip():
+                    continue
+                try:
+                    record = parse_object(line, where, unique_keys, nan)
+                except DataError as error:
+                    if broken is None:
+                        raise
+                    broken.append(str(error))
+                else:
+                    yield where, record
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
 

@@ -307,8 +307,8 @@ def read_item(record: Mapping[str, Any], where: str) -> Scenario | Case:
     return Case.from_dict(record, where) if "study" in record else Scenario.from_dict(record, where)
 
 
-def iter_records(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Stream `(where, record)` from a folder or file."""
+def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Stream `(where, record)` from a folder or file; `broken`: see `read_jsonl`."""
     if is_stage(source):
         yield from candidate_records(source)
         return
@@ -320,7 +320,10 @@ def iter_records(source: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         paths = [source]
     for path in paths:
         _require_file(path)
-        yield from read_parquet(path) if path.suffix == ".parquet" else read_jsonl(path, unique_keys=True)
+        if path.suffix == ".parquet":
+            yield from read_parquet(path)
+        else:
+            yield from read_jsonl(path, unique_keys=True, broken=broken)
 
 
 def is_stage(source: Path) -> bool:

@@ -22,13 +22,13 @@ def check_split(name: str) -> tuple[int, list[str]]:
 
     Raises:
         ConfigError: no such split.
-        DataError: a file is not readable, or a line is no JSON object.
+        DataError: a file is not readable.
     """
     source = resolve_split(name)
     folder = source if source.is_dir() else source.parent
     personas, seen, errors = personas_of(folder), dict[str, str](), list[str]()
     number, kinds = 0, set[type]()
-    for where, record in iter_records(source):
+    for where, record in iter_records(source, errors):
         number += 1
         try:
             item = read_item(record, where)

@@ -46,6 +46,14 @@ def test_all_errors_of_all_lines_are_listed(tmp_path: Path) -> None:
     assert all(error.startswith(f"{tmp_path}/items.jsonl:") for error in errors)
 
 
+def test_a_line_that_is_no_json_does_not_hide_the_errors_after_it(tmp_path: Path) -> None:
+    source = Path(write(tmp_path, raw(), raw() | {"id": "b", "licence": ""})) / "items.jsonl"
+    source.write_text("{broken\n" + source.read_text())
+    number, errors = check_split(str(tmp_path))
+    assert number == 2
+    assert [error.split(":")[1] for error in errors] == ["1", "3"]
+
+
 def test_load_split_tells_all_errors_of_the_first_broken_line(tmp_path: Path) -> None:
     with pytest.raises(DataError) as error:
         load_split(write(tmp_path, raw() | {"licence": "", "persona": " "}))
