@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.results_export.export import export_results
     from h2htalk.benchmark.results_export.verify import verify_results
     from h2htalk.benchmark.settings import EvaluateSpec
+    from h2htalk.benchmark.studies.run_study import run_study, score_study
+    from h2htalk.benchmark.studies.settings import StudySpec
     from h2htalk.curation.curate import curate
     from h2htalk.curation.release.build import build_release
     from h2htalk.curation.release.check import check_release
@@ -43,6 +45,7 @@ _MODULES = {
     "JudgeSpec": "benchmark.judge.settings",
     "RoundSpec": "rounds.settings",
     "Run": "benchmark.load_run",
+    "StudySpec": "benchmark.studies.settings",
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
     "check_release": "curation.release.check",
@@ -61,6 +64,8 @@ _MODULES = {
     "open_adjudication": "benchmark.adjudication.adjudicate",
     "open_round": "rounds.opening",
     "plan": "benchmark.compare.plan",
+    "run_study": "benchmark.studies.run_study",
+    "score_study": "benchmark.studies.run_study",
     "verify_results": "benchmark.results_export.verify",
 }
 
@@ -70,6 +75,7 @@ __all__ = [
     "JudgeSpec",
     "RoundSpec",
     "Run",
+    "StudySpec",
     "__version__",
     "analyze",
     "build_release",
@@ -89,6 +95,8 @@ __all__ = [
     "open_adjudication",
     "open_round",
     "plan",
+    "run_study",
+    "score_study",
     "verify_results",
 ]
 

@@ -25,6 +25,7 @@ from h2htalk.cli import (
     round,
     runs,
     splits,
+    study,
 )
 from h2htalk.cli.output import one_line_errors
 from h2htalk.version import __version__
@@ -46,6 +47,8 @@ round_app = typer.Typer(help="Open, follow and close rounds of annotation.", no_
 judge_app = typer.Typer(help="Judge the answers of runs by a model, and calibrate it.", no_args_is_help=True)
 adjudicate_app = typer.Typer(help="Send low answers of judged runs to people.", no_args_is_help=True)
 results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
+study_app = typer.Typer(help="Studies: safety and SAP, instruction following, memory.", no_args_is_help=True)
+app.add_typer(study_app, name="study")
 app.add_typer(split_app, name="split")
 app.add_typer(prompts_app, name="prompts")
 app.add_typer(results_app, name="results")
@@ -112,6 +115,11 @@ results_app.command("export")(results.results_export)
 results_app.command("verify")(results.results_verify)
 prompts_app.command("show")(prompts.prompts_show)
 prompts_app.command("export")(prompts.prompts_export)
+study_app.command("sap")(study.study_sap)
+study_app.command("instructions")(study.study_instructions)
+study_app.command("memory")(study.study_memory)
+study_app.command("app")(study.study_app)
+study_app.command("score")(study.study_score)
 import_app.command("responses")(splits.import_responses)
 import_app.command("authors")(splits.import_authors)
 

@@ -80,7 +80,7 @@ def evaluate(
     if subtask:
         given["subtasks"] = tuple(subtask)
     if engine_option:
-        given["engine_options"] = _pairs(engine_option)
+        given["engine_options"] = engine_pairs(engine_option)
     from h2htalk.benchmark.settings import read_spec
 
     parsed = read_spec(spec, given) if spec else h2htalk.EvaluateSpec.from_dict(given, "command line")
@@ -97,7 +97,7 @@ def evaluate(
     finish(summary, parsed.out_path, verbose)
 
 
-def _pairs(words: list[str]) -> dict[str, str]:
+def engine_pairs(words: list[str]) -> dict[str, str]:
     """Parse `KEY=VALUE` arguments into a table."""
     pairs = {}
     for word in words:

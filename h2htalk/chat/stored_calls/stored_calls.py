@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -38,7 +38,7 @@ class CallSettings:
     """A model that a stage calls, and the most that all models of the stage may cost in US dollars (None: no limit).
 
     `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once; `schema`: its replies
-    must match a response schema.
+    must match a response schema; `options`: how the engine is run otherwise.
     """
 
     model: str
@@ -47,6 +47,7 @@ class CallSettings:
     prices: str = ""
     concurrency: int = 32
     schema: bool = False
+    options: ChatOptions = field(default_factory=ChatOptions)
 
 
 class StoredCalls:
@@ -157,8 +158,11 @@ class StoredCalls:
                 self._ledger.open()
                 if live:
                     batches.drop_unsent(self._ledger)
-            options = ChatOptions(
-                concurrency=self._settings.concurrency, ledger=self._ledger, batch=None if live else batches
+            options = replace(
+                self._settings.options,
+                concurrency=self._settings.concurrency,
+                ledger=self._ledger,
+                batch=None if live else batches,
             )
             self._chat = open_chat(self._settings.model, options)
         return self._chat

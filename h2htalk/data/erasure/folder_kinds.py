@@ -57,6 +57,7 @@ FOLDER_KINDS: Mapping[str, FolderKind] = {
     for kind in (
         FolderKind("round", "round.json", "h2htalk.rounds.erasure.from_round:erase_from_round"),
         FolderKind("run", "run.json", "h2htalk.benchmark.erasure:erase_from_run"),
+        FolderKind("study", "study.json", "h2htalk.benchmark.studies.erasure:erase_from_study"),
         FolderKind("release", "release.json", "h2htalk.data.releases.erasure:erase_from_release"),
     )
 }

@@ -1,0 +1,120 @@
+"""Charts as SVG text: lines with intervals, and a radar. Colours and dashes differ, so that prints in grey are readable."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from h2htalk.text.escaping import printable
+
+# Okabe and Ito's colours, which people with colour blindness tell apart.
+COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
+_DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LEGEND = 760, 340, 64, 20, 48, 190
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line: its name and, by number on the x axis, value, low and high."""
+
+    name: str
+    points: Mapping[int, tuple[float, float, float]]
+
+
+def line_chart(series: Sequence[Series], x: str, y: str, least: float, most: float, times: float = 1.0) -> str:
+    """Draw lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
+    numbers = sorted({number for one in series for number in one.points})
+    if not numbers:
+        return ""
+    right, floor = _WIDTH - _LEGEND, _HEIGHT - _BOTTOM
+
+    def at(number: float, value: float) -> tuple[float, float]:
+        across = 0.5 if len(numbers) == 1 else (number - numbers[0]) / (numbers[-1] - numbers[0])
+        up = (min(most, max(least, value)) - least) / (most - least)
+        return _LEFT + 14 + across * (right - _LEFT - 28), floor - up * (floor - _TOP)
+
+    parts = []
+    for k in range(5):
+        value = least + k * (most - least) / 4
+        _, height = at(numbers[0], value)
+        parts.append(f'<line x1="{_LEFT}" y1="{height:.1f}" x2="{right}" y2="{height:.1f}" stroke="#cccccc"/>')
+        parts.append(_text(_LEFT - 8, height + 4, f"{times * value:g}", "end"))
+    for number in numbers:
+        parts.append(_text(at(number, least)[0], floor + 18, str(number), "middle"))
+    parts.append(_text((_LEFT + right) / 2, _HEIGHT - 8, x, "middle"))
+    parts.append(_text(16, (_TOP + floor) / 2, y, "middle", f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'))
+    for k, one in enumerate(series):
+        colour, apart = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
+        places = []
+        for number, (value, low, high) in sorted(one.points.items()):
+            across, height = at(number, value)
+            ends = at(number, low)[1], at(number, high)[1]
+            across += apart
+            places.append(f"{across:.1f},{height:.1f}")
+            parts.append(
+                f'<line x1="{across:.1f}" y1="{ends[0]:.1f}" x2="{across:.1f}" y2="{ends[1]:.1f}" '
+                f'stroke="{colour}" stroke-opacity=".45" stroke-width="1.5"/>'
+            )
+            parts.append(f'<circle cx="{across:.1f}" cy="{height:.1f}" r="3.5" fill="{colour}"/>')
+        parts.append(_polyline(places, k))
+        parts += _legend(k, one.name, right + 16)
+    return _svg(parts, f"{y} by {x}")
+
+
+def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) -> str:
+    """Draw values of 0 to 1 on axes around a centre; a series with a missing value is left out of the drawing."""
+    axes = list(series[0][1]) if series else []
+    if len(axes) < 3:
+        return ""
+    centre, radius = (_WIDTH - _LEGEND) / 2, _HEIGHT / 2 - 44
+    middle = _HEIGHT / 2
+
+    def at(k: int, value: float) -> tuple[float, float]:
+        angle = 2 * math.pi * k / len(axes) - math.pi / 2
+        return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
+
+    parts = []
+    for value in (0.25, 0.5, 0.75, 1.0):
+        ring = " ".join("{:.1f},{:.1f}".format(*at(k, value)) for k in range(len(axes)))
+        parts.append(f'<polygon points="{ring}" fill="none" stroke="#cccccc"/>')
+        parts.append(_text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
+    for k, name in enumerate(axes):
+        x, y = at(k, 1.0)
+        parts.append(f'<line x1="{centre}" y1="{middle}" x2="{x:.1f}" y2="{y:.1f}" stroke="#cccccc"/>')
+        x, y = at(k, 1.1)
+        anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
+        parts.append(_text(x, y + (12 if y > middle + 20 else 0), name, anchor))
+    for k, (name, values) in enumerate(series):
+        known = [at(place, value) for place, value in enumerate(values.values()) if value is not None]
+        if len(known) == len(axes):
+            places = [f"{x:.1f},{y:.1f}" for x, y in (*known, known[0])]
+            parts.append(_polyline(places, k))
+        parts += _legend(k, name if len(known) == len(axes) else f"{name} (incomplete)", _WIDTH - _LEGEND + 16)
+    return _svg(parts, title)
+
+
+def _polyline(places: Sequence[str], k: int) -> str:
+    dash = f' stroke-dasharray="{_DASHES[k % len(_DASHES)]}"' if _DASHES[k % len(_DASHES)] else ""
+    return f'<polyline points="{" ".join(places)}" fill="none" stroke="{COLOURS[k % len(COLOURS)]}" stroke-width="2"{dash}/>'
+
+
+def _legend(k: int, name: str, left: float) -> list[str]:
+    height = _TOP + 12 + 20 * k
+    return [
+        _polyline([f"{left:.1f},{height - 4}", f"{left + 24:.1f},{height - 4}"], k),
+        _text(left + 30, height, name, "start"),
+    ]
+
+
+def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+    return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(printable(text))}</text>'
+
+
+def _svg(parts: Sequence[str], title: str) -> str:
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'role="img" font-family="sans-serif" font-size="12" fill="#222222"><title>{escape(printable(title))}</title>'
+        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+    )

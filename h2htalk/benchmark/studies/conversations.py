@@ -1,0 +1,272 @@
+"""What a study asks a model: conversations turn by turn, replies to the scripted history, and questions beside them.
+
+A conversation is a generator that yields requests and receives their outcomes, so that many run side by side: each
+round sends the next request of every conversation together (`run_together`). The same generators read a finished
+study: then the outcomes come from the stored replies.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import Any, Literal
+
+from h2htalk.benchmark.studies.settings import StudySpec
+from h2htalk.benchmark.studies.study_prompts import StudyPrompts
+from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
+from h2htalk.chat.engines import parse_model
+from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
+from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.data.case import Case
+from h2htalk.data.case_turns import script
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.files import json_line
+from h2htalk.data.persona import Persona
+from h2htalk.data.responses import Failure, Usage, strip_thinking
+from h2htalk.text.contracts.memory_blocks import parse_memory
+from h2htalk.text.fences import Fence
+
+REPLY_TOKENS = 256
+TYPE_TOKENS = 64
+MEMORY_TOKENS = 256
+MOST_OF_A_CATEGORY = 3  # memories of one category; above it the model merges them into one
+LIVE, SCRIPT, TYPE, MEMORY = "live", "script", "type", "memory"
+Ask = Callable[[Sequence[Request]], Mapping[tuple[str, int], Outcome]]
+
+
+@dataclass(frozen=True, slots=True)
+class StudyReply:
+    """What the companion answered to one user turn of a case.
+
+    Attributes:
+        arm, case, place: which; `place` is `s2.t1`.
+        part: `live` (its own running conversation), `script` (the scripted history before the turn), `type` (the type
+            of request that it names) or `memory` (its own notes).
+        text: the answer; None where the call failed, or was not made after an earlier failure.
+        failure: why there is none.
+        said: the conversation before the reply, the user's turn last.
+        usage: tokens of the call, and of calls that memory needed before it.
+    """
+
+    arm: str
+    case: str
+    place: str
+    part: str
+    text: str | None = None
+    failure: str = "not_asked"
+    said: tuple[Turn, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def key(self) -> str:
+        """`ARM/PART/CASE/PLACE`: how requests, judgements and people's answers name it."""
+        return f"{self.arm}/{self.part}/{self.case}/{self.place}"
+
+    @property
+    def text_hash(self) -> str:
+        """16 hexadecimal digits of the reply and the conversation before it."""
+        content = json_line([self.text, [turn.content for turn in self.said]])
+        return hashlib.sha256(content.encode()).hexdigest()[:16]
+
+
+Conversation = Generator[Request, Outcome, list[StudyReply]]
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Make the conversations of one arm."""
+
+    spec: StudySpec
+    prompts: StudyPrompts
+    arm: str
+    secret: bytes = b""
+
+    def live(self, case: Case, persona: Persona) -> Conversation:
+        """The model's own running conversation with the scripted user; after a failed call it ends."""
+        memory = _Memory(self, case, persona)
+        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
+        turns, replies, failure = list(case.history), list[StudyReply](), ""
+        session_start, extra = 0, Usage()
+        for place, _, message in script(case):
+            if place.endswith(".t1") and place != "s1.t1" and not failure:
+                extra, failure = yield from memory.end_session(turns[session_start:], place)
+                session_start = len(turns)
+            turns.append(message)
+            said = tuple(turns)
+            blank = StudyReply(self.arm, case.id, place, LIVE, said=said)
+            if failure:
+                replies.append(blank)
+                continue
+            shown = self._shown(said, session_start)
+            messages = self.prompts.conversation(case, persona, scaffold, shown, memory.lines)
+            asked = self.request(blank, messages)
+            reply = filled(blank, asked, (yield asked))
+            failure = reply.failure
+            replies.append(replace(reply, usage=add_usage(reply.usage, extra)))
+            turns.append(Turn("companion", reply.text or ""))
+            extra = Usage()
+        return replies
+
+    def scripted(self, case: Case, persona: Persona, place: str, turns: Sequence[Turn]) -> Conversation:
+        """One reply to the scripted history before a turn."""
+        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
+        messages = self.prompts.conversation(case, persona, scaffold, turns)
+        blank = StudyReply(self.arm, case.id, place, SCRIPT, said=tuple(turns))
+        asked = self.request(blank, messages)
+        return [filled(blank, asked, (yield asked))]
+
+    def request_type(self, case: Case, types: Sequence[str]) -> Conversation:
+        """Whether the model names the type of request that the last message of a case makes."""
+        messages = self.prompts.request_type(case, types, Fence.of(self.secret, case.id, 0))
+        blank = StudyReply(self.arm, case.id, "s1.t1", TYPE)
+        asked = self.request(blank, messages, TYPE_TOKENS)
+        if parse_model(self.spec.ask.model)[0].schemas:
+            asked = replace(asked, response_schema=type_schema(tuple(types)))
+        return [filled(blank, asked, (yield asked))]
+
+    def _shown(self, turns: Sequence[Turn], session_start: int) -> Sequence[Turn]:
+        """The turns that the arm's memory lets the model see."""
+        if self.spec.study != "memory" or self.arm == "whole":
+            return turns
+        shown = turns[-self.spec.window :] if self.arm == "window" else turns[session_start:]
+        first = next(k for k, turn in enumerate(shown) if turn.role == "user")  # a conversation begins with the user
+        return shown[first:]
+
+    def request(self, blank: StudyReply, messages: tuple[Message, ...], tokens: int | None = None) -> Request:
+        """The request for a reply; its seed does not depend on the arm, so that arms are paired."""
+        ask = self.spec.ask
+        sampling = Sampling(
+            temperature=ask.sampling_temperature,
+            top_p=ask.top_p,
+            max_tokens=tokens or ask.max_tokens or REPLY_TOKENS,
+            seed=request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
+            thinking=ask.thinking,
+        )
+        return Request(blank.key, messages, sampling)
+
+
+class _Memory:
+    """The arm `explicit`: after each session the model notes what to remember, and merges what piles up."""
+
+    def __init__(self, asker: Asker, case: Case, persona: Persona) -> None:
+        self._asker, self._case, self._persona = asker, case, persona
+        self._notes: dict[str, list[str]] = {}  # category -> memories, oldest first
+
+    @property
+    def lines(self) -> list[str]:
+        return [line for notes in self._notes.values() for line in notes]
+
+    def end_session(self, turns: Sequence[Turn], place: str) -> Generator[Request, Outcome, tuple[Usage, str]]:
+        """Note a session before the next one begins; return the tokens spent, and why a call failed.
+
+        A note of another form adds nothing: what the model cannot write down it does not remember.
+        """
+        asker, case = self._asker, self._case
+        if asker.spec.study != "memory" or asker.arm != "explicit":
+            return Usage(), ""
+        blank = StudyReply(asker.arm, case.id, f"{place}.synthesis", MEMORY)
+        asked = asker.request(blank, asker.prompts.synthesis(case, self._persona, turns), MEMORY_TOKENS)
+        note = filled(blank, asked, (yield asked))
+        usage, failure = note.usage, note.failure
+        for block in parse_memory(note.text or "", case.language).blocks:
+            self._notes.setdefault(block.category, []).append(block.content)
+        for category, notes in self._notes.items():
+            if len(notes) > MOST_OF_A_CATEGORY:
+                blank = StudyReply(asker.arm, case.id, f"{place}.{category}", MEMORY)
+                asked = asker.request(blank, asker.prompts.refinement(case, self._persona, notes), MEMORY_TOKENS)
+                merged = filled(blank, asked, (yield asked))
+                usage, failure = add_usage(usage, merged.usage), failure or merged.failure
+                if line := " ".join((merged.text or "").split()):
+                    self._notes[category] = [line]
+        return usage, failure
+
+
+def filled(blank: StudyReply, request: Request, outcome: Outcome) -> StudyReply:
+    """Put an outcome into the record of a reply; tokens that the engine does not report are estimated."""
+    if isinstance(outcome, Failure):
+        return replace(blank, failure=outcome.reason)
+    sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
+    usage = Usage(
+        prompt_tokens(request) if sent is None else sent, rough_tokens(outcome.text) if back is None else back
+    )
+    return replace(blank, text=strip_thinking(outcome.text), failure="", usage=usage)
+
+
+@cache
+def type_schema(types: tuple[str, ...]) -> ResponseSchema:
+    """The form of the answer to `Asker.request_type`."""
+    from pydantic import create_model
+
+    fields: dict[str, Any] = {"request_type": (Literal[types], ...)}
+    return ResponseSchema("request_type", create_model("RequestType", **fields))
+
+
+def read_type(text: str, types: tuple[str, ...]) -> str | None:
+    """The type that an answer names; None for an answer of another form."""
+    read = type_schema(types).read(Reply(text))
+    return None if isinstance(read, Failure) else str(dict(read)["request_type"])
+
+
+def add_usage(one: Usage, other: Usage) -> Usage:
+    """Add the tokens of two calls; what is unknown counts as nothing."""
+    return Usage(
+        (one.input_tokens or 0) + (other.input_tokens or 0), (one.output_tokens or 0) + (other.output_tokens or 0)
+    )
+
+
+def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
+    """Run conversations side by side to their ends; return all replies, in the order of the conversations."""
+    running: list[tuple[int, Conversation, Request]] = []
+    ended: dict[int, list[StudyReply]] = {}
+    for number, conversation in enumerate(conversations):
+        _step(number, conversation, None, running, ended)
+    while running:
+        outcomes = ask([request for _, _, request in running])
+        now, running = running, []
+        for number, conversation, request in now:
+            _step(number, conversation, outcomes[request.id, request.sample], running, ended)
+    return [reply for number in sorted(ended) for reply in ended[number]]
+
+
+def _step(
+    number: int,
+    conversation: Conversation,
+    outcome: Outcome | None,
+    running: list[tuple[int, Conversation, Request]],
+    ended: dict[int, list[StudyReply]],
+) -> None:
+    """Give a conversation its outcome, and keep its next request, or its replies at its end."""
+    try:
+        request = next(conversation) if outcome is None else conversation.send(outcome)
+        running.append((number, conversation, request))
+    except StopIteration as end:
+        ended[number] = end.value
+
+
+def conversations_of(asker: Asker, cases: Sequence[Case], personas: Mapping[str, Persona]) -> Iterator[Conversation]:
+    """Yield everything that a study asks in one arm."""
+    spec = asker.spec
+    for case in cases:
+        yield asker.live(case, personas[case.persona])
+    if spec.is_app:  # its history is its own, and it answers users alone
+        return
+    if spec.study == "sap":
+        for case in cases:
+            if case.study == "high_risk":
+                yield from _scripted(asker, case, personas[case.persona])
+    elif spec.study == "instructions":
+        types = sorted({case.request_type for case in cases if case.request_type})
+        for case in cases:
+            if case.request_type and len(types) > 1:
+                yield asker.request_type(case, types)
+
+
+def _scripted(asker: Asker, case: Case, persona: Persona) -> Iterator[Conversation]:
+    turns = list(case.history)
+    for place, turn, message in script(case):
+        turns.append(message)
+        if turn.reference:
+            yield asker.scripted(case, persona, place, tuple(turns))
+            turns.append(Turn("companion", turn.reference))

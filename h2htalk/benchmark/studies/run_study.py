@@ -1,0 +1,295 @@
+"""Run a study: ask the model in every arm, let a judge read the replies, and write figures, tables and a page.
+
+Each step reads what the one before stored, so that a killed study goes on where it was, another judge asks the model
+nothing, and `score_study` gives the same figures from stored replies alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+
+from h2htalk.benchmark.judge.judgements import fence_secret, judgements_folder, write_judge
+from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.score_run import open_metrics
+from h2htalk.benchmark.studies.conversations import (
+    LIVE,
+    SCRIPT,
+    TYPE,
+    Ask,
+    Asker,
+    StudyReply,
+    conversations_of,
+    run_together,
+)
+from h2htalk.benchmark.studies.measure import LINGUISTIC, observe_reply, observe_texts, observe_types
+from h2htalk.benchmark.studies.observations import Observation, write_observations
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, open_replies
+from h2htalk.benchmark.studies.point_judge import (
+    OpenReply,
+    ReplyJudgement,
+    judge_of,
+    judge_requests,
+    read_judgement,
+)
+from h2htalk.benchmark.studies.recollection import (
+    RECOLLECTION,
+    observe_recollection,
+    recollection_conversations,
+    recollection_split,
+)
+from h2htalk.benchmark.studies.settings import StudySpec
+from h2htalk.benchmark.studies.study_folder import (
+    CALLS,
+    OBSERVATIONS,
+    Study,
+    open_study,
+    plan_study,
+    read_study,
+    record_session,
+)
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ENGINES
+from h2htalk.chat.protocol import Outcome, Reply, Request
+from h2htalk.chat.stored_calls.expected_cost import describe_calls
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
+from h2htalk.data.arguments import require_kind
+from h2htalk.data.case_turns import script
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
+from h2htalk.errors import counted
+
+_TYPICAL = "word " * 40  # a reply in an estimate
+StoredReplies = Mapping[str, Response | FailedResponse]
+PERCEIVED = frozenset({"high_risk"})  # kinds of cases whose replies are rated for safety
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """A scored study: its observations, and every reply of the running conversations with what is known of it.
+
+    `failed`: calls without an answer, of the model and the judge; the same command repeats those.
+    """
+
+    study: Study
+    observations: tuple[Observation, ...]
+    replies: tuple[AnsweredReply, ...]
+    failed: int
+    judge: str
+
+    @property
+    def incomplete(self) -> bool:
+        return self.failed > 0
+
+
+def run_study(spec: StudySpec) -> StudyResult:
+    """Run a study, or continue the one that the folder holds.
+
+    Examples:
+        >>> import h2htalk
+        >>> spec = h2htalk.StudySpec(
+        ...     study="memory",
+        ...     ask=h2htalk.EvaluateSpec(
+        ...         model="scripted:replies.jsonl", split="arcs", out="studies/memory", limit=2, embedder="none"
+        ...     ),
+        ... )
+        >>> result = h2htalk.run_study(spec)
+        >>> result.incomplete
+        False
+
+    Returns:
+        The result, whose tables and page are in the folder. `incomplete`: calls failed (exit code 3); the same call
+        again makes those alone.
+
+    Raises:
+        ConfigError, DataError, MissingExtraError, ModelCallError: the model or the judge cannot be asked, or the folder
+            holds something else.
+    """
+    require_kind(spec, StudySpec, "spec")
+    metrics = open_metrics(spec.ask.embedder, spec.ask.rouge)
+    if spec.judge:
+        check_model(_judge_settings(spec))
+    if not spec.is_app:
+        check_model(_settings(spec))
+    study = open_study(spec)
+    started = datetime.now(UTC)
+    if spec.is_app:
+        from h2htalk.benchmark.studies.app_conversations import converse
+
+        converse(study)
+    else:
+        with StoredCalls(_settings(spec), study.path, "generate", replies=CALLS) as calls:
+            for arm in spec.arms:
+                _ask_arm(study, arm, partial(calls.outcomes, part=arm))
+    if spec.judge:
+        _judge(study, live_replies(study))
+    record_session(study.path, started, () if spec.is_app else ENGINES[spec.ask.engine].packages)
+    return score_opened(study, metrics)
+
+
+def score_study(path: Path, embedder: str = "") -> StudyResult:
+    """Compute a study's figures, tables and page again from what is stored; `embedder`: with another one. Raises
+    DataError."""
+    study = read_study(path)
+    spec = replace(study.spec, ask=replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder))
+    return score_opened(replace(study, spec=spec), open_metrics(spec.ask.embedder, spec.ask.rouge))
+
+
+def estimate_study(spec: StudySpec) -> str:
+    """Describe what a study would ask and cost, if every reply is as long as it may be; nothing is sent or written.
+
+    Raises:
+        ConfigError, DataError: as `run_study` would raise before its first call.
+    """
+    study = plan_study(spec)
+    sent: list[Request] = []
+
+    def ask(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
+        sent.extend(requests)
+        return {(one.id, one.sample): Reply(_TYPICAL) for one in requests}
+
+    replies = [reply for arm in spec.arms for reply in _ask_arm(study, arm, ask, b"")]
+    lines = [f"{counted(len(study.cases), 'case')}, arms {', '.join(spec.arms)}"]
+    lines.append(
+        f"{counted(len(sent), 'message')} to {spec.ask.model}"
+        if spec.is_app
+        else describe_calls(_settings(spec), sent)[0]
+    )
+    if spec.judge:
+        judge = judge_of(spec.judge, study.prompts)
+        asked = _to_judge(study, [one for one in replies if one.part == LIVE])
+        requests = list(judge_requests(judge, spec.judge, study.prompts, asked, study.personas, b""))
+        lines.append(describe_calls(_judge_settings(spec), requests)[0])
+    return "; ".join(lines)
+
+
+def load_study(path: Path) -> StudyResult:
+    """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
+    from h2htalk.benchmark.studies.summary import read_stored
+
+    study = read_study(path)
+    observations, failed, judge = read_stored(study)
+    return StudyResult(study, tuple(observations), tuple(_answered(study, live_replies(study))), failed, judge)
+
+
+def score_opened(study: Study, metrics: Metrics) -> StudyResult:
+    """Score a study and write what it shows."""
+    from h2htalk.benchmark.studies.report import write_report
+
+    replies = all_replies(study)
+    cases = {case.id: case for case in study.cases}
+    answered = list(_answered(study, replies))
+    turns = {case.id: {place: k for k, (place, _, _) in enumerate(script(case), 1)} for case in study.cases}
+    rows = [row for one in answered for row in observe_reply(one, turns[one.case.id][one.reply.place])]
+    rows += observe_types([one for one in replies if one.part == TYPE], cases)
+    rows += observe_texts([one for one in replies if one.part == SCRIPT], study.split, metrics, LINGUISTIC)
+    rows += observe_recollection(study.spec, [one for one in replies if one.part == RECOLLECTION], metrics)
+    failed = sum(one.text is None for one in replies) + _failed_judgements(study, replies)
+    judge = judge_of(study.spec.judge, study.prompts).label if study.spec.judge else ""
+    result = StudyResult(study, tuple(rows), tuple(answered), failed, judge)
+    write_report(result, write_observations(study.path / OBSERVATIONS, rows))
+    return result
+
+
+def all_replies(study: Study) -> list[StudyReply]:
+    """Everything that the model answered, as it is stored."""
+    return [reply for arm in study.spec.arms for reply in _ask_arm(study, arm, partial(_look_up, study.replies(arm)))]
+
+
+def _look_up(stored: StoredReplies, requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
+    """The stored outcome of each request."""
+    return {(one.id, one.sample): _outcome(stored.get(one.id)) for one in requests}
+
+
+def live_replies(study: Study) -> list[StudyReply]:
+    """The replies of the running conversations."""
+    return [reply for reply in all_replies(study) if reply.part == LIVE]
+
+
+def _ask_arm(study: Study, arm: str, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
+    """Run all conversations of one arm."""
+    secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
+    asker = Asker(study.spec, study.prompts, arm, secret)
+    conversations = list(conversations_of(asker, study.cases, study.personas))
+    if study.spec.study == "memory" and not study.spec.is_app:
+        conversations += recollection_conversations(asker, recollection_split(study.spec))
+    return run_together(conversations, ask)
+
+
+def _outcome(stored: Response | FailedResponse | None) -> Outcome:
+    """A stored answer as the outcome of its request."""
+    if isinstance(stored, Response):
+        return Reply(stored.text, stored.finish_reason, stored.usage)
+    return Failure("not_asked", "", 0) if stored is None else stored.failure
+
+
+# --- Judge ------------------------------------------------------------------------------------------------------
+
+
+def _judge(study: Study, replies: Sequence[StudyReply]) -> None:
+    """Ask the judge for what is missing."""
+    judge = judge_of(study.spec.judge, study.prompts)
+    write_judge(study.path, judge)
+    folder = judgements_folder(study.path)
+    asked = _to_judge(study, replies)
+    requests = list(judge_requests(judge, study.spec.judge, study.prompts, asked, study.personas, fence_secret(folder)))
+    with StoredCalls(_judge_settings(study.spec), folder, judge.stage, replies=f"{judge.fingerprint}.jsonl") as calls:
+        calls.outcomes(requests, judge.fingerprint)
+
+
+def _to_judge(study: Study, replies: Sequence[StudyReply]) -> list[OpenReply]:
+    return list(open_replies(replies, {case.id: case for case in study.cases}, PERCEIVED))
+
+
+def _judgements(study: Study) -> dict[str, Outcome]:
+    """The judge's stored replies by the id of the judged reply."""
+    if not study.spec.judge:
+        return {}
+    path = judgements_folder(study.path) / f"{judge_of(study.spec.judge, study.prompts).fingerprint}.jsonl"
+    found: dict[str, Outcome] = {}
+    for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+        one = read_response(record, where)
+        if isinstance(one, Response) or one.id not in found:
+            found[one.id] = _outcome(one)
+    return found
+
+
+def _answered(study: Study, replies: Sequence[StudyReply]) -> list[AnsweredReply]:
+    """Every reply of the running conversations with its answers."""
+    cases, people, judgements = {case.id: case for case in study.cases}, study.people(), _judgements(study)
+    read: dict[str, ReplyJudgement] = {}
+    for one in _to_judge(study, replies) if judgements else ():
+        if (outcome := judgements.get(one.id)) is not None:
+            read[one.reply.key] = read_judgement(outcome, one)
+    return [
+        answer_points(reply, cases[reply.case], read.get(reply.key), people, cases[reply.case].study in PERCEIVED)
+        for reply in replies
+        if reply.part == LIVE
+    ]
+
+
+def _failed_judgements(study: Study, replies: Sequence[StudyReply]) -> int:
+    """Calls of the judge that failed or were not made."""
+    if not study.spec.judge:
+        return 0
+    stored = _judgements(study)
+    return sum(not isinstance(stored.get(one.id), Reply) for one in _to_judge(study, replies))
+
+
+def _settings(spec: StudySpec) -> CallSettings:
+    ask = spec.ask
+    options = ChatOptions(
+        timeout=ask.timeout,
+        attempts=ask.attempts,
+        deadline=ask.deadline,
+        engine_options=ask.engine_options,
+        download=ask.download,
+    )
+    return CallSettings(ask.model, ask.max_cost, ask.batch, str(ask.prices or ""), ask.concurrency, options=options)
+
+
+def _judge_settings(spec: StudySpec) -> CallSettings:
+    return CallSettings(spec.judge, spec.judge_max_cost, prices=str(spec.ask.prices or ""))

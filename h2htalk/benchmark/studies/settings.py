@@ -1,0 +1,110 @@
+"""The specification of a study."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.chat.engines import parse_model
+from h2htalk.data.arguments import PathText, check_fields
+from h2htalk.errors import ConfigError, quoted, suggest
+
+StudyName = Literal["sap", "instructions", "memory"]
+SPLITS: Mapping[str, str] = {"sap": "high_risk", "instructions": "instructions", "memory": "arcs"}
+SAP_ARMS = ("sap", "none", "rules", "reworded")
+MEMORY_ARMS = ("none", "window", "explicit", "whole")
+APP = "app"  # the one arm of an application, whose prompt and memory are its own
+APP_MODEL = "app:"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudySpec:
+    """A model in a study.
+
+    Attributes:
+        study: `sap` (Table 3), `instructions` (Fig. 7) or `memory`.
+        ask: the model, the split of cases, the folder, and how the model is asked. `ask.sap` is the scaffolding of the
+            studies of instructions and memory.
+        arms: of `sap`: `sap`, `none`, `rules`, `reworded`, `no-PRINCIPLE`; of `memory`: `none`, `window`, `explicit`,
+            `whole`. Empty: the first four of each.
+        window: messages that the arm `window` keeps.
+        judge: `ENGINE:NAME` that answers the points which code cannot; empty: those stay unscored, or people answer.
+        judge_max_cost: US dollars that judging may cost in all.
+        app: for `app:URL` the TOML file that describes the application.
+    """
+
+    study: StudyName
+    ask: EvaluateSpec
+    arms: tuple[str, ...] = ()
+    window: int = 12
+    judge: str = ""
+    judge_max_cost: float | None = None
+    app: PathText | None = None
+    _saps: Mapping[str, Sap] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Raise ConfigError, naming the option, for values that cannot be."""
+        if self.study not in get_args(StudyName):
+            raise ConfigError(f"study {quoted(self.study)}: choose from {', '.join(get_args(StudyName))}")
+        check_fields(self)
+        if self.is_app != (self.app is not None):
+            raise ConfigError("--adapter goes with an application: h2htalk study app URL --adapter FILE.toml")
+        if len(set(self.arms)) < len(self.arms):
+            raise ConfigError("--arms: one arm is named twice")
+        if not 1 <= self.window <= 1000:
+            raise ConfigError(f"--window is {self.window}; it must be 1 to 1,000")
+        if self.ask.samples > 1 or self.ask.subtasks:
+            raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
+        if self.judge:
+            parse_model(self.judge)
+        object.__setattr__(self, "arms", self._chosen())
+        object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})
+
+    def _chosen(self) -> tuple[str, ...]:
+        if self.is_app:
+            choices: tuple[str, ...] = (APP,)
+        elif self.study == "sap":
+            choices = SAP_ARMS
+        else:
+            choices = MEMORY_ARMS if self.study == "memory" else (str(Sap.parse(self.ask.sap)),)
+        own = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or choices
+        more = tuple(f"no-{name.replace('_', '-')}" for name in PRINCIPLES) if self.study == "sap" else ()
+        for name in own:
+            if name not in (*choices, *(() if self.is_app else more)):
+                meant = suggest(name, (*choices, *more))
+                raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join((*choices, *more))}")
+        return own
+
+    def _sap_of(self, arm: str) -> Sap:
+        if self.study != "sap":
+            return Sap.parse(self.ask.sap)
+        return Sap.parse({"sap": "full", "rules": "none", "reworded": "none", APP: "none"}.get(arm, arm))
+
+    def sap_of(self, arm: str) -> Sap:
+        """The principles of an arm; none for the control arms, which have a text of their own."""
+        return self._saps[arm]
+
+    @property
+    def is_app(self) -> bool:
+        """Whether an application with its own memory is tested."""
+        return self.ask.model.startswith(APP_MODEL)
+
+    @property
+    def path(self) -> Path:
+        return self.ask.out_path
+
+    def to_dict(self) -> dict[str, Any]:
+        own = {key: value for key, value in asdict(self).items() if key not in ("ask", "_saps")}
+        return own | {"arms": list(self.arms), "ask": self.ask.to_dict()}
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> StudySpec:
+        """Read what `to_dict` gave. Raises ConfigError."""
+        if not isinstance(raw.get("ask"), Mapping):
+            raise ConfigError(f"{where}: not the specification of a study: ask is missing")
+        known = {key: value for key, value in raw.items() if key in cls.__dataclass_fields__ and key != "ask"}
+        return cls(**known | {"arms": tuple(known.get("arms", ()))}, ask=EvaluateSpec.from_dict(raw["ask"], where))

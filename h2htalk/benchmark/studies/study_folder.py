@@ -1,0 +1,238 @@
+"""A study as a folder: the request, the cases, every call, and what was computed from them.
+
+study.json                   spec, signature, sessions
+cases/                       the cases that were asked, as a split's folder
+calls/ARM.jsonl              append-only: every reply of the model as it came; costs/ every paid call
+judgements/                  the judge and its replies (`benchmark/judge/judgements.py`)
+people.jsonl                 what people answered in rounds
+observations.parquet, summary.json, report.html, tables/, figures/
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.studies.settings import SPLITS, StudySpec
+from h2htalk.benchmark.studies.study_prompts import StudyPrompts
+from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.data.case import Case
+from h2htalk.data.case_turns import turn_scenarios
+from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
+from h2htalk.data.links import add_link, link_folder
+from h2htalk.data.persona import Persona
+from h2htalk.data.responses import FailedResponse, Response, read_response
+from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.signature import Signature, differing_keys
+from h2htalk.data.split_output.export import export_split
+from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.version import __version__, installed_versions
+
+MANIFEST = "study.json"
+CALLS = "calls/part-*.jsonl"
+PEOPLE = "people.jsonl"
+OBSERVATIONS = "observations.parquet"
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A study folder with its specification, cases, personas and prompts."""
+
+    path: Path
+    spec: StudySpec
+    split: Split
+    prompts: StudyPrompts
+    signature: Signature
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        return self.split.cases
+
+    @property
+    def personas(self) -> Mapping[str, Persona]:
+        return self.split.personas
+
+    def replies(self, arm: str) -> dict[str, Response | FailedResponse]:
+        """The stored outcome of each request of an arm: a reply wins over a failure, a later line over an earlier."""
+        found: dict[str, Response | FailedResponse] = {}
+        path = self.path / CALLS.replace("part-*", arm)
+        for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+            reply = read_response(record, where)
+            if isinstance(reply, Response) or not isinstance(found.get(reply.id), Response):
+                found[reply.id] = reply
+        return found
+
+    def people(self) -> dict[tuple[str, str], float]:
+        """What people answered, by reply and question: the mean over all their answers."""
+        sums: dict[tuple[str, str], tuple[float, int]] = {}
+        for line in self.people_lines():
+            key = (str(line["reply"]), str(line["question"]))
+            total, number = sums.get(key, (0.0, 0))
+            sums[key] = (total + float(line["value"]) * int(line["raters"]), number + int(line["raters"]))
+        return {key: total / number for key, (total, number) in sums.items()}
+
+    def people_lines(self) -> list[dict[str, Any]]:
+        """The lines of `people.jsonl`: reply, question, value (a mean), raters, round."""
+        path = self.path / PEOPLE
+        return [line for _, line in read_jsonl(path)] if path.exists() else []
+
+
+def plan_study(spec: StudySpec) -> Study:
+    """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
+    split = select_cases(load_split(spec.ask.split), spec)
+    prompts = StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
+    return Study(spec.path, spec, split, prompts, _signature(spec, split, prompts))
+
+
+def open_study(spec: StudySpec) -> Study:
+    """Make a study's folder, or open the study that it holds to continue it: other arms and another judge may join.
+
+    Raises:
+        ConfigError: the split has no cases, or the folder holds another study (the differing keys are named).
+        DataError: the folder holds something else, or cannot be read or written.
+    """
+    study = plan_study(spec)
+    path, signature = study.path, study.signature
+    manifest = _read_manifest(path)
+    if manifest is None:
+        if path.exists() and any(path.iterdir()):
+            raise DataError(f"{path}: holds other files and no {MANIFEST}; name a new folder with --out")
+    else:
+        signed = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
+        keys = differing_keys(_flat(signed), _flat(signature))
+        if keys:
+            raise ConfigError(f"{path}: holds another study: {', '.join(keys)} differ; choose another --out")
+    if (source := link_folder(spec.ask.split)) is not None:
+        add_link(source, "study", path)
+    if not (path / "cases" / "split.toml").exists():
+        export_split(study.split, path / "cases")
+    record = {"spec": spec.to_dict(), "signature": signature.to_dict(), "package_version": __version__}
+    write_json(path / MANIFEST, (manifest or {"sessions": []}) | record)
+    return study
+
+
+def read_study(path: Path) -> Study:
+    """Open the study that a folder holds.
+
+    Raises:
+        DataError: it holds none, its cases are not those of its signature, or its prompts are of another version.
+    """
+    manifest = _read_manifest(path)
+    if manifest is None:
+        raise DataError(f"{path}: not a study: it holds no {MANIFEST}")
+    RunFolder(path).refuse_links()
+    raw = manifest.get("spec")
+    spec = StudySpec.from_dict(raw if isinstance(raw, dict) else {}, str(path / MANIFEST))
+    spec = replace(spec, ask=replace(spec.ask, out=str(path)))  # it may have been moved
+    split = load_split(str(path / "cases"))
+    prompts = StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
+    signature = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
+    erased = (
+        [line["items"] for _, line in read_jsonl(path / "erased.jsonl")] if (path / "erased.jsonl").exists() else []
+    )
+    if split.fingerprint not in (signature.protocol.get("items"), *erased):
+        raise DataError(f"{path / 'cases'}: these are not the cases of the study's signature; put them back")
+    return Study(path, spec, split, prompts, signature)
+
+
+def record_session(path: Path, started: datetime, packages: Sequence[str]) -> None:
+    """Write down when a study was asked, with which versions."""
+    manifest = _read_manifest(path) or {}
+    ended = datetime.now(UTC).isoformat(timespec="seconds")
+    session = {
+        "started": started.isoformat(timespec="seconds"),
+        "ended": ended,
+        "versions": installed_versions(*packages),
+    }
+    write_json(path / MANIFEST, manifest | {"sessions": [*manifest.get("sessions", []), session]})
+
+
+def sessions_of(path: Path) -> list[dict[str, Any]]:
+    """When a study was asked: started, ended, versions."""
+    return list((_read_manifest(path) or {}).get("sessions", []))
+
+
+def add_people(path: Path, lines: Iterable[Mapping[str, Any]], round_name: str) -> None:
+    """Store what people answered in a round, in place of what the same round gave before."""
+    target = path / PEOPLE
+    others = [line for _, line in read_jsonl(target) if line["round"] != round_name] if target.exists() else []
+    write_jsonl(target, [*others, *lines])
+
+
+def _read_manifest(path: Path) -> dict[str, Any] | None:
+    try:
+        return read_json_object(path / MANIFEST)
+    except FileNotFoundError:
+        return None
+
+
+def _signature(spec: StudySpec, split: Split, prompts: StudyPrompts) -> Signature:
+    ask, own = spec.ask, spec.ask.sampling_temperature is None
+    engine, _, name = ask.model.partition(":")
+    protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
+    if spec.study == "memory":
+        protocol["window"] = str(spec.window)
+    model = name if spec.is_app else model_identity(ask.model)
+    subject = {"engine": engine, "model": model} | {
+        key: "model's own" if own else str(getattr(ask, key)) for key in ("temperature", "top_p", "seed")
+    }
+    subject |= {"max_tokens": str(ask.max_tokens or ""), "thinking": str(ask.thinking or "")}
+    if spec.study != "sap":
+        subject["sap"] = ask.sap
+    return Signature(protocol, subject)
+
+
+def _flat(signature: Signature) -> dict[str, str]:
+    return {**signature.protocol, **signature.subject}
+
+
+def select_cases(split: Split, spec: StudySpec) -> Split:
+    """Choose the cases of a language and, with a limit, whole families of them, spread over studies, languages and
+    kinds by a hash of their names.
+
+    Raises:
+        ConfigError: none is left, or the split holds scenarios.
+    """
+    default = SPLITS[spec.study]
+    if not split.cases:
+        raise ConfigError(f"split {split.name}: holds scenarios, and a study needs cases, such as those of {default}")
+    cases = [case for case in split.cases if spec.ask.language in (None, case.language)]
+    if spec.ask.limit is not None:
+        cases = _sample(cases, spec.ask.limit)
+    if not cases:
+        raise ConfigError(f"split {split.name}: no case left after --language and --limit")
+    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
+    personas = {name: split.personas[name] for name in sorted({case.persona for case in cases})}
+    return replace(split, cases=tuple(cases), scenarios=turns, personas=personas)
+
+
+def _sample(cases: Sequence[Case], limit: int) -> list[Case]:
+    groups: dict[tuple[str, str], dict[str, dict[str, list[Case]]]] = {}
+    for case in cases:
+        group = groups.setdefault((case.study, case.language), {})
+        group.setdefault(case.kind, {}).setdefault(case.family, []).append(case)
+    queues = [
+        list(_in_turn([sorted(kind.items(), key=_place) for _, kind in sorted(group.items())]))
+        for _, group in sorted(groups.items())
+    ]
+    chosen: set[str] = set()
+    for _, family in _in_turn(queues):
+        if len(chosen) + len(family) > max(limit, len(family)):
+            break
+        chosen |= {case.id for case in family}
+    return [case for case in cases if case.id in chosen]
+
+
+def _place(family: tuple[str, list[Case]]) -> bytes:
+    return hashlib.sha256(family[0].encode()).digest()
+
+
+def _in_turn(queues: Sequence[Sequence[Any]]) -> Iterator[Any]:
+    """The first of every queue, then the second of every queue, and so on."""
+    for depth in range(max(map(len, queues), default=0)):
+        yield from (queue[depth] for queue in queues if depth < len(queue))

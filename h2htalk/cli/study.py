@@ -1,0 +1,208 @@
+"""`h2htalk study ...`: safety with and without SAP, instruction following, memory; of models and of applications."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+import h2htalk
+from h2htalk.chat.engines import ENGINES
+from h2htalk.cli.evaluate import engine_pairs
+from h2htalk.cli.options import EMBEDDER_HELP, RunArgument
+from h2htalk.cli.output import say
+from h2htalk.data.languages import LANGUAGES
+
+ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
+OutOption = Annotated[str, typer.Option(help="The study's folder; an unfinished study is continued.")]
+LanguageOption = Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")]
+LimitOption = Annotated[int | None, typer.Option(help="A sample of about so many cases, whole families.")]
+JudgeOption = Annotated[str, typer.Option(help="ENGINE:NAME that answers points which code cannot.")]
+EmbedderOption = Annotated[str, typer.Option(help=EMBEDDER_HELP)]
+TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
+SeedOption = Annotated[int, typer.Option(help="Random seed of the sampling.")]
+TokensOption = Annotated[int | None, typer.Option(help="Reply budget.")]
+ThinkingOption = Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off.")]
+ModelSamplingOption = Annotated[bool, typer.Option("--model-sampling", help="Leave sampling to the model.")]
+PromptsOption = Annotated[str | None, typer.Option(help="A folder of templates that replace those of SAP.")]
+ConcurrencyOption = Annotated[int, typer.Option(help="Requests in flight.")]
+TimeoutOption = Annotated[float, typer.Option(help="Seconds an attempt may take.")]
+EngineOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE, an option of the engine; may be repeated.")]
+DownloadOption = Annotated[bool, typer.Option("--download", help="Fetch an hf: model from the Hub.")]
+BatchOption = Annotated[bool, typer.Option("--batch", help="Send batch jobs, one a turn (openai:, anthropic:).")]
+MaxCostOption = Annotated[float | None, typer.Option(help="US dollars that the model's calls may cost in all.")]
+JudgeCostOption = Annotated[float | None, typer.Option(help="US dollars that judging may cost in all.")]
+PricesOption = Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")]
+DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")]
+# Options of a study's own; all others say how the model is asked.
+_OWN = ("study", "arms", "window", "judge", "judge_max_cost", "app")
+
+
+def study_sap(
+    model: ModelArgument,
+    out: OutOption,
+    arms: Annotated[str, typer.Option(help="Comma list of sap, none, rules, reworded, no-PRINCIPLE.")] = "",
+    each_principle: Annotated[
+        bool, typer.Option("--each-principle", help="Also remove one principle at a time.")
+    ] = False,
+    split: Annotated[str, typer.Option(help="Cases: a bundled split, a folder, a file, a release.")] = "high_risk",
+    language: LanguageOption = None,
+    limit: LimitOption = None,
+    judge: JudgeOption = "",
+    embedder: EmbedderOption = "bge-m3",
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    max_tokens: TokensOption = None,
+    thinking: ThinkingOption = None,
+    model_sampling: ModelSamplingOption = False,
+    prompts: PromptsOption = None,
+    concurrency: ConcurrencyOption = 64,
+    timeout: TimeoutOption = 120.0,
+    engine_option: EngineOption = None,
+    download: DownloadOption = False,
+    batch: BatchOption = False,
+    max_cost: MaxCostOption = None,
+    judge_max_cost: JudgeCostOption = None,
+    prices: PricesOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
+    from h2htalk.benchmark.prompts.sap import PRINCIPLES
+    from h2htalk.benchmark.studies.settings import SAP_ARMS
+
+    given = dict(locals())
+    chosen = _words(arms) or (SAP_ARMS if each_principle else ())
+    if each_principle:
+        chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
+    _run("sap", {**given, "arms": chosen})
+
+
+def study_instructions(
+    model: ModelArgument,
+    out: OutOption,
+    cases: Annotated[str, typer.Option(help="Cases of your own (h2htalk cases new), a split, a release.")] = "instructions",
+    sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
+    language: LanguageOption = None,
+    limit: LimitOption = None,
+    judge: JudgeOption = "",
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    max_tokens: TokensOption = None,
+    thinking: ThinkingOption = None,
+    model_sampling: ModelSamplingOption = False,
+    prompts: PromptsOption = None,
+    concurrency: ConcurrencyOption = 64,
+    timeout: TimeoutOption = 120.0,
+    engine_option: EngineOption = None,
+    download: DownloadOption = False,
+    batch: BatchOption = False,
+    max_cost: MaxCostOption = None,
+    judge_max_cost: JudgeCostOption = None,
+    prices: PricesOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Instruction following by degree of explicitness (Fig. 7). The same command again resumes."""
+    given = dict(locals())
+    _run("instructions", {**given, "split": given.pop("cases"), "embedder": "none"})
+
+
+def study_memory(
+    model: ModelArgument,
+    out: OutOption,
+    arms: Annotated[str, typer.Option(help="Comma list of none, window, explicit, whole.")] = "",
+    window: Annotated[int, typer.Option(help="Messages that the sliding window keeps.")] = 12,
+    split: Annotated[str, typer.Option(help="Cases: a bundled split, a folder, a file, a release.")] = "arcs",
+    sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
+    language: LanguageOption = None,
+    limit: LimitOption = None,
+    judge: JudgeOption = "",
+    embedder: EmbedderOption = "bge-m3",
+    temperature: TemperatureOption = 0.0,
+    seed: SeedOption = 0,
+    max_tokens: TokensOption = None,
+    thinking: ThinkingOption = None,
+    model_sampling: ModelSamplingOption = False,
+    prompts: PromptsOption = None,
+    concurrency: ConcurrencyOption = 64,
+    timeout: TimeoutOption = 120.0,
+    engine_option: EngineOption = None,
+    download: DownloadOption = False,
+    batch: BatchOption = False,
+    max_cost: MaxCostOption = None,
+    judge_max_cost: JudgeCostOption = None,
+    prices: PricesOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Memory over several sessions: none, a window, the model's own notes, the whole history."""
+    given = dict(locals())
+    _run("memory", {**given, "arms": _words(arms)})
+
+
+def study_app(
+    url: Annotated[str, typer.Argument(help="The application's address, such as http://127.0.0.1:8080.")],
+    out: OutOption,
+    adapter: Annotated[str, typer.Option(help="A TOML file that says how to talk to it.")],
+    study: Annotated[str, typer.Option(help="sap, instructions or memory.")] = "sap",
+    split: Annotated[str, typer.Option(help="Cases; the study's own when left out.")] = "",
+    language: LanguageOption = None,
+    limit: LimitOption = None,
+    judge: JudgeOption = "",
+    concurrency: ConcurrencyOption = 4,
+    timeout: TimeoutOption = 120.0,
+    judge_max_cost: JudgeCostOption = None,
+    prices: PricesOption = None,
+    dry_run: DryRunOption = False,
+) -> None:
+    """Run a study on a companion application with its own prompt and memory."""
+    from h2htalk.benchmark.studies.settings import APP_MODEL, SPLITS
+
+    given = dict(locals())
+    for name in ("url", "adapter", "study"):
+        given.pop(name)
+    _run(study, {**given, "model": APP_MODEL + url, "app": adapter, "split": split or SPLITS.get(study, study), "embedder": "none"})
+
+
+def study_score(
+    study: RunArgument,
+    embedder: Annotated[str, typer.Option(help=f"Another embedder: {EMBEDDER_HELP}")] = "",
+) -> None:
+    """Compute a study's figures, tables and page again from its stored replies."""
+    _finish(h2htalk.score_study(study, embedder))
+
+
+def _run(study: str, given: dict[str, Any]) -> None:
+    """Run a study with the options of a command."""
+    from h2htalk.benchmark.studies.run_study import estimate_study
+
+    own = {key: given[key] for key in _OWN if given.get(key) is not None}
+    settings = {
+        key: value
+        for key, value in given.items()
+        if key in h2htalk.EvaluateSpec.__dataclass_fields__ and value is not None
+    }
+    if words := given.get("engine_option"):
+        settings["engine_options"] = engine_pairs(words)
+    ask = h2htalk.EvaluateSpec.from_dict(settings, "command line")
+    spec = h2htalk.StudySpec(**{**own, "study": study}, ask=ask)
+    if given["dry_run"]:
+        say(estimate_study(spec))
+        return
+    try:
+        result = h2htalk.run_study(spec)
+    except KeyboardInterrupt:
+        say(f"stopped; finished replies are stored in {spec.path}: the same command continues", err=True)
+        raise
+    _finish(result)
+
+
+def _finish(result: Any) -> None:
+    from h2htalk.benchmark.studies.report import study_text
+
+    say(study_text(result))
+    say(f"report: {(result.study.path / 'report.html').resolve()}")
+    raise typer.Exit(3 if result.incomplete else 0)
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(filter(None, map(str.strip, text.split(","))))
