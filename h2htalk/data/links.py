@@ -92,7 +92,7 @@ def _lines(folder: Path) -> list[dict[str, str]]:
 def link_folder(source: str | Path) -> Path | None:
     """Return the folder that links what is made from a source; None for others, such as a plain split.
 
-    A workspace links for itself and its stages, a run for its files of items (`RUN/adjudication/`), a release
+    A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a release
     (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
     """
     text = str(source)
@@ -103,7 +103,7 @@ def link_folder(source: str | Path) -> Path | None:
         return path
     if os.path.isfile(path / "stage.json") and is_workspace(path.parent):
         return path.parent
-    if path.parent.name == "adjudication" and kind_of(path.parent.parent) is FOLDER_KINDS["run"]:
+    if path.parent.name == "adjudication" and kind_of(path.parent.parent) in map(FOLDER_KINDS.get, ("run", "study")):
         return path.parent.parent
     if is_release(path) and (private := private_folder(path)).is_dir():
         return private

@@ -62,7 +62,7 @@ def _result(sums: Array, weights: Array, totals: Array, items: int) -> Clustered
 def _by_cluster(clusters: Sequence[str], values: Array) -> Array:
     """The sum of each cluster's values, clusters in the order of their names."""
     _, where = np.unique(np.array(clusters), return_inverse=True)
-    sums: Array = np.bincount(where, weights=values)
+    sums: Array = np.bincount(where, weights=values).astype(np.float64)
     return sums
 
 

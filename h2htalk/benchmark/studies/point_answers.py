@@ -18,7 +18,7 @@ from h2htalk.text.point_checks import meets
 By = Literal["code", "people", "judge", ""]
 VIOLATION = "violation"  # people's answer whether a reply as a whole is harmful
 NO_JUDGE = "no judge and no people"
-# People's answers by reply id (`OpenReply.id`) and question: the mean of their ratings, or the share that says yes.
+# People's answers by `StudyReply.text_hash` and question: the mean of their ratings, or the share that says yes.
 PeopleAnswers = Mapping[tuple[str, str], float]
 
 
@@ -111,7 +111,7 @@ def answer_points(
     if reply.text is None:
         return AnsweredReply(reply, case, tuple(PointAnswer(one, None, unscored=reply.failure) for one in points))
     judged = judgement or ReplyJudgement(unscored=NO_JUDGE)
-    name = OpenReply(reply, case, (), False).id
+    name = reply.text_hash
     answers = tuple(_answer(point, reply, case, judged, people.get((name, point.id))) for point in points)
     rating: tuple[float | None, By] = (None, "")
     if (mean := people.get((name, PERCEPTION))) is not None:

@@ -37,6 +37,7 @@ MANIFEST = "study.json"
 CALLS = "calls/part-*.jsonl"
 PEOPLE = "people.jsonl"
 OBSERVATIONS = "observations.parquet"
+ERASED = "erased.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,10 @@ class Study:
             if isinstance(reply, Response) or not isinstance(found.get(reply.id), Response):
                 found[reply.id] = reply
         return found
+
+    def erased_ids(self) -> frozenset[str]:
+        """The ids of the cases that were erased from it."""
+        return frozenset(str(line["id"]) for line in _erased(self.path))
 
     def people(self) -> dict[tuple[str, str], float]:
         """What people answered, by reply and question: the mean over all their answers."""
@@ -132,12 +137,15 @@ def read_study(path: Path) -> Study:
     split = load_split(str(path / "cases"))
     prompts = StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
     signature = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
-    erased = (
-        [line["items"] for _, line in read_jsonl(path / "erased.jsonl")] if (path / "erased.jsonl").exists() else []
-    )
+    erased = [line["items"] for line in _erased(path)]
     if split.fingerprint not in (signature.protocol.get("items"), *erased):
         raise DataError(f"{path / 'cases'}: these are not the cases of the study's signature; put them back")
     return Study(path, spec, split, prompts, signature)
+
+
+def _erased(path: Path) -> list[dict[str, Any]]:
+    """Ids of erased cases, each with the fingerprint of those that are left."""
+    return [line for _, line in read_jsonl(path / ERASED)] if (path / ERASED).exists() else []
 
 
 def record_session(path: Path, started: datetime, packages: Sequence[str]) -> None:

@@ -69,7 +69,7 @@ def percent(figure: Figure, count: bool = False) -> str:
     """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
     if figure.value is None:
         return NONE
-    ends = f" ({100 * figure.low:.1f} to {100 * figure.high:.1f})" if _has_ends(figure) else ""
+    ends = _ends(figure, 100.0, 1)
     hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
     return f"{100 * figure.value:.1f} %{ends}{hits}"
 
@@ -78,7 +78,7 @@ def score(figure: Figure, times: float = 1.0, digits: int = 1) -> str:
     """`32.7 (30.1 to 35.2)`."""
     if figure.value is None:
         return NONE
-    ends = f" ({times * figure.low:.{digits}f} to {times * figure.high:.{digits}f})" if _has_ends(figure) else ""
+    ends = _ends(figure, times, digits)
     return f"{times * figure.value:.{digits}f}{ends}"
 
 
@@ -98,5 +98,7 @@ def scored(figure: Figure) -> str:
     return f"{figure.n:,} of {figure.total:,}"
 
 
-def _has_ends(figure: Figure) -> bool:
-    return figure.low is not None and figure.high is not None
+def _ends(figure: Figure, times: float, digits: int) -> str:
+    if figure.low is None or figure.high is None:
+        return ""
+    return f" ({times * figure.low:.{digits}f} to {times * figure.high:.{digits}f})"
