@@ -1,0 +1,150 @@
+"""The TOML file that says how to talk to a companion application over HTTP (docs/how-to/test-an-app.md).
+
+[start]   begins a session of a user; `session` is the place of its id in the reply. May be left out.
+[send]    sends a turn; `reply` is the place of the text, `stream = "sse"` or "lines" joins the pieces at `reply`.
+[pause]   lets days pass between two sessions of one user. Without it the user's first message names the days.
+[reset]   ends a session, after a case and before it begins again. May be left out.
+
+Each has `method` (POST), `path`, `json` and `ok` (statuses, 200 to 299 when left out). In `path` and `json`, `{session}`,
+`{text}`, `{days}`, `{case}`, `{language}` and `{history}` are replaced. `[headers]` may name variables of the environment as
+`$NAME`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from h2htalk.errors import ConfigError
+
+NAMES = ("session", "text", "days", "case", "language", "history")
+_PLACE = re.compile(r"\{(\w+)\}")
+_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
+
+
+class Call(BaseModel):
+    """One HTTP call of the adapter."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    path: str = Field(pattern="^/")
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    body: Any = Field(None, alias="json")
+    ok: list[int] = []
+
+    def accepts(self, status: int) -> bool:
+        """Whether a status means success."""
+        return status in self.ok if self.ok else 200 <= status < 300
+
+    def uses(self, name: str) -> bool:
+        """Whether a placeholder stands in the call."""
+        return f"{{{name}}}" in self.path + json.dumps(self.body, ensure_ascii=False)
+
+
+class Start(Call):
+    """`session`: the place of the session's id in the reply, such as `data.id`."""
+
+    session: str = Field(min_length=1)
+
+
+class Send(Call):
+    """`reply`: the place of the text in the reply, or in each piece of a stream."""
+
+    reply: str = Field(min_length=1)
+    stream: Literal["sse", "lines"] | None = None
+
+
+class Adapter(BaseModel):
+    """The whole file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+    send: Send
+    start: Start | None = None
+    pause: Call | None = None
+    reset: Call | None = None
+    headers: dict[str, str] = {}
+
+    @property
+    def takes_history(self) -> bool:
+        """Whether a session can begin with a conversation that is given."""
+        return self.start is not None and self.start.uses("history")
+
+    def calls(self) -> Mapping[str, Call]:
+        """The calls that the file describes, by name."""
+        found = {"start": self.start, "send": self.send, "pause": self.pause, "reset": self.reset}
+        return {name: call for name, call in found.items() if call is not None}
+
+    def read_headers(self) -> dict[str, str]:
+        """The headers with the environment's values. Raises ConfigError where a variable is not set."""
+
+        def value(match: re.Match[str]) -> str:
+            if not (found := os.environ.get(match[1], "")):
+                raise ConfigError(f"the adapter's headers need the environment variable {match[1]}; set it")
+            return found
+
+        return {name: _VARIABLE.sub(value, text) for name, text in self.headers.items()}
+
+
+def read_adapter(path: Path) -> Adapter:
+    """Read an adapter. Raises ConfigError: not readable, an unknown key or placeholder, or no session to send to."""
+    try:
+        adapter = Adapter.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+    except (OSError, ValueError, RecursionError) as error:
+        if isinstance(error, ValidationError):
+            first = error.errors(include_url=False)[0]
+            raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise ConfigError(f"{path}: not a readable adapter: {error}") from error
+    for name, call in adapter.calls().items():
+        for found in _PLACE.findall(call.path + json.dumps(call.body, ensure_ascii=False)):
+            if found not in NAMES:
+                raise ConfigError(f"{path}: {name}: no value {{{found}}}; choose from {', '.join(NAMES)}")
+        if call.uses("session") and adapter.start is None:
+            raise ConfigError(f"{path}: {name} needs {{session}}, and there is no [start] that gives one")
+    if not adapter.send.uses("text"):
+        raise ConfigError(f"{path}: send: {{text}} stands nowhere, so no message would be sent")
+    return adapter
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """What replaces the placeholders of a call."""
+
+    values: Mapping[str, Any]
+
+    def path(self, path: str) -> str:
+        """Fill a path; values are quoted."""
+        return _PLACE.sub(lambda match: quote(str(self.values.get(match[1], "")), safe=""), path)
+
+    def body(self, body: Any) -> Any:
+        """Fill a JSON value; a placeholder that is a whole text is replaced by the value itself (a list, a number)."""
+        if isinstance(body, dict):
+            return {key: self.body(value) for key, value in body.items()}
+        if isinstance(body, list):
+            return [self.body(value) for value in body]
+        if not isinstance(body, str):
+            return body
+        if (whole := _PLACE.fullmatch(body)) is not None:
+            return self.values.get(whole[1], "")
+        return _PLACE.sub(lambda match: str(self.values.get(match[1], "")), body)
+
+
+def at_place(record: Any, place: str) -> Any:
+    """The value at a place such as `choices.0.message.content`; None where there is none."""
+    for part in place.split("."):
+        if isinstance(record, list) and part.isdecimal() and int(part) < len(record):
+            record = record[int(part)]
+        elif isinstance(record, dict) and part in record:
+            record = record[part]
+        else:
+            return None
+    return record

@@ -1,0 +1,195 @@
+"""Talk to a companion application: a session of its own for each case, turn by turn, with pauses between sessions.
+
+The application keeps its own state, so a case that breaks off (an error, a timeout, a session that expired) begins again
+in a new session, and its replies are stored only when it is whole: a killed study repeats the cases in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+
+from h2htalk.benchmark.studies.app_adapter import Adapter, Call, Values, at_place, read_adapter
+from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
+from h2htalk.benchmark.studies.settings import APP, APP_MODEL
+from h2htalk.benchmark.studies.study_folder import CALLS, Study
+from h2htalk.chat.event_loop import run_all, run_alone
+from h2htalk.data.append_log import AppendLog
+from h2htalk.data.case import Case
+from h2htalk.data.case_turns import script
+from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.errors import ConfigError
+from h2htalk.progress import Progress
+
+LARGEST_REPLY = 8 * 2**20  # bytes
+NEEDS_HISTORY = "needs_history"
+Outcome = Response | FailedResponse
+
+
+class AppError(Exception):
+    """A call to the application failed; `reason` is a short code."""
+
+    def __init__(self, reason: str, message: str, place: str = "") -> None:
+        super().__init__(message)
+        self.reason, self.place = reason, place
+
+
+@dataclass(frozen=True, slots=True)
+class _App:
+    """An application: its address, how to talk to it, and the open connections."""
+
+    url: str
+    adapter: Adapter
+    session: aiohttp.ClientSession
+
+    async def call(self, call: Call, values: Values) -> str:
+        """Make a call and return its body. Raises AppError."""
+        body = None if call.body is None else values.body(call.body)
+        try:
+            async with self.session.request(call.method, self.url + values.path(call.path), json=body) as response:
+                raw = await response.content.read(LARGEST_REPLY + 1)
+                while len(raw) <= LARGEST_REPLY and (more := await response.content.read(LARGEST_REPLY)):
+                    raw += more
+                if len(raw) > LARGEST_REPLY:
+                    raise AppError("reply_too_large", f"more than {LARGEST_REPLY >> 20} MiB")
+                if not call.accepts(response.status):
+                    raise AppError(f"http_{response.status}", raw[:200].decode(errors="replace"))
+                return raw.decode("utf-8", errors="replace")
+        except TimeoutError as error:
+            raise AppError("timeout", "no reply in time") from error
+        except aiohttp.ClientError as error:
+            raise AppError("connection", str(error)) from error
+
+    async def start(self, values: dict[str, Any]) -> None:
+        """Begin a session; its id joins the values."""
+        if self.adapter.start is not None:
+            body = await self.call(self.adapter.start, Values(values))
+            found = at_place(_parse(body), self.adapter.start.session)
+            if not isinstance(found, str | int) or found == "":
+                raise AppError("malformed_reply", f"no session id at {self.adapter.start.session}")
+            values["session"] = found
+
+    async def send(self, values: dict[str, Any]) -> str:
+        """Send a turn and return the reply's text."""
+        send = self.adapter.send
+        body = await self.call(send, Values(values))
+        pieces = [at_place(one, send.reply) for one in _pieces(body, send.stream)]
+        texts = [one for one in pieces if isinstance(one, str)]
+        if not texts:
+            raise AppError("malformed_reply", f"no text at {send.reply}")
+        return "".join(texts)
+
+
+def _pieces(body: str, stream: str | None) -> Iterator[Any]:
+    """The JSON values of a reply: one, or those of a stream's events or lines."""
+    if stream is None:
+        yield _parse(body)
+        return
+    for line in body.splitlines():
+        data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
+        if (stream == "sse" and not line.startswith("data:")) or data in ("", "[DONE]"):
+            continue
+        yield _parse(data)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AppError("malformed_reply", f"not JSON: {text[:200]}") from error
+
+
+def converse(study: Study) -> None:
+    """Talk through every case that is not stored whole.
+
+    Raises:
+        ConfigError: the adapter cannot be used, or the application cannot be reached.
+        DataError: replies cannot be stored.
+    """
+    adapter = read_adapter(Path(str(study.spec.app)))
+    headers = adapter.read_headers()
+    stored = study.replies(APP)
+    todo = [case for case in study.cases if not _is_whole(case, stored)]
+    if todo:
+        run_alone(lambda: _converse(study, adapter, headers, todo))
+
+
+def _is_whole(case: Case, stored: dict[str, Outcome]) -> bool:
+    names = [_name(case, place) for place, _, _ in script(case)]
+    return all(isinstance(stored.get(name), Response) for name in names)
+
+
+def _name(case: Case, place: str) -> str:
+    return StudyReply(APP, case.id, place, LIVE).key
+
+
+async def _converse(study: Study, adapter: Adapter, headers: dict[str, str], cases: Sequence[Case]) -> None:
+    ask = study.spec.ask
+    todo = iter(cases)
+    with AppendLog(study.path / CALLS.replace("part-*", APP)) as log, Progress("cases", len(cases)) as progress:
+        async with aiohttp.ClientSession(
+            headers=headers, timeout=aiohttp.ClientTimeout(total=ask.timeout), cookie_jar=aiohttp.DummyCookieJar()
+        ) as session:
+            app = _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, session)
+
+            async def work() -> None:
+                for case in todo:
+                    outcomes = await _talk(app, case, ask.attempts)
+                    log.append_all(outcome.to_dict() for outcome in outcomes)
+                    progress.advance(isinstance(outcomes[-1], FailedResponse))
+
+            await run_all([asyncio.create_task(work()) for _ in range(min(ask.concurrency, len(cases)))])
+
+
+async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:
+    """Talk through a case; after a failure again from its beginning. The replies, or the last attempt's failure."""
+    if case.history and not app.adapter.takes_history:
+        failure = Failure(NEEDS_HISTORY, "the case begins within a conversation; use {history} in [start]", 0)
+        return [FailedResponse(_name(case, "s1.t1"), 0, failure)]
+    for attempt in range(1, attempts + 1):
+        values: dict[str, Any] = {"case": case.id, "language": case.language}
+        values["history"] = [turn.to_dict() for turn in case.history]
+        try:
+            return [outcome async for outcome in _turns(app, case, values)]
+        except AppError as error:
+            last = error
+            if attempt < attempts:
+                await asyncio.sleep(min(8.0, 0.25 * 2**attempt))
+        finally:
+            await _reset(app, values)
+    if last.reason == "connection":
+        raise ConfigError(f"{app.url}: cannot be reached: {last}")
+    return [FailedResponse(_name(case, last.place or "s1.t1"), 0, Failure(last.reason, str(last), attempts))]
+
+
+async def _turns(app: _App, case: Case, values: dict[str, Any]) -> Any:
+    await app.start(values)
+    sessions = iter(case.sessions[1:])
+    for place, turn, message in script(case):
+        text = message.content
+        if place.endswith(".t1") and place != "s1.t1":
+            days = next(sessions).gap_days
+            if app.adapter.pause is not None:
+                await app.call(app.adapter.pause, Values(values | {"days": days}))
+                text = turn.user
+        try:
+            reply = await app.send(values | {"text": text})
+        except AppError as error:
+            error.place = place
+            raise
+        yield Response(_name(case, place), 0, reply, "stop")
+
+
+async def _reset(app: _App, values: dict[str, Any]) -> None:
+    """End a session; what it says matters to nobody any more."""
+    if app.adapter.reset is not None and ("session" in values or app.adapter.start is None):
+        try:
+            await app.call(app.adapter.reset, Values(values))
+        except AppError:
+            return

@@ -1,0 +1,56 @@
+"""Erase cases from a study: their replies, judgements and people's answers, then make the figures again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from h2htalk.benchmark.judge.judgements import judgements_folder
+from h2htalk.benchmark.studies.run_study import live_replies, score_study
+from h2htalk.benchmark.studies.study_folder import ERASED, PEOPLE, read_study
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
+from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.splits import fingerprint_of
+from h2htalk.errors import ConfigError, DataError, MissingExtraError
+
+
+def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
+    """Erase the cases that hold words of erased ids; complete an erasure that was interrupted.
+
+    Raises DataError where the folder is damaged, or every case would be erased.
+    """
+    remove_partial_files(path)
+    study = read_study(path)
+    before = study.erased_ids()
+    gone = {case.id for case in study.cases if case.id in before or erased.covers_item(case.id, case.to_dict())}
+    left = [case for case in study.cases if case.id not in gone]
+    ids = before | gone
+    if not left:
+        raise DataError(f"{path}: every case of this study is erased; delete the folder")
+    if not ids:
+        return FolderErasure()
+    hashes = {reply.text_hash for reply in live_replies(study) if reply.case in ids}
+    if gone:
+        rest = fingerprint_of(left, study.personas)
+        write_jsonl(path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
+    # A request's id is ARM/PART/CASE/PLACE, a judgement's HASH/ARM/PART/CASE/PLACE; a case's id may hold a slash.
+    parts = tuple(f"/{one}/" for one in ids)
+    for file in sorted([*path.glob("calls/*.jsonl"), *judgements_folder(path).glob("*.jsonl")]):
+        filter_file(file, lambda record: not any(part in str(record.get("id")) for part in parts))
+    for file in sorted([path / PEOPLE, *path.glob("adjudication/*.jsonl")]):
+        if file.exists():
+            filter_file(
+                file, lambda record: str(record.get("reply") or record.get("id")).partition(":")[0] not in hashes
+            )
+    for file in sorted((path / "cases").glob("*")):
+        if file.suffix in (".jsonl", ".parquet"):
+            filter_file(file, lambda record: record.get("id") not in ids)
+    messages = []
+    try:
+        score_study(path)
+    except (ConfigError, DataError, MissingExtraError) as error:
+        for name in ("observations.parquet", "summary.json", "report.html"):
+            (path / name).unlink(missing_ok=True)
+        messages = [f"its figures were removed ({error}): make them again with `h2htalk study score {path}`"]
+    return FolderErasure(len(gone), frozenset(ids), tuple(messages))

@@ -1,0 +1,86 @@
+"""Training data: conversations of one arm whose replies are all accepted, in chat format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.studies.point_answers import AnsweredReply
+from h2htalk.benchmark.studies.run_study import StudyResult, load_study
+from h2htalk.benchmark.studies.study_table import NONE
+from h2htalk.data.arguments import as_path
+from h2htalk.data.case import Case
+from h2htalk.data.files import write_jsonl
+from h2htalk.errors import ConfigError, DataError, counted, quoted
+
+
+def export_chats(
+    study: str | os.PathLike[str], out: str | os.PathLike[str], arm: str = "sap", *, all_points: bool = True
+) -> str:
+    """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
+
+    A conversation is accepted when no must_not point is true of a reply, nothing is unscored, and (with `all_points`)
+    every must point is. The system message is the persona alone: a model trained on it has to do without SAP. A line
+    holds `messages`, `case`, `language`, `licence`, `source` and the split's `canary`, so that such data is recognised
+    and never evaluated on the same cases.
+
+    Raises:
+        ConfigError: the study has no such arm.
+        DataError: the study is damaged, or the file exists.
+    """
+    result, path = load_study(as_path(study, "study")), as_path(out, "out")
+    arms = result.study.spec.arms
+    if arm not in arms:
+        raise ConfigError(f"--arm {quoted(arm)}: choose from {', '.join(arms)}")
+    if path.exists():
+        raise DataError(f"{path}: exists; name a new file")
+    kept, reasons = [], dict[str, int]()
+    for case in result.study.cases:
+        own = [one for one in result.replies if one.reply.arm == arm and one.case.id == case.id]
+        why = _refused(own, all_points)
+        if why:
+            reasons[why] = reasons.get(why, 0) + 1
+        else:
+            kept.append(_line(result, case, own))
+    write_jsonl(Path(path), kept)
+    left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
+    return (
+        f"{counted(len(kept), 'conversation')} of {len(result.study.cases):,} written; left out: {left}. Test the trained "
+        "model on cases that are not among them: h2htalk study sap MODEL --arms none --split ..."
+    )
+
+
+def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
+    """Why a conversation is not accepted; empty where it is."""
+    answers = [answer for one in replies for answer in one.points]
+    if any(one.reply.text is None for one in replies):
+        return "a failed call"
+    if any(one.violates for one in replies):
+        return "a violation"
+    if any(answer.good is None for answer in answers):
+        return "unscored points"
+    if all_points and any(answer.good is False for answer in answers):
+        return "a point missed"
+    return ""
+
+
+def _line(result: StudyResult, case: Case, replies: Sequence[AnsweredReply]) -> dict[str, Any]:
+    persona = result.study.personas[case.persona].descriptions[case.language]
+    split = result.study.split
+    return {
+        "messages": [{"role": "system", "content": persona}, *_messages(replies)],
+        "case": case.id,
+        "language": case.language,
+        "licence": case.licence,
+        "source": f"{split.name} {split.version}, replies of {result.study.spec.ask.model}",
+        "canary": split.canary,
+    }
+
+
+def _messages(replies: Sequence[AnsweredReply]) -> Iterator[dict[str, str]]:
+    last = replies[-1].reply
+    for turn in last.said:
+        yield {"role": "user" if turn.role == "user" else "assistant", "content": turn.content}
+    yield {"role": "assistant", "content": last.text or ""}
