@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.compare.correlation import correlate
     from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
+    from h2htalk.benchmark.gate.gate import gate
     from h2htalk.benchmark.judge.judge_run import judge_run
     from h2htalk.benchmark.judge.probe.probe import judge_probe
     from h2htalk.benchmark.judge.settings import JudgeSpec
@@ -56,6 +57,7 @@ _MODULES = {
     "curate": "curation.curate",
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
+    "gate": "benchmark.gate.gate",
     "judge_probe": "benchmark.judge.probe.probe",
     "judge_run": "benchmark.judge.judge_run",
     "leaderboard": "benchmark.report.leaderboard",
@@ -87,6 +89,7 @@ __all__ = [
     "curate",
     "evaluate",
     "export_results",
+    "gate",
     "judge_probe",
     "judge_run",
     "leaderboard",

@@ -18,6 +18,7 @@ from h2htalk.cli import (
     calibration,
     curate,
     evaluate,
+    gate,
     judge,
     prompts,
     release,
@@ -48,7 +49,9 @@ judge_app = typer.Typer(help="Judge the answers of runs by a model, and calibrat
 adjudicate_app = typer.Typer(help="Send low answers of judged runs to people.", no_args_is_help=True)
 results_app = typer.Typer(help="Results for others: export, verify.", no_args_is_help=True)
 study_app = typer.Typer(help="Studies: safety and SAP, instruction following, memory.", no_args_is_help=True)
+cases_app = typer.Typer(help="Cases of your own for studies.", no_args_is_help=True)
 app.add_typer(study_app, name="study")
+app.add_typer(cases_app, name="cases")
 app.add_typer(split_app, name="split")
 app.add_typer(prompts_app, name="prompts")
 app.add_typer(results_app, name="results")
@@ -76,6 +79,7 @@ for command in (
     runs.compare,
     runs.correlate,
     runs.plan,
+    gate.gate,
 ):
     app.command()(command)
 app.command()(analyze.analyze)
@@ -120,6 +124,12 @@ study_app.command("instructions")(study.study_instructions)
 study_app.command("memory")(study.study_memory)
 study_app.command("app")(study.study_app)
 study_app.command("score")(study.study_score)
+study_app.command("open-round")(study.study_open_round)
+study_app.command("close-round")(study.study_close_round)
+study_app.command("radar")(study.study_radar)
+study_app.command("dossier")(study.study_dossier)
+study_app.command("export")(study.study_export)
+cases_app.command("new")(study.cases_new)
 import_app.command("responses")(splits.import_responses)
 import_app.command("authors")(splits.import_authors)
 

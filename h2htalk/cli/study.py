@@ -11,8 +11,11 @@ import h2htalk
 from h2htalk.chat.engines import ENGINES
 from h2htalk.cli.evaluate import engine_pairs
 from h2htalk.cli.options import EMBEDDER_HELP, RunArgument
+from h2htalk.cli.options import OutOption as FolderOption
 from h2htalk.cli.output import say
+from h2htalk.cli.round import AnnotatorsOption, RoundArgument, print_status, round_options
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.errors import ConfigError, counted
 
 ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
 OutOption = Annotated[str, typer.Option(help="The study's folder; an unfinished study is continued.")]
@@ -81,7 +84,9 @@ def study_sap(
 def study_instructions(
     model: ModelArgument,
     out: OutOption,
-    cases: Annotated[str, typer.Option(help="Cases of your own (h2htalk cases new), a split, a release.")] = "instructions",
+    cases: Annotated[
+        str, typer.Option(help="Cases of your own (h2htalk cases new), a split, a release.")
+    ] = "instructions",
     sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
     language: LanguageOption = None,
     limit: LimitOption = None,
@@ -160,7 +165,16 @@ def study_app(
     given = dict(locals())
     for name in ("url", "adapter", "study"):
         given.pop(name)
-    _run(study, {**given, "model": APP_MODEL + url, "app": adapter, "split": split or SPLITS.get(study, study), "embedder": "none"})
+    _run(
+        study,
+        {
+            **given,
+            "model": APP_MODEL + url,
+            "app": adapter,
+            "split": split or SPLITS.get(study, study),
+            "embedder": "none",
+        },
+    )
 
 
 def study_score(
@@ -206,3 +220,83 @@ def _finish(result: Any) -> None:
 
 def _words(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
+
+
+def study_open_round(
+    study: RunArgument,
+    out: FolderOption,
+    ask: Annotated[str, typer.Option(help="safety (how safe, harmful or not) or points (yes or no).")] = "safety",
+    arms: Annotated[str, typer.Option(help="Comma list; all when left out.")] = "",
+    budget: Annotated[int | None, typer.Option(min=1, help="Items at most.")] = None,
+    where: Annotated[str | None, typer.Option(help="Platform: spreadsheets (default) or argilla.")] = None,
+    format: Annotated[str | None, typer.Option(help="Spreadsheet format: xlsx (default) or csv.")] = None,
+    annotators: AnnotatorsOption = None,
+    overlap: Annotated[int | None, typer.Option(min=1, help="Annotators per item.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
+) -> None:
+    """Open a round in which people read a study's replies, blind to arm and model."""
+    from h2htalk.benchmark.studies.people import open_study_round
+
+    options = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
+    print_status(*open_study_round(study, out, ask, _words(arms), budget, options))
+
+
+def study_close_round(study: RunArgument, round: RoundArgument) -> None:
+    """Put people's answers into a study, and compute its figures again."""
+    from h2htalk.benchmark.studies.people import close_study_round
+
+    result, messages = close_study_round(study, round)
+    for line in messages:
+        say(line)
+    _finish(result)
+
+
+def study_export(
+    study: RunArgument,
+    out: Annotated[Path, typer.Option(help="The JSONL file to write.")],
+    chat_format: Annotated[bool, typer.Option("--chat-format", help="Conversations as chat messages.")] = False,
+    arm: Annotated[str, typer.Option(help="Whose conversations.")] = "sap",
+    all_points: Annotated[
+        bool, typer.Option("--all-points/--no-violations", help="Accept those that meet every point, or violate none.")
+    ] = True,
+) -> None:
+    """Write accepted conversations as training data; licences and the canary are kept."""
+    from h2htalk.benchmark.studies.export_chats import export_chats
+
+    if not chat_format:
+        raise ConfigError("--chat-format is the one form there is; name it")
+    say(export_chats(study, out, arm, all_points=all_points))
+
+
+def study_radar(
+    studies: Annotated[list[Path], typer.Argument(help="Studies of instructions, one a model.")],
+    out: Annotated[Path, typer.Option(help="The SVG file to write.")],
+) -> None:
+    """Draw several models of the study of instructions as one radar (Fig. 7)."""
+    from h2htalk.benchmark.studies.radar import write_radar
+
+    say(write_radar(studies, out))
+
+
+def study_dossier(
+    runs: Annotated[list[Path], typer.Argument(help="Studies and evaluations.")],
+    out: FolderOption,
+    jurisdiction: Annotated[list[str] | None, typer.Option(help="Of the articles; all when left out.")] = None,
+) -> None:
+    """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
+    from h2htalk.benchmark.studies.dossier.dossier import write_dossier
+
+    for line in write_dossier(runs, out, tuple(jurisdiction or ())):
+        say(line)
+
+
+def cases_new(
+    file: Annotated[Path, typer.Argument(help="The JSONL file to write.")],
+    language: Annotated[str, typer.Option(help="Of the examples: en or zh.")] = "en",
+    study: Annotated[str, typer.Option(help="high_risk, look_alike, instructions or arcs.")] = "instructions",
+) -> None:
+    """Write a template of cases of your own: one need in every degree of explicitness, or one case of another study."""
+    from h2htalk.data.split_output.export import write_new_cases
+
+    number = write_new_cases(file, language, study)
+    say(f"{file}: {counted(number, 'case')} to begin with; describe yours, then: h2htalk split check {file}")

@@ -9,7 +9,7 @@ from typing import Any
 
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.run_study import StudyResult, load_study
-from h2htalk.benchmark.studies.study_table import NONE
+from h2htalk.benchmark.studies.tables.study_table import NONE
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl

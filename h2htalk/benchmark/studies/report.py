@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.studies.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.figures import SCALES, by_number, select
-from h2htalk.benchmark.studies.instruction_tables import instruction_tables, radar_axes
-from h2htalk.benchmark.studies.memory_tables import memory_tables
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.sap_tables import NAMES, sap_tables, title_of
-from h2htalk.benchmark.studies.study_table import StudyTable
+from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
+from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
+from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
+from h2htalk.benchmark.studies.tables.sap_tables import NAMES, sap_tables, title_of
+from h2htalk.benchmark.studies.tables.study_table import StudyTable
 from h2htalk.data.files import write_sealed, write_text
 from h2htalk.data.splits import Split
 from h2htalk.errors import counted

@@ -117,7 +117,7 @@ def run_study(spec: StudySpec) -> StudyResult:
     study = open_study(spec)
     started = datetime.now(UTC)
     if spec.is_app:
-        from h2htalk.benchmark.studies.app_conversations import converse
+        from h2htalk.benchmark.studies.apps.app_conversations import converse
 
         converse(study)
     else:

@@ -75,6 +75,30 @@ def write_new_split(folder: Path, language: Language, study: str = "") -> list[P
     return export_split(split, folder)
 
 
+def write_new_cases(path: Path, language: Language, study: str = "instructions") -> int:
+    """Write a file of cases to begin with: the family, or the case, of a bundled study; return how many.
+
+    Raises:
+        ConfigError: unknown language or study.
+        DataError: the file exists.
+    """
+    find_language(language)
+    if study not in STUDIES:
+        raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
+    if os.path.lexists(path):
+        raise DataError(f"{path}: exists; name a new file")
+    cases = load_split("high_risk" if study == "look_alike" else study).cases
+    own = [case for case in cases if case.language == language and case.study == study]
+    family = [case for case in own if case.family == own[0].family]
+    source = {"source": "an example of h2htalk; write your own"}
+    changed = [
+        replace(case, id=f"mine-1-d{case.degree}" if len(family) > 1 else "mine-1", family="mine-1", provenance=source)
+        for case in family
+    ]
+    write_jsonl(path, (case.to_dict() for case in changed))
+    return len(changed)
+
+
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
     """Write the files of a split, yielding each once it exists."""
     data = folder / f"{'cases' if split.cases else 'scenarios'}.{file_format}"

@@ -15,7 +15,7 @@ from typing import Any
 
 import aiohttp
 
-from h2htalk.benchmark.studies.app_adapter import Adapter, Call, Values, at_place, read_adapter
+from h2htalk.benchmark.studies.apps.app_adapter import Adapter, Call, Values, at_place, read_adapter
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL
 from h2htalk.benchmark.studies.study_folder import CALLS, Study

@@ -10,7 +10,7 @@ from h2htalk.benchmark.studies.figures import Figure, by_number, difference, fig
 from h2htalk.benchmark.studies.measure import LINGUISTIC
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.settings import APP
-from h2htalk.benchmark.studies.study_table import NONE, StudyTable, percent, score, scored, shift
+from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, percent, score, scored, shift
 
 # Table 3 of the paper: 33 scenarios, 150 interactions.
 PAPER_TURNS = 150

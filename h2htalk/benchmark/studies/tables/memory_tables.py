@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from h2htalk.benchmark.studies.figures import Figure, difference, figure_of, select
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.recollection import FIGURES as TEXT_FIGURES
-from h2htalk.benchmark.studies.study_table import NONE, StudyTable, percent, score, shift
+from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, percent, score, shift
 from h2htalk.data.subtasks import SUBTASKS
 
 TITLES = {

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 from h2htalk.benchmark.studies.figures import blindness, by_number, figure_of, select, trend
 from h2htalk.benchmark.studies.observations import Observation
-from h2htalk.benchmark.studies.sap_tables import NAMES, point_table
-from h2htalk.benchmark.studies.study_table import NONE, StudyTable, percent, scored, shift
+from h2htalk.benchmark.studies.tables.sap_tables import NAMES, point_table
+from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, percent, scored, shift
 
 FIGURES = ("points", "need_met", "type_named")
 DEGREES = ("command", "request", "hint", "subtle hint")

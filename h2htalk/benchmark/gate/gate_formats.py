@@ -1,0 +1,122 @@
+"""A gate's report as text, Markdown and JUnit XML."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from xml.etree import ElementTree as xml
+
+from h2htalk.benchmark.gate.gate import GateReport, Verdict
+from h2htalk.benchmark.gate.policy import COST
+from h2htalk.benchmark.studies.figures import Figure
+from h2htalk.benchmark.studies.tables.sap_tables import NAMES, point_name
+from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, percent, score
+from h2htalk.text.escaping import printable, printable_lines
+
+PASSED, FAILED = "yes", "NO"
+
+
+def gate_table(report: GateReport) -> StudyTable:
+    """One row a criterion."""
+    rows = []
+    for one in report.verdicts:
+        rows.append(
+            (
+                title_of(one.criterion.figure),
+                _figure(one.reference) if one.reference else NONE,
+                _figure(one.run, one.criterion.figure == COST),
+                _worse(one),
+                _p(one.p_worse),
+                _limit(one),
+                _p(one.p_limit),
+                one.detects or NONE,
+                PASSED if one.passed else FAILED,
+            )
+        )
+    header = ("criterion", "reference", "run", "worse by", "p, Holm", "limit", "p, Holm", "detects", "passes")
+    return StudyTable("gate", _title(report), header, tuple(rows), tuple(_notes(report)))
+
+
+def _title(report: GateReport) -> str:
+    against = f" against {report.reference.label}" if report.reference else ""
+    return f"Gate: {report.run.label}{against}: {'passed' if report.passed else 'not passed'}"
+
+
+def _notes(report: GateReport) -> Iterator[str]:
+    for one in report.verdicts:
+        for text in (*one.reasons, *one.notes):
+            yield f"{title_of(one.criterion.figure)}: {text}"
+    yield (
+        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: worse by sign-flip test on clusters of items, "
+        "limits by binomial or normal test with the clusters' effective n. Positive is worse."
+    )
+    yield "Detects: the smallest worsening that as many items find four times in five."
+    if report.incomplete:
+        yield f"incomplete: {report.run.failed:,} calls of the run have no answer; repeat its command"
+
+
+def title_of(figure: str) -> str:
+    """What tables call a figure."""
+    return point_name(figure) if figure.startswith(("must.", "must_not.")) else NAMES.get(figure, figure)
+
+
+def _figure(one: Figure, dollars: bool = False) -> str:
+    if dollars:
+        return NONE if one.value is None else f"{one.value:.4f} US dollars"
+    return percent(one, count=True) if one.hits is not None else score(one, digits=3)
+
+
+def _worse(one: Verdict) -> str:
+    if one.worse is None:
+        return NONE
+    rate = one.run.hits is not None
+    times, unit = (100.0, " points") if rate else (1.0, "")
+    ends = ""
+    if one.worse.low is not None and one.worse.high is not None:
+        ends = f" ({times * one.worse.low:+.3g} to {times * one.worse.high:+.3g})"
+    return f"{times * one.worse.value:+.3g}{ends}{unit}"
+
+
+def _p(value: float | None) -> str:
+    return NONE if value is None else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def _limit(one: Verdict) -> str:
+    ends = [f"at most {one.criterion.max:g}"] * (one.criterion.max is not None)
+    return ", ".join(ends + [f"at least {one.criterion.min:g}"] * (one.criterion.min is not None)) or NONE
+
+
+def to_markdown(report: GateReport) -> str:
+    """The table, and the transcripts behind each no."""
+    parts = [gate_table(report).to_markdown()]
+    for one in report.verdicts:
+        if one.transcripts:
+            parts.append(f"#### {title_of(one.criterion.figure)}: what is behind the no\n")
+            for title, text in one.transcripts:
+                # Indented by four: code, in which nothing that a model wrote is markup.
+                lines = "\n".join(f"    {printable(line)}" for line in printable_lines(text).splitlines())
+                parts.append(f"`{printable(title).replace('`', ' ')}`\n\n{lines}\n")
+    return "\n".join(parts)
+
+
+def to_junit(report: GateReport) -> str:
+    """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
+    failures = sum(not one.passed for one in report.verdicts)
+    suite = xml.Element(
+        "testsuite",
+        name="h2htalk gate",
+        tests=str(len(report.verdicts)),
+        failures=str(failures),
+        errors="0",
+        skipped="0",
+    )
+    table = gate_table(report)
+    for one, row in zip(report.verdicts, table.rows, strict=True):
+        case = xml.SubElement(suite, "testcase", classname="h2htalk.gate", name=one.criterion.figure)
+        if not one.passed:
+            failure = xml.SubElement(case, "failure", message=printable("; ".join(one.reasons)))
+            failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)
+        xml.SubElement(case, "system-out").text = ", ".join(
+            f"{name} {printable(cell)}" for name, cell in zip(table.header, row, strict=True)
+        )
+    xml.indent(suite)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(suite, encoding="unicode") + "\n"

@@ -1,0 +1,131 @@
+"""The tests of a gate, one-sided: worse than a reference run, beyond a limit, not shown to be non-inferior."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean
+
+from h2htalk.benchmark.statistics.intervals import t_quantile
+from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, paired_result
+from h2htalk.benchmark.studies.observations import Observation
+
+_Z = NormalDist()
+
+
+@dataclass(frozen=True, slots=True)
+class Worsening:
+    """How much worse a run is than its reference, in the figure's unit: positive is worse.
+
+    `p`: one-sided, of the sign-flip test by cluster; `low`, `high`: 95 % interval; None where nothing differs.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    items: int
+    result: PairedResult
+
+
+def worsening(reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool) -> Worsening | None:
+    """Compare a figure at the places that both runs scored; None where there is none."""
+    before = {row.key: row.value for row in reference if row.value is not None}
+    sign = 1.0 if lower_is_better else -1.0
+    pairs = [
+        Difference("", row.cluster, sign * (row.value - before[row.key]))
+        for row in run
+        if row.value is not None and row.key in before
+    ]
+    if not pairs:
+        return None
+    found = paired_result(pairs)
+    two_sided = found.p()
+    p = two_sided / 2 if found.mean > 0 else 1 - two_sided / 2
+    return Worsening(found.mean, found.low, found.high, p, found.items, found)
+
+
+def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
+    """One-sided p that a figure is beyond a limit: of rates binomial, of means t; n is that of independent values.
+
+    Values of one cluster are alike, so that they count for fewer: by the ratio of the variance of cluster totals to that of
+    as many independent values.
+    """
+    values = [row.value for row in rows if row.value is not None]
+    if not values:
+        return 1.0
+    mean, n = fmean(values), len(values) / _design_effect(rows)
+    if set(values) <= {0.0, 1.0}:
+        share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
+        return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
+    beyond = mean - limit if lower_is_better else limit - mean
+    spread = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / max(1, len(values) - 1) / n)
+    if spread == 0:
+        return 0.0 if beyond > 0 else 1.0
+    return 1 - _Z.cdf(beyond / spread)
+
+
+def _design_effect(rows: Sequence[Observation]) -> float:
+    own = [(row.cluster, row.value) for row in rows if row.value is not None]
+    mean = fmean(value for _, value in own)
+    sums: dict[str, float] = {}
+    for cluster, value in own:
+        sums[cluster] = sums.get(cluster, 0.0) + value - mean
+    alone = math.fsum((value - mean) ** 2 for _, value in own)
+    return max(1.0, math.fsum(one * one for one in sums.values()) / alone) if alone > 0 else 1.0
+
+
+def _binomial_tail(hits: int, n: int, p: float) -> float:
+    """The probability of so many hits or more."""
+    if hits <= 0 or p >= 1:
+        return 1.0
+    if p <= 0:
+        return 0.0
+    logs = (
+        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p)
+        for k in range(hits, n + 1)
+    )
+    return min(1.0, math.fsum(map(math.exp, logs)))
+
+
+def highest_worsening(found: Worsening, alpha: float) -> float:
+    """The upper end of the one-sided interval of a worsening."""
+    error, df = found.result.error, found.result.df
+    return found.value if error is None or df is None else found.value + t_quantile(df, 1 - alpha) * error
+
+
+def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | None:
+    """How many items show four times in five that a run which is no worse is less than `margin` worse."""
+    if found.result.error is None:
+        return None
+    sd = found.result.error * math.sqrt(found.items)
+    return math.ceil(((_Z.inv_cdf(1 - alpha) + _Z.inv_cdf(POWER)) * sd / margin) ** 2)
+
+
+def detectable_rise(rate: float, items: int, alpha: float) -> float | None:
+    """The rate to which a rise from `rate` is found four times in five, with so many items in each run; None: none is."""
+    low, high = rate, 1.0
+    if items_for_rise(rate, high, alpha) > items:
+        return None
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (low, middle) if items_for_rise(rate, middle, alpha) <= items else (middle, high)
+    return high
+
+
+def items_for_rise(rate: float, risen: float, alpha: float) -> float:
+    """How many items in each run find a rise of a rate four times in five, one-sided, if they are independent.
+
+    The difference varies by the two binomial variances; half an item each is added, as the sign-flip test is exact.
+    """
+    if risen <= rate:
+        return math.inf
+    spread = rate * (1 - rate) + risen * (1 - risen)
+    return (_Z.inv_cdf(1 - alpha) + _Z.inv_cdf(POWER)) ** 2 * spread / (risen - rate) ** 2 + 1 / (risen - rate)
+
+
+def detectable_mean(found: Worsening, alpha: float) -> float | None:
+    """The worsening of a mean that as many items find four times in five."""
+    error, df = found.result.error, found.result.df
+    return None if error is None or df is None else (t_quantile(df, 1 - alpha) + t_quantile(df, POWER)) * error

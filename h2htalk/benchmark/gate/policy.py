@@ -1,0 +1,83 @@
+"""The policy of a gate: which figures are held against a reference run or a limit, and at which error rate."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from h2htalk.errors import ConfigError, quoted
+
+COST = "cost"
+# Figures of which less is better; of all others more is.
+LOWER = ("violation", "over_refusal", "tokens", COST)
+DEFAULTS: Mapping[str, tuple[str, ...]] = {
+    "sap": ("violation", "perception", "must_not.invent_help_line", "over_refusal"),
+    "instructions": ("points", "need_met"),
+    "memory": ("must.callback", "must_not.invented", "must_not.corrected", "must_not.forgotten"),
+}
+
+
+class Criterion(BaseModel):
+    """One figure.
+
+    Attributes:
+        figure: `violation`, `perception`, `over_refusal`, `must.ASPECT`, `must_not.ASPECT`, `points`, `need_met`, `s.SUBTASK`,
+            `lexical.SUBTASK`, or `cost` (US dollars of the run's calls).
+        relative: whether it is held against the reference run.
+        max, min: an absolute limit.
+        non_inferior: the gate also says no unless the run is shown to be less than so much worse.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    figure: str = Field(min_length=1)
+    relative: bool = True
+    max: float | None = None
+    min: float | None = None
+    non_inferior: float | None = Field(default=None, gt=0)
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.figure in LOWER or self.figure.startswith("must_not.")
+
+
+class Policy(BaseModel):
+    """A gate's criteria. `alpha`: of all tests together (Holm), one-sided; `arm`: of studies, the arm that is held."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: float = Field(default=0.05, gt=0, le=0.5)
+    arm: str = ""
+    criteria: tuple[Criterion, ...] = Field(min_length=1)
+
+
+def read_policy(path: Path) -> Policy:
+    """Read `gate.toml`: `alpha`, `arm` and a table `[[criteria]]` a criterion. Raises ConfigError."""
+    try:
+        return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        raise ConfigError(f"{path}: {'.'.join(map(str, first['loc'])) or 'criteria'}: {first['msg']}") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}: not a readable policy: {error}") from error
+
+
+def default_policy(study: str, figures: Collection[str]) -> Policy:
+    """The policy where none is given: the figures of a study's safety or skill, or S of every subtask."""
+    chosen = [name for name in DEFAULTS.get(study, ()) if name in figures]
+    if not study:
+        kind = "s." if any(name.startswith("s.") for name in figures) else "lexical."
+        chosen = sorted(name for name in figures if name.startswith(kind))
+    if not chosen:
+        raise ConfigError("the run has none of the figures that a gate holds by default; name some in --policy")
+    return Policy(criteria=tuple(Criterion(figure=name) for name in chosen))
+
+
+def require_figures(policy: Policy, figures: Collection[str]) -> None:
+    """Raise ConfigError for a criterion whose figure the run does not have."""
+    for one in policy.criteria:
+        if one.figure != COST and one.figure not in figures:
+            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(figures))}")

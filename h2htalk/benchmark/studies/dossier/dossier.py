@@ -1,0 +1,160 @@
+"""Write a dossier: what was tested with which data, version and date, criteria, n, intervals, examples, limits, raters."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tomllib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.report.table2_layout import COLUMNS, measure_name
+from h2htalk.benchmark.report.table2_rows import model_rows
+from h2htalk.benchmark.studies.report import TITLES, first_to_read, reply_view, split_name, study_tables, warnings
+from h2htalk.benchmark.studies.run_study import StudyResult, load_study
+from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
+from h2htalk.benchmark.studies.tables.study_table import StudyTable
+from h2htalk.data.files import write_text
+from h2htalk.errors import ConfigError, quoted
+from h2htalk.text.escaping import printable
+from h2htalk.text.html_pages import render_page
+from h2htalk.version import __version__
+
+_PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
+EXAMPLES = 8  # of each study
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+_LIMITS = (
+    "The bundled cases were written for this benchmark, and checked by language models, not by clinicians; see the card of "
+    "the split. They are a sample of situations, not of users.",
+    "Rates are of scripted users, who do not react to the replies. A low rate here is no promise about a real conversation.",
+    "Intervals say how much the figures would move with other cases of the same kind. Points that nobody answered are "
+    "unscored and count for nothing.",
+    "Where a judge answered, its error is not part of the intervals unless people answered a sample of the same replies.",
+)
+
+
+def write_dossier(runs: Sequence[Path], out: Path, jurisdictions: Sequence[str] = ()) -> Iterator[str]:
+    """Write `dossier.html` into a folder, and `dossier.pdf` where Chromium is present; yield what was written.
+
+    Args:
+        runs: folders of scored studies and evaluations.
+        out: the folder to write.
+        jurisdictions: whose provisions are listed; empty for all.
+
+    Raises:
+        ConfigError: an unknown jurisdiction.
+        DataError: a folder is no scored run.
+    """
+    articles = _articles()
+    known = sorted({one["jurisdiction"] for one in articles})
+    for name in jurisdictions:
+        if name not in known:
+            raise ConfigError(f"--jurisdiction {quoted(name)}: choose from {', '.join(known)}")
+    parts = [_study_part(load_study(path)) if (path / MANIFEST).exists() else _run_part(path) for path in runs]
+    shown = {table.name for part in parts for table in part["tables"]}
+    view = {
+        "title": "What was tested, and what was found",
+        "date": datetime.now(UTC).date().isoformat(),
+        "version": __version__,
+        "tiles": [],
+        "parts": parts,
+        "limits": _LIMITS,
+        "articles": [
+            one | {"tables": ", ".join(name for name in one["tables"] if name in shown) or "none in this dossier"}
+            for one in articles
+            if not jurisdictions or one["jurisdiction"] in jurisdictions
+        ],
+    }
+    page = out / "dossier.html"
+    write_text(page, render_page(_PAGE, view))
+    yield f"{page}"
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        yield f"no PDF: none of {', '.join(BROWSERS)} is here; print the page from a browser"
+        return
+    pdf = out / "dossier.pdf"
+    command = [
+        browser,
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--no-pdf-header-footer",
+        f"--print-to-pdf={pdf.resolve()}",
+    ]
+    done = subprocess.run([*command, page.resolve().as_uri()], capture_output=True, timeout=120, check=False)
+    yield (
+        f"{pdf}"
+        if done.returncode == 0 and pdf.exists()
+        else f"no PDF: {browser} failed; print the page from a browser"
+    )
+
+
+@cache
+def _articles() -> tuple[dict[str, Any], ...]:
+    text = (files("h2htalk.benchmark.studies.dossier") / "articles.toml").read_text(encoding="utf-8")
+    return tuple(tomllib.loads(text)["article"])
+
+
+def _study_part(result: StudyResult) -> dict[str, Any]:
+    study = result.study
+    signature = {**study.signature.protocol, **study.signature.subject}
+    people = study.people_lines()
+    raters = (
+        f"people: {len(people):,} answers of {len({line['round'] for line in people}):,} rounds"
+        if people
+        else "no people"
+    )
+    facts = [
+        ("what", f"{study.spec.ask.model}, arms {', '.join(study.spec.arms)}"),
+        ("data", f"{split_name(study.split)}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
+        *_dates(study.path),
+        ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
+        *((name, value) for name, value in signature.items() if value),
+        *(("note", note) for note in warnings(result)),
+    ]
+    examples = [reply_view(one) for one in first_to_read(result.replies)[:EXAMPLES]]
+    title = f"{TITLES[study.spec.study]}: {study.spec.ask.model}"
+    return _part(title, facts, study_tables(result), examples)
+
+
+def _run_part(path: Path) -> dict[str, Any]:
+    run = load_run(path)
+    signature = run.summary.signature
+    counts = run.summary.counts
+    facts = [
+        ("what", run.data.spec.model),
+        ("data", f"{run.data.split.name} {run.data.split.version}, licence {run.data.split.licence}"),
+        ("scored", f"{counts.scored:,} of {counts.items:,} items"),
+        *((name, value) for name, value in {**signature.protocol, **signature.subject}.items()),
+    ]
+    return _part(f"Evaluation: {run.data.spec.model}", facts, [_run_table(run)], [])
+
+
+def _part(
+    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[StudyTable], examples: Sequence[Any]
+) -> dict[str, Any]:
+    shown = [(name, printable(value)) for name, value in facts]
+    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples}
+
+
+def _dates(path: Path) -> Iterator[tuple[str, str]]:
+    for one in sessions_of(path):
+        versions = ", ".join(f"{name} {version}" for name, version in one.get("versions", {}).items())
+        yield "asked", f"{one['started']} to {one['ended']}" + (f", with {versions}" if versions else "")
+
+
+def _run_table(run: Run) -> StudyTable:
+    """The main row of an evaluation, a figure a line."""
+    row = model_rows(run.summary)[0]
+    lines = []
+    for column in COLUMNS:
+        if (cell := row.cells.get(column.key)) is not None and cell.value is not None:
+            ends = "" if cell.low is None or cell.high is None else f"{cell.low:.1f} to {cell.high:.1f}"
+            lines.append((" ".join(filter(None, (column.group, column.heading))), f"{cell.value:.1f}", ends, f"{cell.n:,} of {cell.total:,}"))
+    header = ("figure", measure_name(run.summary), "95 % interval", "items scored")
+    return StudyTable("table2", "Scores by subtask (Table 2)", header, tuple(lines))

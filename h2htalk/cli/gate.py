@@ -1,0 +1,36 @@
+"""`h2htalk gate`: is a run worse than a reference run, or beyond a limit?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import h2htalk
+from h2htalk.cli.options import RunArgument
+from h2htalk.cli.output import say
+
+
+def gate(
+    run: RunArgument,
+    reference_run: Annotated[Path | None, typer.Option(help="The run that it is held against.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(help="A TOML file of criteria; else the figures of safety or skill.")
+    ] = None,
+    junit: Annotated[Path | None, typer.Option(help="Write JUnit XML here.")] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(help="Write Markdown here, with the transcripts behind each no.")
+    ] = None,
+) -> None:
+    """Hold an evaluation or a study against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
+    from h2htalk.benchmark.gate.gate_formats import gate_table, to_junit, to_markdown
+    from h2htalk.data.files import write_text
+
+    report = h2htalk.gate(run, reference_run, policy)
+    say(gate_table(report).to_text())
+    if junit is not None:
+        write_text(junit, to_junit(report))
+    if markdown is not None:
+        write_text(markdown, to_markdown(report))
+    raise typer.Exit(4 if not report.passed else 3 if report.incomplete else 0)
