@@ -94,7 +94,9 @@ def points_at(case: Case, place: str) -> tuple[Point, ...]:
 
 def by_code(reply: StudyReply, point: Point, case: Case) -> bool | None:
     """Whether the point's statement is true of a reply, where code can say so."""
-    said = "\n".join(turn.content for turn in reply.said)
+    # A number that the model itself invented in an earlier reply is not known by that.
+    given = [*case.history, *(turn for turn in reply.said if turn.role == "user")]
+    said = "\n".join(turn.content for turn in given)
     met = meets(reply.text or "", point, case, said)
     return None if met is None else met == (point.kind == "must")
 

@@ -1,0 +1,85 @@
+"""The study of instructions: hints answered as small talk are found; types, cases of one's own, the radar."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+
+from h2htalk.benchmark.statistics.intervals import rate_interval
+from h2htalk.benchmark.studies.figures import blindness, figure_of, select, trend
+from h2htalk.benchmark.studies.radar import write_radar
+from h2htalk.benchmark.studies.run_study import StudyResult, run_study
+from h2htalk.data.case import Case
+from h2htalk.data.split_output.export import write_new_cases
+from h2htalk.errors import ConfigError, DataError
+
+
+@pytest.fixture(scope="module")
+def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
+    """A companion that follows commands and requests, and answers hints as small talk, but for six families."""
+    folder, cases = tmp_path_factory.mktemp("small_talk"), cases_of("instructions", "en")
+    seen = {family for family in sorted({case.family for case in cases})[:6]}
+
+    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+        if kind == "must_not":
+            return False
+        return aspect != "request" or case.degree < 2 or case.family in seen
+
+    judge = write_script(folder / "judge.jsonl", judge_lines("full", cases, says, lambda case, place: REPLY["en"]))
+    types = [
+        {"id": f"full/type/{case.id}/s1.t1", "text": json.dumps({"request_type": case.request_type if case.degree < 3 else "space"})}
+        for case in cases
+    ]
+    model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, *types])
+    return run_study(spec("instructions", model, folder / "study", judge=judge, language="en"))
+
+
+def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
+    found = blindness(select(small_talk.observations, "need_met"))
+    families = len({row.cluster for row in small_talk.observations})
+    assert (found.hits, found.n) == (families - 6, families)
+    assert (found.low, found.high) == rate_interval(families - 6, families)
+    slope = trend(select(small_talk.observations, "need_met"), lambda row: float(row.degree))
+    assert slope is not None and slope.high is not None
+    assert slope.high < 0
+
+
+def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult) -> None:
+    own = select(small_talk.observations, "type_named")
+    plain = figure_of([row for row in own if row.degree < 3])
+    assert plain.value == 1.0
+    subtle = [row for row in own if row.degree == 3]
+    named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
+    assert figure_of(subtle).hits == named
+
+
+def test_another_form_of_an_answer_is_unscored(tmp_path: Path) -> None:
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": "They want comfort, I think."}])
+    result = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="zh"))
+    rows = select(result.observations, "type_named")
+    assert {row.unscored for row in rows} == {"malformed_output"}
+    assert not result.incomplete
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path, language: str) -> None:
+    path = tmp_path / "mine.jsonl"
+    assert write_new_cases(path, language) == 4
+    with pytest.raises(DataError, match="exists"):
+        write_new_cases(path, language)
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY[language]}])
+    result = run_study(spec("instructions", model, tmp_path / "study", split=path))
+    assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
+
+
+def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:
+    out = tmp_path / "radar.svg"
+    write_radar([small_talk.study.path, small_talk.study.path], out)
+    assert out.read_text().count("<polyline") == 4  # two lines, two keys
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
+    other = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="en"))
+    with pytest.raises(ConfigError, match="items"):
+        write_radar([small_talk.study.path, other.study.path], out)
