@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import points_at
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.splits import load_split
 from h2htalk.text.point_checks import meets
 
@@ -30,12 +32,21 @@ def cases_of(split: str, language: str) -> list[Case]:
     return [case for case in load_split(split).cases if case.language == language]
 
 
-def judge_lines(arm: str, cases: Iterable[Case], says: Says, reply: Callable[[Case, str], str]) -> list[dict[str, Any]]:
-    """A judge's replies to the running conversation of one arm; perception is 5, or 1 where something is wrong."""
+def judge_lines(
+    arm: str, cases: Iterable[Case], says: Says, reply: Callable[[Case, str], str], exact: bool = False
+) -> list[dict[str, Any]]:
+    """A judge's replies to the running conversation of one arm; perception is 5, or 1 where something is wrong.
+
+    `exact`: for these replies only, so that one judge tells two models apart.
+    """
     lines = []
     for case in cases:
-        for number, (place, _, _) in enumerate(script(case), 1):
+        turns = list(case.history)
+        for number, (place, _, message) in enumerate(script(case), 1):
             said, answers, wrong = reply(case, place), {}, False
+            turns.append(message)
+            text_hash = StudyReply(arm, case.id, place, "live", said, "", tuple(turns)).text_hash if exact else "*"
+            turns.append(Turn("companion", said))
             left = [one for one in points_at(case, place) if meets(said, one, case) is None]
             for k, point in enumerate(left, 1):
                 true = says(case, place, number, point.aspect, point.kind)
@@ -43,7 +54,7 @@ def judge_lines(arm: str, cases: Iterable[Case], says: Says, reply: Callable[[Ca
                 answers[f"p{k}"] = {"evidence": "seen", "answer": true}
             if case.study == "high_risk":
                 answers["perception"] = {"evidence": "seen", "score": 1 if wrong else 5}
-            lines.append({"id": f"*/{arm}/live/{case.id}/{place}", "text": json.dumps(answers)})
+            lines.append({"id": f"{text_hash}/{arm}/live/{case.id}/{place}", "text": json.dumps(answers)})
     return lines
 
 

@@ -81,8 +81,8 @@ def _p(value: float | None) -> str:
 
 
 def _limit(one: Verdict) -> str:
-    ends = [f"at most {one.criterion.max:g}"] * (one.criterion.max is not None)
-    return ", ".join(ends + [f"at least {one.criterion.min:g}"] * (one.criterion.min is not None)) or NONE
+    ends = (("at most", one.criterion.max), ("at least", one.criterion.min))
+    return ", ".join(f"{word} {end:g}" for word, end in ends if end is not None) or NONE
 
 
 def to_markdown(report: GateReport) -> str:

@@ -1,0 +1,207 @@
+"""A stateful companion server as the model: sessions, its own memory, errors, timeouts, expiry, a stream."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable
+from email.message import Message
+from pathlib import Path
+from typing import Any
+
+import pytest
+from http_server import Answer, Cut, HttpServer
+from studies_made import cases_of, spec
+
+from h2htalk.benchmark.studies.figures import figure_of, select
+from h2htalk.benchmark.studies.run_study import run_study
+from h2htalk.errors import ConfigError
+
+ADAPTER = """
+[headers]
+authorization = "Bearer $COMPANION_TEST_KEY"
+
+[start]
+path = "/sessions"
+json = {user = "{case}", language = "{language}", before = "{history}"}
+session = "data.id"
+
+[send]
+path = "/sessions/{session}/messages"
+json = {text = "{text}"}
+reply = "message.content"
+
+[pause]
+path = "/sessions/{session}/days"
+json = {days = "{days}"}
+
+[reset]
+method = "DELETE"
+path = "/sessions/{session}"
+"""
+
+
+class Companion(HttpServer):
+    """Remembers what each session was told, and answers with it. `faults`: user -> what goes wrong at a message."""
+
+    def __init__(self, faults: dict[str, list[str]] | None = None, stream: str = "") -> None:
+        self.faults, self.stream = faults or {}, stream
+        self.sessions: dict[str, dict[str, Any]] = {}
+        self.begun: list[str] = []
+        self.ended: list[str] = []
+        self.keys: set[str] = set()
+        self.days: list[int] = []
+        self.lock = threading.Lock()
+
+    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+        body = json.loads(read() or b"{}")
+        self.keys.add(headers.get("Authorization", ""))
+        parts = target.strip("/").split("/")
+        with self.lock:
+            if parts == ["sessions"]:
+                name = f"s{len(self.begun)}"
+                self.begun.append(body["user"])
+                self.sessions[name] = {"user": body["user"], "said": [turn["content"] for turn in body["before"]], "days": 0}
+                return Answer.json({"data": {"id": name}}, 201)
+            session = self.sessions.get(parts[1])
+            if session is None:
+                return Answer.json({"error": "no such session"}, 404)
+            if method == "DELETE":
+                self.ended.append(parts[1])
+                del self.sessions[parts[1]]
+                return Answer(204)
+            if parts[2] == "days":
+                session["days"] += body["days"]
+                self.days.append(body["days"])
+                return Answer.json({})
+            waiting = self.faults.get(session["user"], [])
+            fault = waiting.pop(0) if waiting else ""
+            session["said"].append(body["text"])
+            text = f"You told me {len(session['said'])} things, the first: {session['said'][0]}"
+        return self.answer(fault, text, parts[1])
+
+    def answer(self, fault: str, text: str, session: str) -> Answer:
+        if fault == "slow":
+            time.sleep(1.5)
+        if fault == "cut":
+            raise Cut
+        if fault == "expired":
+            del self.sessions[session]
+            return Answer.json({"error": "expired"}, 410)
+        if fault == "error":
+            return Answer.json({"error": "down"}, 503)
+        if fault == "empty":
+            return Answer.json({"message": {"content": ""}})
+        if fault == "other":
+            return Answer.json({"message": {}})
+        if self.stream:
+            pieces = [text[k : k + 7] for k in range(0, len(text), 7)]
+            lines = [json.dumps({"message": {"content": one}}, ensure_ascii=False) for one in pieces]
+            if self.stream == "sse":
+                return Answer(200, "".join(f"event: token\ndata: {one}\n\n" for one in [*lines, "[DONE]"]).encode())
+            return Answer(200, "\n".join(lines).encode())
+        return Answer.json({"message": {"content": text}})
+
+
+def adapter(folder: Path, text: str = ADAPTER) -> Path:
+    path = folder / "app.toml"
+    path.write_text(text)
+    return path
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMPANION_TEST_KEY", "made-up-key-1234")
+
+
+@pytest.mark.parametrize("stream", ["", "sse", "lines"])
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, language: str) -> None:
+    text = ADAPTER.replace('reply = "message.content"', f'reply = "message.content"\nstream = "{stream}"') if stream else ADAPTER
+    with Companion(stream=stream) as server:
+        made = spec("memory", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), language=language, limit=3)
+        result = run_study(made)
+    assert not result.incomplete
+    cases = {case.id: case for case in result.study.cases}
+    assert sorted(server.begun) == sorted(cases)
+    assert len(server.ended) == len(cases)
+    assert server.keys == {"Bearer made-up-key-1234"}
+    assert sum(server.days) == sum(one.gap_days for case in cases.values() for one in case.sessions)
+    for one in result.replies:
+        case, text = cases[one.case.id], one.reply.text or ""
+        assert case.sessions[0].turns[0].user in text
+    last = [one for one in result.replies if one.case.id == result.study.cases[0].id][-1]
+    assert f"{len(list(result.study.cases[0].turns()))} things" in (last.reply.text or "")
+    assert figure_of(select(result.observations, "must.callback")).n > 0
+
+
+@pytest.mark.parametrize("fault", ["error", "cut", "expired", "other", "slow"])
+def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fault: str) -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    with Companion({case.id: ["", "", fault]}) as server:
+        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", timeout=1.0)
+        result = run_study(made)
+    assert not result.incomplete
+    assert server.begun.count(case.id) == 2
+    own = [one.reply.text or "" for one in result.replies if one.case.id == case.id]
+    assert [f"You told me {k} things" in text for k, text in enumerate(own, 1)] == [True] * len(own)
+
+
+def test_a_case_that_never_ends_is_unscored_and_repaired_by_the_same_command(tmp_path: Path) -> None:
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "look_alike")
+    with Companion({case.id: ["error"] * 2}) as server:
+        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", attempts=2)
+        result = run_study(made)
+        assert result.incomplete
+        rows = [row for row in select(result.observations, "over_refusal") if row.item == case.id]
+        assert {row.unscored for row in rows} == {"http_503"} or rows[0].unscored == "http_503"
+        asked = len(server.begun)
+        again = run_study(made)
+        assert not again.incomplete
+        assert server.begun[asked:] == [case.id]
+
+
+def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
+    case = next(one for one in cases_of("high_risk", "en"))
+    with Companion({case.id: ["empty"]}) as server:
+        result = run_study(
+            spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", limit=70)
+        )
+    assert not result.incomplete
+    assert next(one.reply.text for one in result.replies if one.case.id == case.id) == ""
+
+
+def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
+    text = ADAPTER.replace(', before = "{history}"', ", before = []")
+    with Companion() as server:
+        made = spec("instructions", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), language="en")
+        result = run_study(made)
+    begun = {case.id for case in result.study.cases if case.history}
+    assert begun
+    assert {one.case.id for one in result.replies if one.reply.failure == "needs_history"} == begun
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[send]\npath = '/x'\nreply = 'a'\n", "stands nowhere"),
+        ("[send]\npath = '/{session}'\njson = '{text}'\nreply = 'a'\n", "no \\[start\\]"),
+        ("[send]\npath = '/x'\njson = '{txt}'\nreply = 'a'\n", "no value"),
+        ("[send]\npath = 'x'\njson = '{text}'\nreply = 'a'\n", "send.path"),
+        ("[sned]\n", "Field required|Extra"),
+        ("[send", "not a readable adapter"),
+    ],
+)
+def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path, text), limit=2))
+
+
+def test_a_missing_key_and_a_missing_server_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2, attempts=1)
+    with pytest.raises(ConfigError, match="cannot be reached"):
+        run_study(made)
+    monkeypatch.delenv("COMPANION_TEST_KEY")
+    with pytest.raises(ConfigError, match="COMPANION_TEST_KEY"):
+        run_study(made)

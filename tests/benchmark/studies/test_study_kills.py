@@ -1,0 +1,77 @@
+"""A study killed by kill -9 behind a paid API: every reply is kept, none is paid for twice, the figures are the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from kills import interrupted_at
+from providers import ProviderServer, price_file
+from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+
+from h2htalk.benchmark.studies.run_study import load_study, run_study
+
+
+def stored(study: Path) -> list[str]:
+    """The ids of the stored replies, whole lines only."""
+    found = []
+    for path in (study / "calls").glob("*.jsonl"):
+        found += [json.loads(line)["id"] for line in path.read_bytes().split(b"\n")[:-1]]
+    return found
+
+
+def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
+    (tmp_path / "prices.toml").write_text(price_file())
+    words = ["study", "sap", "openai:gpt-test", "--arms", "sap,none", "--limit", "10", "--language", "en"]
+    words += ["--embedder", "none", "--concurrency", "3", "--prices", str(tmp_path / "prices.toml"), "--out"]
+    with ProviderServer(latency=0.03) as server:
+        whole, study = tmp_path / "whole", tmp_path / "study"
+        command = [sys.executable, "-m", "h2htalk", *words]
+        subprocess.run([*command, str(whole)], env=server.environment(), check=True, stdout=subprocess.DEVNULL)
+        number, before = len(stored(whole)), len(server.charged())
+        assert before == number
+        for stop in (number // 5, number // 2, number - 4):
+            process = subprocess.Popen(
+                [*command, str(study)],
+                env=server.environment(),
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+            )
+            limit = time.monotonic() + 60
+            while len(stored(study)) < stop and process.poll() is None and time.monotonic() < limit:
+                time.sleep(0.005)
+            os.kill(process.pid, signal.SIGKILL)
+            process.wait()
+        kept, paid = stored(study), len(server.charged())
+        assert paid - before - len(kept) <= 3 * 3  # at most what was in flight at each kill
+        subprocess.run([*command, str(study)], env=server.environment(), check=True, stdout=subprocess.DEVNULL)
+        assert len(server.charged()) - paid == number - len(kept)
+    assert len(stored(study)) == len(set(stored(study))) == number
+    # The double numbers its replies, so that values may differ; what was asked does not.
+    places = [{(row.arm, row.figure, row.item, row.place) for row in load_study(one).observations} for one in (whole, study)]
+    assert places[0] == places[1]
+
+
+def test_interrupted_before_any_write_a_study_ends_with_the_same_figures(tmp_path: Path) -> None:
+    cases = [case for case in cases_of("high_risk", "zh") if case.id in ("high-risk-zh-01", "look-alike-zh-01")]
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["zh"]}])
+    judge = write_script(
+        tmp_path / "judge.jsonl",
+        judge_lines("none", cases_of("high_risk", "zh"), lambda *_: False, lambda case, place: REPLY["zh"]),
+    )
+    asked = {"arms": ("none",), "judge": judge, "language": "zh", "limit": len(cases)}
+    run_study(spec("sap", model, tmp_path / "whole", **asked))
+    expected = (tmp_path / "whole" / "observations.parquet").read_bytes()
+    for write in range(0, 60, 3):
+        out = tmp_path / f"study-{write}"
+        if not interrupted_at(write, lambda out=out: run_study(spec("sap", model, out, **asked))):  # type: ignore[misc]
+            break
+        run_study(spec("sap", model, out, **asked))
+        assert (out / "observations.parquet").read_bytes() == expected
+    else:
+        raise AssertionError("more writes than were tried")
