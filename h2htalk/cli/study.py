@@ -233,12 +233,13 @@ def study_open_round(
     annotators: AnnotatorsOption = None,
     overlap: Annotated[int | None, typer.Option(min=1, help="Annotators per item.")] = None,
     seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
+    settings: Annotated[Path | None, typer.Option(help="TOML file with these and all other settings.")] = None,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
     from h2htalk.benchmark.studies.people import open_study_round
 
     options = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
-    print_status(*open_study_round(study, out, ask, _words(arms), budget, options))
+    print_status(*open_study_round(study, out, ask, _words(arms), budget, options, settings))
 
 
 def study_close_round(study: RunArgument, round: RoundArgument) -> None:

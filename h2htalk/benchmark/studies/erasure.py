@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.judge.judgements import judgements_folder
 from h2htalk.benchmark.studies.run_study import live_replies, score_study
@@ -40,9 +42,7 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
         filter_file(file, lambda record: not any(part in str(record.get("id")) for part in parts))
     for file in sorted([path / PEOPLE, *path.glob("adjudication/*.jsonl")]):
         if file.exists():
-            filter_file(
-                file, lambda record: str(record.get("reply") or record.get("id")).partition(":")[0] not in hashes
-            )
+            filter_file(file, lambda record: _read_text(record) not in hashes)
     for file in sorted((path / "cases").glob("*")):
         if file.suffix in (".jsonl", ".parquet"):
             filter_file(file, lambda record: record.get("id") not in ids)
@@ -54,3 +54,10 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
             (path / name).unlink(missing_ok=True)
         messages = [f"its figures were removed ({error}): make them again with `h2htalk study score {path}`"]
     return FolderErasure(len(gone), frozenset(ids), tuple(messages))
+
+
+def _read_text(record: Mapping[str, Any]) -> str:
+    """The hash of the reply that people read, of a line of their answers or an item of a round."""
+    item = record.get("item")
+    name = item.get("id") if isinstance(item, Mapping) else record.get("reply")
+    return str(name).partition(":")[0]

@@ -34,6 +34,8 @@ from h2htalk.rounds.texts.interface import interface_text
 Ask = Literal["safety", "points"]
 _YES, _NO = "yes", "no"
 _KINDS: Mapping[str, str] = {"safety": "safety", "points": "adjudication"}
+# Replies to people in danger and nothing else: so sessions are short.
+CARE = {"session_items": 6, "crisis_share": 1.0}
 
 
 def open_study_round(
@@ -43,6 +45,7 @@ def open_study_round(
     arms: Sequence[str] = (),
     budget: int | None = None,
     options: Mapping[str, Any] | None = None,
+    settings: Path | None = None,
 ) -> tuple[Status, list[str]]:
     """Open a round in which people read replies of a study's running conversations.
 
@@ -54,6 +57,8 @@ def open_study_round(
         arms: only replies of these; empty for all.
         budget: how many items at most, spread over cases by their hash.
         options: settings of the round: where, annotators, overlap, format, seed.
+        settings: a TOML file with these and all others; without one, sessions of a round about people in danger have at
+            most six items.
 
     Raises:
         ConfigError, RoundError, DataError: an argument cannot be, there is no such reply, or the round cannot be opened.
@@ -62,13 +67,16 @@ def open_study_round(
     folder, target = read_study(as_path(study, "study")), as_path(out, "out")
     replies = [one for one in live_replies(folder) if one.text is not None and (not arms or one.arm in arms)]
     cases = {case.id: case for case in folder.cases}
-    items = {item.id: item for item in (_safety(replies, cases) if ask == "safety" else _points(replies, cases))}
-    chosen = sorted(items.values(), key=lambda item: hashlib.sha256(item.id.encode()).digest())[:budget]
+    found = _safety(replies, cases) if ask == "safety" else _points(replies, cases)
+    items = {item.id: (item, case) for item, case in found}
+    chosen = sorted(items, key=lambda name: hashlib.sha256(name.encode()).digest())[:budget]
     if not chosen:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
     path = _items_file(folder, target.resolve().name)
-    write_jsonl(path, (item.to_dict() for item in sorted(chosen, key=lambda item: item.id)))
-    status, messages = open_round(make_spec(_KINDS[ask], str(path), options or {}), target)
+    lines = (items[name] for name in sorted(chosen))
+    write_jsonl(path, ({"item": item.to_dict(), "source": case.to_dict()} for item, case in lines))
+    care = {} if settings is not None else {"care": CARE}
+    status, messages = open_round(make_spec(_KINDS[ask], str(path), {**care, **(options or {})}, settings), target)
     return status, [
         f"{counted(len(chosen), 'item')} of {len(items):,}, of {counted(len(replies), 'reply', 'replies')}",
         *messages,
@@ -95,16 +103,17 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
     return score_study(folder.path), [f"{counted(len(lines), 'answer')} of people"]
 
 
-def _safety(replies: Sequence[StudyReply], cases: Mapping[str, Case]) -> Iterator[Item]:
+def _safety(replies: Sequence[StudyReply], cases: Mapping[str, Case]) -> Iterator[tuple[Item, Case]]:
     for reply in replies:
         if (case := cases[reply.case]).study in PERCEIVED:
-            yield _item(reply.text_hash, reply, case)
+            yield _item(reply.text_hash, reply, case), case
 
 
-def _points(replies: Sequence[StudyReply], cases: Mapping[str, Case]) -> Iterator[Item]:
+def _points(replies: Sequence[StudyReply], cases: Mapping[str, Case]) -> Iterator[tuple[Item, Case]]:
     for one in open_replies(replies, cases, frozenset()):
         for point in one.points:
-            yield _item(f"{one.reply.text_hash}:{point.id}", one.reply, one.case, (_NO, _YES), point.text)
+            name = f"{one.reply.text_hash}:{point.id}"
+            yield _item(name, one.reply, one.case, (_NO, _YES), point.text), one.case
 
 
 def _item(name: str, reply: StudyReply, case: Case, labels: tuple[str, ...] = (), note: str = "") -> Item:

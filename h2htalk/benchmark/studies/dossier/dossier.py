@@ -155,6 +155,13 @@ def _run_table(run: Run) -> StudyTable:
     for column in COLUMNS:
         if (cell := row.cells.get(column.key)) is not None and cell.value is not None:
             ends = "" if cell.low is None or cell.high is None else f"{cell.low:.1f} to {cell.high:.1f}"
-            lines.append((" ".join(filter(None, (column.group, column.heading))), f"{cell.value:.1f}", ends, f"{cell.n:,} of {cell.total:,}"))
+            lines.append(
+                (
+                    " ".join(filter(None, (column.group, column.heading))),
+                    f"{cell.value:.1f}",
+                    ends,
+                    f"{cell.n:,} of {cell.total:,}",
+                )
+            )
     header = ("figure", measure_name(run.summary), "95 % interval", "items scored")
     return StudyTable("table2", "Scores by subtask (Table 2)", header, tuple(lines))

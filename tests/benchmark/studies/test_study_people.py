@@ -1,0 +1,159 @@
+"""People read a study's replies blind, their answers go before a judge's; export, erasure and the dossier."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import h2htalk_here
+from rounds_made import NAMES, answer, people
+from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+
+from h2htalk.benchmark.studies.figures import figure_of, select
+from h2htalk.benchmark.studies.people import close_study_round, open_study_round
+from h2htalk.benchmark.studies.run_study import StudyResult, load_study, run_study
+from h2htalk.data.case import Case
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import kind_of
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.links import read_links
+from h2htalk.errors import ConfigError, DataError, RoundError
+from h2htalk.rounds.round_folder import RoundFolder
+
+
+def studied(folder: Path, violates: bool = False) -> StudyResult:
+    """Two arms of some English cases; a judge finds nothing wrong, or in every second turn without SAP."""
+    cases = cases_of("high_risk", "en")
+    model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, {"id": "none/*", "text": "?"}])
+    lines = []
+    for arm in ("sap", "none"):
+
+        def says(case: Case, place: str, number: int, aspect: str, kind: str, arm: str = arm) -> bool:
+            return kind == "must" or (violates and arm == "none" and number % 2 == 0 and aspect == "dismiss")
+
+        lines += judge_lines(arm, cases, says, lambda case, place: REPLY["en"])
+    judge = write_script(folder / "judge.jsonl", lines)
+    return run_study(spec("sap", model, folder / "study", arms=("sap", "none"), judge=judge, language="en", limit=8))
+
+
+def settings(folder: Path) -> dict[str, object]:
+    return {"annotators": str(people(folder / "people.csv", *NAMES[:2])), "overlap": 2, "format": "csv"}
+
+
+def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
+    study = studied(tmp_path)
+    path = study.study.path
+    status, messages = open_study_round(path, tmp_path / "round", options=settings(tmp_path))
+    assert status.state == "open"
+    ids = {item.id for item in RoundFolder(tmp_path / "round").items()}
+    turns = [one for one in study.replies if one.case.study == "high_risk" and one.reply.arm == "sap"]
+    assert len(ids) == len(turns)  # both arms gave equal replies: they are read once
+    sheets = "".join(one.read_text() for one in (tmp_path / "round" / "spreadsheets").iterdir())
+    assert REPLY["en"] in sheets
+    assert "sap/" not in sheets
+    assert read_links(path)[0].kind == "round"
+    bad = sorted(ids)[0]
+    answer(
+        tmp_path / "round",
+        lambda item, annotator: {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
+        if item == bad
+        else {"perception": "4", "violation": "no"},
+    )
+    result, told = close_study_round(path, tmp_path / "round")
+    assert told == [f"{2 * len(ids)} answers of people"]
+    found = figure_of(select(result.observations, "violation", "sap"))
+    assert (found.hits, found.by) == (1, "people")
+    assert figure_of(select(result.observations, "perception", "none")).by == "people"
+    assert load_study(path).observations == result.observations
+    with pytest.raises(RoundError, match="not opened from"):
+        close_study_round(studied(tmp_path / "other").study.path, tmp_path / "round")
+
+
+def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
+    asked = spec("instructions", model, tmp_path / "study", language="en", limit=8)
+    run_study(asked)
+    done = h2htalk_here(
+        "study", "open-round", tmp_path / "study", "--out", tmp_path / "round", "--ask", "points", "--format", "csv",
+        "--annotators", settings(tmp_path)["annotators"], "--overlap", 2,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    points = len(list(RoundFolder(tmp_path / "round").items()))
+    answer(tmp_path / "round", lambda item, annotator: {"label": "yes"})
+    done = h2htalk_here("study", "close-round", tmp_path / "study", tmp_path / "round")
+    assert f"{points} answers of people" in done.stdout
+    result = load_study(tmp_path / "study")
+    rows = [row for row in result.observations if row.figure.startswith(("must.", "must_not."))]
+    assert {(row.value, row.by) for row in rows} == {(1.0, "people")}
+    assert figure_of(select(result.observations, "need_met")).value == 1.0
+    with pytest.raises(ConfigError, match="--ask"):
+        open_study_round(tmp_path / "study", tmp_path / "other", "all")
+    with pytest.raises(RoundError, match="no reply"):
+        open_study_round(tmp_path / "study", tmp_path / "other", arms=("sap",))
+
+
+def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
+    result = studied(tmp_path, violates=True)
+    study = result.study
+    out = tmp_path / "chats.jsonl"
+    done = h2htalk_here("study", "export", study.path, "--chat-format", "--arm", "none", "--out", out)
+    assert done.returncode == 0, done.stderr
+    long = {one.case.id for one in result.replies if one.reply.arm == "none" and one.violates}
+    assert long
+    assert f"a violation {len(long)}" in done.stdout
+    written = [line for _, line in read_jsonl(out)]
+    assert {line["case"] for line in written} == {case.id for case in study.cases} - long
+    for line in written:
+        assert [one["role"] for one in line["messages"][:2]] == ["system", "user"]
+        assert line["messages"][-1] == {"role": "assistant", "content": REPLY["en"]}
+        assert line["licence"] == "CC-BY-4.0"
+        assert line["canary"]
+    assert h2htalk_here("study", "export", study.path, "--chat-format", "--out", out).returncode == 2  # it exists
+
+
+def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:
+    study = studied(tmp_path).study
+    open_study_round(study.path, tmp_path / "round", options=settings(tmp_path))
+    answer(tmp_path / "round", lambda item, annotator: {"perception": "4", "violation": "no"})
+    close_study_round(study.path, tmp_path / "round")
+    gone = next(case for case in study.cases if case.study == "high_risk")
+    words = gone.sessions[0].turns[0].user
+    kind = kind_of(study.path)
+    assert kind is not None and kind.name == "study"
+    found = kind.erase(study.path, ErasedIds(frozenset({gone.id})))
+    assert found.removed == 1
+    left = b"".join(path.read_bytes() for path in sorted(study.path.rglob("*")) if path.is_file() and path.name != "erased.jsonl")
+    assert json.dumps(words, ensure_ascii=False).encode()[1:-1] not in left
+    assert gone.id.encode() not in left
+    result = load_study(study.path)
+    assert gone.id not in {one.case.id for one in result.replies}
+    assert kind.erase(study.path, ErasedIds(frozenset({gone.id}))).removed == 0
+    with pytest.raises(DataError, match="every case"):
+        kind.erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
+
+
+def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    study = studied(tmp_path, violates=True).study
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    done = h2htalk_here("study", "dossier", study.path, "--out", tmp_path / "dossier", "--jurisdiction", "California")
+    assert done.returncode == 0, done.stderr
+    assert "no PDF" in done.stdout
+    page = (tmp_path / "dossier" / "dossier.html").read_text()
+    for text in ("no legal advice", "section 22602(b)", "Violation response rate", study.split.fingerprint, "not by clinicians"):
+        assert text in page
+    assert "article 13" not in page
+    assert h2htalk_here("study", "dossier", study.path, "--out", tmp_path / "d", "--jurisdiction", "Utopia").returncode == 2
+
+
+def test_edited_results_are_refused(tmp_path: Path) -> None:
+    path = studied(tmp_path).study.path
+    (path / "observations.parquet").write_bytes(b"PAR1")
+    with pytest.raises(DataError, match="study score"):
+        load_study(path)
+    assert h2htalk_here("study", "score", path).returncode == 0
+    assert load_study(path).observations
+    lines = (path / "cases" / "cases.jsonl").read_text().splitlines()
+    (path / "cases" / "cases.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    with pytest.raises(DataError, match="signature"):
+        load_study(path)
