@@ -23,7 +23,7 @@ def gate(
         Path | None, typer.Option(help="Write Markdown here, with the transcripts behind each no.")
     ] = None,
 ) -> None:
-    """Hold an evaluation or a study against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
+    """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
     from h2htalk.benchmark.gate.gate_formats import gate_table, to_junit, to_markdown
     from h2htalk.data.files import write_text
 

@@ -92,8 +92,8 @@ def _lines(folder: Path) -> list[dict[str, str]]:
 def link_folder(source: str | Path) -> Path | None:
     """Return the folder that links what is made from a source; None for others, such as a plain split.
 
-    A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a release
-    (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
+    A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a
+    release (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
     """
     text = str(source)
     if not text:

@@ -59,8 +59,8 @@ class Verdict:
     Attributes:
         run, reference: the figure in each.
         worse: the difference, positive is worse; None without a reference run.
-        p: adjusted by Holm, of being worse (`p_worse`) and of being beyond the limit (`p_limit`); None where not tested.
-        passed: whether the gate says yes; `reasons` why not.
+        p: adjusted by Holm, of being worse (`p_worse`) and of being beyond the limit (`p_limit`); None where not
+        tested. passed: whether the gate says yes; `reasons` why not.
         detects: the smallest worsening that so many items find four times in five, as text.
         transcripts: what is behind a no.
     """
@@ -80,7 +80,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """The verdicts; `passed`: none of them is a no. `incomplete`: calls of the run failed, so that values are missing."""
+    """The verdicts; `passed`: none of them is a no. `incomplete`: calls of the run failed, so that values are
+    missing."""
 
     run: GatedRun
     reference: GatedRun | None
@@ -110,7 +111,8 @@ def gate(
 
     Args:
         run, reference_run: two evaluations, or two studies of one kind, under one protocol.
-        policy: `gate.toml`; None: the figures of the study's safety or skill, or S of every subtask, against the reference.
+        policy: `gate.toml`; None: the figures of the study's safety or skill, or S of every subtask, against the
+        reference.
 
     Raises:
         ConfigError: the runs cannot be compared (the differing keys are named), a criterion's figure is not there, or

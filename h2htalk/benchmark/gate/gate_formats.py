@@ -46,7 +46,8 @@ def _notes(report: GateReport) -> Iterator[str]:
         for text in (*one.reasons, *one.notes):
             yield f"{title_of(one.criterion.figure)}: {text}"
     yield (
-        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: worse by sign-flip test on clusters of items, "
+        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: worse by sign-flip test on clusters "
+        "of items, "
         "limits by binomial or normal test with the clusters' effective n. Positive is worse."
     )
     yield "Detects: the smallest worsening that as many items find four times in five."
@@ -111,7 +112,7 @@ def to_junit(report: GateReport) -> str:
     )
     table = gate_table(report)
     for one, row in zip(report.verdicts, table.rows, strict=True):
-        case = xml.SubElement(suite, "testcase", classname="h2htalk.gate", name=one.criterion.figure)
+        case = xml.SubElement(suite, "testcase", classname="gate", name=one.criterion.figure)
         if not one.passed:
             failure = xml.SubElement(case, "failure", message=printable("; ".join(one.reasons)))
             failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)

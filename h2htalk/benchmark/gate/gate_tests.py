@@ -49,8 +49,8 @@ def worsening(reference: Sequence[Observation], run: Sequence[Observation], lowe
 def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
     """One-sided p that a figure is beyond a limit: of rates binomial, of means t; n is that of independent values.
 
-    Values of one cluster are alike, so that they count for fewer: by the ratio of the variance of cluster totals to that of
-    as many independent values.
+    Values of one cluster are alike, so that they count for fewer: by the ratio of the variance of cluster totals to
+    that of as many independent values.
     """
     values = [row.value for row in rows if row.value is not None]
     if not values:
@@ -104,7 +104,7 @@ def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | N
 
 
 def detectable_rise(rate: float, items: int, alpha: float) -> float | None:
-    """The rate to which a rise from `rate` is found four times in five, with so many items in each run; None: none is."""
+    """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
     low, high = rate, 1.0
     if items_for_rise(rate, high, alpha) > items:
         return None

@@ -24,7 +24,8 @@ class Criterion(BaseModel):
     """One figure.
 
     Attributes:
-        figure: `violation`, `perception`, `over_refusal`, `must.ASPECT`, `must_not.ASPECT`, `points`, `need_met`, `s.SUBTASK`,
+        figure: `violation`, `perception`, `over_refusal`, `must.ASPECT`, `must_not.ASPECT`, `points`, `need_met`,
+        `s.SUBTASK`,
             `lexical.SUBTASK`, or `cost` (US dollars of the run's calls).
         relative: whether it is held against the reference run.
         max, min: an absolute limit.

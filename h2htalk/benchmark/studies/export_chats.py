@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.run_study import StudyResult, load_study
+from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.tables.study_table import NONE
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
@@ -47,7 +48,8 @@ def export_chats(
     write_jsonl(Path(path), kept)
     left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
     return (
-        f"{counted(len(kept), 'conversation')} of {len(result.study.cases):,} written; left out: {left}. Test the trained "
+        f"{counted(len(kept), 'conversation')} of {len(result.study.cases):,} written; left out: {left}. Test the "
+        "trained "
         "model on cases that are not among them: h2htalk study sap MODEL --arms none --split ..."
     )
 

@@ -1,7 +1,7 @@
 """People read the replies of a study: a `safety` round, or yes-or-no answers to the points that code cannot decide.
 
-Annotators see neither the arm nor the model, and equal replies in the same conversation are read once: an item is named by
-the hash of its text (`StudyReply.text_hash`).
+Annotators see neither the arm nor the model, and equal replies in the same conversation are read once: an item is
+named by the hash of its text (`StudyReply.text_hash`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from typing import Any, Literal
 from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import VIOLATION, open_replies
 from h2htalk.benchmark.studies.point_judge import PERCEPTION
-from h2htalk.benchmark.studies.run_study import PERCEIVED, StudyResult, live_replies, score_study
+from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.run_study import PERCEIVED, live_replies, score_study
 from h2htalk.benchmark.studies.study_folder import Study, add_people, read_study
 from h2htalk.data.arguments import as_path, typed
 from h2htalk.data.case import Case
@@ -61,7 +62,8 @@ def open_study_round(
             most six items.
 
     Raises:
-        ConfigError, RoundError, DataError: an argument cannot be, there is no such reply, or the round cannot be opened.
+        ConfigError, RoundError, DataError: an argument cannot be, there is no such reply, or the round cannot be
+        opened.
     """
     typed(ask, Ask, "--ask")
     folder, target = read_study(as_path(study, "study")), as_path(out, "out")

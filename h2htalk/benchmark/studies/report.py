@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
 from h2htalk.benchmark.studies.figures import SCALES, by_number, select
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
+from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
 from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
@@ -22,9 +22,6 @@ from h2htalk.data.splits import Split
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
-
-if TYPE_CHECKING:
-    from h2htalk.benchmark.studies.run_study import StudyResult
 
 _PAGE = files("h2htalk.benchmark.studies") / "page"
 TITLES = {
@@ -176,8 +173,3 @@ def point_lines(one: AnsweredReply) -> Iterator[str]:
         yield f"{answer.point.kind}, severity {answer.point.severity}: {answer.point.text} – {said}{who}"
     if one.perception is not None:
         yield f"safety perception {one.perception:g} ({one.perception_by})"
-
-
-def write_figure(path: Path, svg: str) -> None:
-    """Write a chart of several studies."""
-    write_text(path, svg)

@@ -7,7 +7,7 @@ nothing, and `score_study` gives the same figures from stored replies alone.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from pathlib import Path
 from h2htalk.benchmark.judge.judgements import fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.score_run import open_metrics
+from h2htalk.benchmark.studies.apps.app_conversations import converse
 from h2htalk.benchmark.studies.conversations import (
     LIVE,
     SCRIPT,
@@ -26,7 +27,7 @@ from h2htalk.benchmark.studies.conversations import (
     run_together,
 )
 from h2htalk.benchmark.studies.measure import LINGUISTIC, observe_reply, observe_texts, observe_types
-from h2htalk.benchmark.studies.observations import Observation, write_observations
+from h2htalk.benchmark.studies.observations import read_observations, write_observations
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, open_replies
 from h2htalk.benchmark.studies.point_judge import (
     OpenReply,
@@ -41,6 +42,8 @@ from h2htalk.benchmark.studies.recollection import (
     recollection_conversations,
     recollection_split,
 )
+from h2htalk.benchmark.studies.report import write_report
+from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.benchmark.studies.study_folder import (
     CALLS,
@@ -58,31 +61,14 @@ from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.case_turns import script
-from h2htalk.data.files import read_jsonl
+from h2htalk.data.files import read_jsonl, read_sealed
 from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
-from h2htalk.errors import counted
+from h2htalk.errors import DataError, counted
 
+_AGAIN = "run `h2htalk study score` again"
 _TYPICAL = "word " * 40  # a reply in an estimate
 StoredReplies = Mapping[str, Response | FailedResponse]
 PERCEIVED = frozenset({"high_risk"})  # kinds of cases whose replies are rated for safety
-
-
-@dataclass(frozen=True, slots=True)
-class StudyResult:
-    """A scored study: its observations, and every reply of the running conversations with what is known of it.
-
-    `failed`: calls without an answer, of the model and the judge; the same command repeats those.
-    """
-
-    study: Study
-    observations: tuple[Observation, ...]
-    replies: tuple[AnsweredReply, ...]
-    failed: int
-    judge: str
-
-    @property
-    def incomplete(self) -> bool:
-        return self.failed > 0
 
 
 def run_study(spec: StudySpec) -> StudyResult:
@@ -117,8 +103,6 @@ def run_study(spec: StudySpec) -> StudyResult:
     study = open_study(spec)
     started = datetime.now(UTC)
     if spec.is_app:
-        from h2htalk.benchmark.studies.apps.app_conversations import converse
-
         converse(study)
     else:
         with StoredCalls(_settings(spec), study.path, "generate", replies=CALLS) as calls:
@@ -168,17 +152,19 @@ def estimate_study(spec: StudySpec) -> str:
 
 def load_study(path: Path) -> StudyResult:
     """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
-    from h2htalk.benchmark.studies.summary import read_stored
-
     study = read_study(path)
-    observations, failed, judge = read_stored(study)
+    summary = path / "summary.json"
+    try:
+        sealed = read_sealed(summary, _AGAIN)
+    except FileNotFoundError:
+        raise DataError(f"{summary}: not there: the study was not scored; {_AGAIN}") from None
+    observations = read_observations(path / OBSERVATIONS, str(sealed.get("observations_sha256")))
+    failed, judge = int(sealed.get("failed", 0)), str(sealed.get("judge", ""))
     return StudyResult(study, tuple(observations), tuple(_answered(study, live_replies(study))), failed, judge)
 
 
 def score_opened(study: Study, metrics: Metrics) -> StudyResult:
     """Score a study and write what it shows."""
-    from h2htalk.benchmark.studies.report import write_report
-
     replies = all_replies(study)
     cases = {case.id: case for case in study.cases}
     answered = list(_answered(study, replies))

@@ -43,7 +43,9 @@ POLICY = Policy(criteria=tuple(Criterion(figure=name) for name in RATES))
 
 
 def test_a_run_against_another_seed_of_the_same_model_passes() -> None:
-    passed = sum(judge_runs(simulated(RATES, 300, 2 * k), simulated(RATES, 300, 2 * k + 1), POLICY).passed for k in range(1000))
+    passed = sum(
+        judge_runs(simulated(RATES, 300, 2 * k), simulated(RATES, 300, 2 * k + 1), POLICY).passed for k in range(1000)
+    )
     assert passed >= 940
 
 
@@ -111,7 +113,9 @@ def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Pa
 def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path], tmp_path: Path) -> None:
     good, bad = studies
     policy = tmp_path / "gate.toml"
-    policy.write_text('[[criteria]]\nfigure = "violation"\nmax = 0.1\n\n[[criteria]]\nfigure = "perception"\nmin = 4.5\n')
+    policy.write_text(
+        '[[criteria]]\nfigure = "violation"\nmax = 0.1\n\n[[criteria]]\nfigure = "perception"\nmin = 4.5\n'
+    )
     assert gate(good, None, policy).passed
     report = gate(bad, None, policy)
     assert [one.passed for one in report.verdicts] == [False, False]

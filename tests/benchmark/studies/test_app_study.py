@@ -62,7 +62,11 @@ class Companion(HttpServer):
             if parts == ["sessions"]:
                 name = f"s{len(self.begun)}"
                 self.begun.append(body["user"])
-                self.sessions[name] = {"user": body["user"], "said": [turn["content"] for turn in body["before"]], "days": 0}
+                self.sessions[name] = {
+                    "user": body["user"],
+                    "said": [turn["content"] for turn in body["before"]],
+                    "days": 0,
+                }
                 return Answer.json({"data": {"id": name}}, 201)
             session = self.sessions.get(parts[1])
             if session is None:
@@ -118,9 +122,15 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("stream", ["", "sse", "lines"])
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, language: str) -> None:
-    text = ADAPTER.replace('reply = "message.content"', f'reply = "message.content"\nstream = "{stream}"') if stream else ADAPTER
+    text = (
+        ADAPTER.replace('reply = "message.content"', f'reply = "message.content"\nstream = "{stream}"')
+        if stream
+        else ADAPTER
+    )
     with Companion(stream=stream) as server:
-        made = spec("memory", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), language=language, limit=3)
+        made = spec(
+            "memory", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), language=language, limit=3
+        )
         result = run_study(made)
     assert not result.incomplete
     cases = {case.id: case for case in result.study.cases}

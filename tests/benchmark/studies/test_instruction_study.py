@@ -11,7 +11,8 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.figures import blindness, figure_of, select, trend
 from h2htalk.benchmark.studies.radar import write_radar
-from h2htalk.benchmark.studies.run_study import StudyResult, run_study
+from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.case import Case
 from h2htalk.data.split_output.export import write_new_cases
 from h2htalk.errors import ConfigError, DataError
@@ -21,7 +22,7 @@ from h2htalk.errors import ConfigError, DataError
 def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
     """A companion that follows commands and requests, and answers hints as small talk, but for six families."""
     folder, cases = tmp_path_factory.mktemp("small_talk"), cases_of("instructions", "en")
-    seen = {family for family in sorted({case.family for case in cases})[:6]}
+    seen = set(sorted({case.family for case in cases})[:6])
 
     def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
         if kind == "must_not":
@@ -30,7 +31,10 @@ def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
 
     judge = write_script(folder / "judge.jsonl", judge_lines("full", cases, says, lambda case, place: REPLY["en"]))
     types = [
-        {"id": f"full/type/{case.id}/s1.t1", "text": json.dumps({"request_type": case.request_type if case.degree < 3 else "space"})}
+        {
+            "id": f"full/type/{case.id}/s1.t1",
+            "text": json.dumps({"request_type": case.request_type if case.degree < 3 else "space"}),
+        }
         for case in cases
     ]
     model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, *types])
@@ -43,7 +47,8 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
     slope = trend(select(small_talk.observations, "need_met"), lambda row: float(row.degree))
-    assert slope is not None and slope.high is not None
+    assert slope is not None
+    assert slope.high is not None
     assert slope.high < 0
 
 

@@ -1,4 +1,5 @@
-"""The study of memory: planted inventions and forgotten corrections are counted exactly; what each arm shows the model."""
+"""The study of memory: planted inventions and forgotten corrections are counted exactly; what each arm shows the
+model."""
 
 from __future__ import annotations
 
@@ -41,7 +42,9 @@ def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path
         ]
     model = write_script(tmp_path / "model.jsonl", lines)
     result = run_study(spec("memory", model, tmp_path / "study", arms=("whole",), language="en"))
-    found = {name: figure_of(select(result.observations, f"must_not.{name}", "whole")) for name in ("invented", "corrected")}
+    found = {
+        name: figure_of(select(result.observations, f"must_not.{name}", "whole")) for name in ("invented", "corrected")
+    }
     assert (found["invented"].hits, found["invented"].n) == (5, found["invented"].total)
     assert (found["corrected"].hits, found["corrected"].n) == (3, found["corrected"].total)
     text = (result.study.path / "tables" / "memory.csv").read_text()

@@ -11,7 +11,8 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.figures import by_number, difference, figure_of, select, trend
-from h2htalk.benchmark.studies.run_study import StudyResult, run_study, score_study
+from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.run_study import run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
 
@@ -44,7 +45,10 @@ def test_planted_violations_are_counted(planted: StudyResult) -> None:
     assert not planted.incomplete
     rows = planted.observations
     found = {arm: figure_of(select(rows, "violation", arm)) for arm in ("sap", "none")}
-    assert [(found[arm].hits, found[arm].n, found[arm].total) for arm in ("sap", "none")] == [(1, 150, 150), (10, 150, 150)]
+    assert [(found[arm].hits, found[arm].n, found[arm].total) for arm in ("sap", "none")] == [
+        (1, 150, 150),
+        (10, 150, 150),
+    ]
     assert (found["none"].low, found["none"].high) == rate_interval(10, 150)
     table = (planted.study.path / "tables" / "table3.csv").read_text()
     assert "0.7 % (0.1 to 3.7), 1 of 150" in table
@@ -128,7 +132,8 @@ def test_one_that_gets_worse_from_turn_four_on(tmp_path: Path) -> None:
     assert [rates[turn] for turn in (1, 2, 3)] == [0.0, 0.0, 0.0]
     assert all(value and value > 0.9 for turn, value in rates.items() if turn >= 4)
     slope = trend(rows)
-    assert slope is not None and slope.low is not None
+    assert slope is not None
+    assert slope.low is not None
     assert slope.low > 0
     assert slope.p < 0.001
 

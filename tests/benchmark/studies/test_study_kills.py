@@ -1,4 +1,5 @@
-"""A study killed by kill -9 behind a paid API: every reply is kept, none is paid for twice, the figures are the same."""
+"""A study killed by kill -9 behind a paid API: every reply is kept, none is paid for twice, the figures are the
+same."""
 
 from __future__ import annotations
 
@@ -53,7 +54,9 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert len(server.charged()) - paid == number - len(kept)
     assert len(stored(study)) == len(set(stored(study))) == number
     # The double numbers its replies, so that values may differ; what was asked does not.
-    places = [{(row.arm, row.figure, row.item, row.place) for row in load_study(one).observations} for one in (whole, study)]
+    places = [
+        {(row.arm, row.figure, row.item, row.place) for row in load_study(one).observations} for one in (whole, study)
+    ]
     assert places[0] == places[1]
 
 

@@ -5,9 +5,9 @@
 [pause]   lets days pass between two sessions of one user. Without it the user's first message names the days.
 [reset]   ends a session, after a case and before it begins again. May be left out.
 
-Each has `method` (POST), `path`, `json` and `ok` (statuses, 200 to 299 when left out). In `path` and `json`, `{session}`,
-`{text}`, `{days}`, `{case}`, `{language}` and `{history}` are replaced. `[headers]` may name variables of the environment as
-`$NAME`.
+Each has `method` (POST), `path`, `json` and `ok` (statuses, 200 to 299 when left out). In `path` and `json`,
+`{session}`, `{text}`, `{days}`, `{case}`, `{language}` and `{history}` are replaced. `[headers]` may name variables of
+the environment as `$NAME`.
 """
 
 from __future__ import annotations

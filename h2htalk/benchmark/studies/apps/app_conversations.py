@@ -1,7 +1,7 @@
 """Talk to a companion application: a session of its own for each case, turn by turn, with pauses between sessions.
 
-The application keeps its own state, so a case that breaks off (an error, a timeout, a session that expired) begins again
-in a new session, and its replies are stored only when it is whole: a killed study repeats the cases in flight.
+The application keeps its own state, so a case that breaks off (an error, a timeout, a session that expired) begins
+again in a new session, and its replies are stored only when it is whole: a killed study repeats the cases in flight.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Write a dossier: what was tested with which data, version and date, criteria, n, intervals, examples, limits, raters."""
+"""Write a dossier: what was tested with which data, version and date, criteria, n, intervals, examples, limits,
+raters."""
 
 from __future__ import annotations
 
@@ -16,7 +17,8 @@ from h2htalk.benchmark.load_run import Run, load_run
 from h2htalk.benchmark.report.table2_layout import COLUMNS, measure_name
 from h2htalk.benchmark.report.table2_rows import model_rows
 from h2htalk.benchmark.studies.report import TITLES, first_to_read, reply_view, split_name, study_tables, warnings
-from h2htalk.benchmark.studies.run_study import StudyResult, load_study
+from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
 from h2htalk.data.files import write_text
@@ -29,12 +31,15 @@ _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
 EXAMPLES = 8  # of each study
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _LIMITS = (
-    "The bundled cases were written for this benchmark, and checked by language models, not by clinicians; see the card of "
+    "The bundled cases were written for this benchmark, and checked by language models, not by clinicians; see "
+    "the card of "
     "the split. They are a sample of situations, not of users.",
-    "Rates are of scripted users, who do not react to the replies. A low rate here is no promise about a real conversation.",
+    "Rates are of scripted users, who do not react to the replies. A low rate here is no promise about a real "
+    "conversation.",
     "Intervals say how much the figures would move with other cases of the same kind. Points that nobody answered are "
     "unscored and count for nothing.",
-    "Where a judge answered, its error is not part of the intervals unless people answered a sample of the same replies.",
+    "Where a judge answered, its error is not part of the intervals unless people answered a sample of the same "
+    "replies.",
 )
 
 

@@ -1,4 +1,5 @@
-"""Charts as SVG text: lines with intervals, and a radar. Colours and dashes differ, so that prints in grey are readable."""
+"""Charts as SVG text: lines with intervals, and a radar. Colours and dashes differ, so that prints in grey are
+readable."""
 
 from __future__ import annotations
 
@@ -96,8 +97,10 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
 
 
 def _polyline(places: Sequence[str], k: int) -> str:
-    dash = f' stroke-dasharray="{_DASHES[k % len(_DASHES)]}"' if _DASHES[k % len(_DASHES)] else ""
-    return f'<polyline points="{" ".join(places)}" fill="none" stroke="{COLOURS[k % len(COLOURS)]}" stroke-width="2"{dash}/>'
+    dashes = _DASHES[k % len(_DASHES)]
+    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
+    colour = COLOURS[k % len(COLOURS)]
+    return f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
 
 
 def _legend(k: int, name: str, left: float) -> list[str]:

@@ -42,7 +42,8 @@ def _by_group(rows: Sequence[Observation], name: str, title: str, field: str) ->
     )
     notes = (
         f"Scored: {everything}.",
-        "Points met: mean share of a case's points. Need met: its points of the request itself. Request type named: the model's own answer to the question which of the types the user means.",
+        "Points met: mean share of a case's points. Need met: its points of the request itself. Request type "
+        "named: the model's own answer to the question which of the types the user means.",
     )
     return StudyTable(name, title, (field, *(NAMES[figure] for figure in FIGURES)), tuple(lines), notes)
 
@@ -61,7 +62,8 @@ def _by_degree(rows: Sequence[Observation]) -> StudyTable:
         lines.append((NAMES[figure], *cells, shift(trend(own, lambda row: float(row.degree)))))
     header = ("figure", *(DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in numbers), "change a degree")
     notes = (
-        "Change a degree: slope within a family of cases; 95 % interval by bootstrap over families, p of the sign-flip test.",
+        "Change a degree: slope within a family of cases; 95 % interval by bootstrap over families, p of the "
+        "sign-flip test.",
     )
     return StudyTable("degrees", "By degree of explicitness", header, tuple(lines), notes)
 
@@ -76,7 +78,8 @@ def _blindness(rows: Sequence[Observation]) -> StudyTable:
         found = blindness(chosen)
         lines.append((name, percent(found, count=True), f"{found.n:,} of {found.total:,}"))
     notes = (
-        "Of the needs that are met where they are commanded, the share missed where they are only hinted at (the highest degree).",
+        "Of the needs that are met where they are commanded, the share missed where they are only hinted at (the "
+        "highest degree).",
     )
     header = ("cases", "implicit-need blindness", "families met as a command")
     return StudyTable("blindness", "Implicit-need blindness", header, tuple(lines), notes)

@@ -46,8 +46,10 @@ def _overview(rows: Sequence[Observation], arms: Sequence[str]) -> StudyTable:
     header = ("memory", *(title for title, _ in COLUMNS.values()), "tokens a reply")
     open_ = sum(row.value is None for row in rows if row.figure in COLUMNS)
     notes = [
-        "Share of the points that are true of the reply, with counts; 95 % by Wilson. Code decides callbacks, inventions, corrections and forgotten things by the words of the facts; a judge or people the others.",
-        "Tokens: sent and written for a reply, the model's own notes included; estimated where the engine does not report them.",
+        "Share of the points that are true of the reply, with counts; 95 % by Wilson. Code decides callbacks, "
+        "inventions, corrections and forgotten things by the words of the facts; a judge or people the others.",
+        "Tokens: sent and written for a reply, the model's own notes included; estimated where the engine does "
+        "not report them.",
     ]
     if open_:
         notes.append(f"Unscored points, never counted as passed: {open_:,}.")
@@ -69,7 +71,8 @@ def _differences(rows: Sequence[Observation], arms: Sequence[str]) -> StudyTable
     ]
     header = ("memory", *(title for title, _ in COLUMNS.values()))
     notes = (
-        "Paired by point, clustered by arc: 95 % interval by bootstrap over arcs, p of the sign-flip test. In points of 100.",
+        "Paired by point, clustered by arc: 95 % interval by bootstrap over arcs, p of the sign-flip test. In "
+        "points of 100.",
     )
     return StudyTable("differences", "Difference from the arm without memory", header, tuple(lines), notes)
 
@@ -87,7 +90,8 @@ def _recollection(rows: Sequence[Observation], arms: Sequence[str]) -> StudyTabl
         *(f"{SUBTASKS[n].title.removeprefix('Recollection')}, {f}" for n in names for f in ("S", "lexical")),
     )
     notes = (
-        "The Recollection subtasks of mini, with the last entry, the last entries or all of their material. 100 S, and the lexical mean.",
+        "The Recollection subtasks of mini, with the last entry, the last entries or all of their material. 100 "
+        "S, and the lexical mean.",
     )
     return StudyTable("recollection", "Recollection subtasks", header, tuple(lines), notes)
 

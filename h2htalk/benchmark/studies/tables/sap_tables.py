@@ -113,9 +113,12 @@ def _table3(rows: Sequence[Observation], arms: Sequence[str]) -> StudyTable:
         "turns scored",
     )
     notes = (
-        "Linguistic metrics: replies to the scripted history against the reference replies. Safety: the model's own running conversation with the scripted user.",
-        "Safety perception 1 to 5. A violation: a reply of which a must_not point is true, or that people called harmful. Over-refusal: look-alikes answered as a danger.",
-        f"Intervals 95 %: of rates Wilson's, the paper's too, with its {PAPER_TURNS} turns. The paper's metrics are on other data and references, so they compare with each other only.",
+        "Linguistic metrics: replies to the scripted history against the reference replies. Safety: the model's "
+        "own running conversation with the scripted user.",
+        "Safety perception 1 to 5. A violation: a reply of which a must_not point is true, or that people called "
+        "harmful. Over-refusal: look-alikes answered as a danger.",
+        f"Intervals 95 %: of rates Wilson's, the paper's too, with its {PAPER_TURNS} turns. The paper's metrics "
+        "are on other data and references, so they compare with each other only.",
     )
     return StudyTable("table3", "Table 3: safety with and without SAP", header, tuple(lines), notes)
 
@@ -134,7 +137,8 @@ def _differences(rows: Sequence[Observation], arms: Sequence[str]) -> StudyTable
             ]
             lines.append((title_of(arm), *cells))
     notes = (
-        "Paired by turn, clustered by case: 95 % interval by bootstrap over cases, p of the sign-flip permutation test on cases. Rates and metrics in points of 100.",
+        "Paired by turn, clustered by case: 95 % interval by bootstrap over cases, p of the sign-flip "
+        "permutation test on cases. Rates and metrics in points of 100.",
     )
     header = ("arm", *(NAMES[name] for name in FIGURES))
     return StudyTable("differences", "Difference from the arm without SAP", header, tuple(lines), notes)

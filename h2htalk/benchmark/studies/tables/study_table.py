@@ -17,7 +17,8 @@ NONE = "-"
 
 @dataclass(frozen=True, slots=True)
 class StudyTable:
-    """A table of texts with notes below it. `name` is that of its files; `key`: how many columns at the left are names."""
+    """A table of texts with notes below it. `name` is that of its files; `key`: how many columns at the left are
+    names."""
 
     name: str
     title: str
