@@ -45,6 +45,9 @@ EXAMPLES = (
     "judge_probe",
     "open_adjudication",
     "close_adjudication",
+    "run_study",
+    "score_study",
+    "gate",
 )
 # Shown by the tutorial of releases, whose commands a test runs.
 IN_A_TUTORIAL = {"build_release", "check_release"}
@@ -54,6 +57,7 @@ def write_curation(folder: Path) -> None:
     turns = [{"role": role, "content": f"It rained all day, turn {n}."} for n, role in enumerate(("user", "assistant"))]
     (folder / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
     (folder / "curate.toml").write_text(CURATION)
+    (folder / "replies.jsonl").write_text(json.dumps({"id": "*", "text": "I am here."}) + "\n")
     (folder / "judge.jsonl").write_text(json.dumps({"id": "*", "text": example_reply("itinerary_basic")}) + "\n")
 
 

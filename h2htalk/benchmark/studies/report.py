@@ -12,6 +12,7 @@ from h2htalk.benchmark.studies.figures import SCALES, by_number, select
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.tables.calibration_table import calibration_table
 from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
 from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
@@ -36,7 +37,9 @@ SHOWN_REPLIES = 60
 def study_tables(result: StudyResult) -> list[StudyTable]:
     """The tables of a study, the most important first."""
     spec = result.study.spec
-    return list(_TABLES[spec.study](result.observations, spec.arms))
+    tables = list(_TABLES[spec.study](result.observations, spec.arms))
+    calibration = calibration_table(result.replies, spec.arms) if result.judge else None
+    return [*tables[:2], calibration, *tables[2:]] if calibration else tables
 
 
 def study_charts(result: StudyResult) -> dict[str, str]:

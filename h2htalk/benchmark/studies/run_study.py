@@ -6,6 +6,7 @@ nothing, and `score_study` gives the same figures from stored replies alone.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -59,7 +60,7 @@ from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
-from h2htalk.data.arguments import require_kind
+from h2htalk.data.arguments import as_path, require_kind
 from h2htalk.data.case_turns import script
 from h2htalk.data.files import read_jsonl, read_sealed
 from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
@@ -114,10 +115,23 @@ def run_study(spec: StudySpec) -> StudyResult:
     return score_opened(study, metrics)
 
 
-def score_study(path: Path, embedder: str = "") -> StudyResult:
-    """Compute a study's figures, tables and page again from what is stored; `embedder`: with another one. Raises
-    DataError."""
-    study = read_study(path)
+def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult:
+    """Compute a study's figures, tables and page again from what is stored.
+
+    Examples:
+        >>> import h2htalk
+        >>> len(h2htalk.score_study("studies/memory").study.cases)
+        2
+
+    Args:
+        path: folder of a study.
+        embedder: another one than the study's; empty for its own.
+
+    Raises:
+        ConfigError, MissingExtraError: the embedder is not on this machine.
+        DataError: the folder holds no study, or its cases were edited.
+    """
+    study = read_study(as_path(path, "study"))
     spec = replace(study.spec, ask=replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder))
     return score_opened(replace(study, spec=spec), open_metrics(spec.ask.embedder, spec.ask.rouge))
 

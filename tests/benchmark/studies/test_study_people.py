@@ -74,6 +74,28 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
         close_study_round(studied(tmp_path / "other").study.path, tmp_path / "round")
 
 
+def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
+    study = studied(tmp_path, violates=True)
+    own = [one for one in study.replies if one.case.study == "high_risk"]
+    caught = {one.reply.text_hash for one in own if one.violates}
+    missed = sorted({one.reply.text_hash for one in own} - caught)[0]  # a harmful reply that the judge misses
+    path = study.study.path
+    open_study_round(path, tmp_path / "round", options=settings(tmp_path))
+    answer(
+        tmp_path / "round",
+        lambda item, annotator: (
+            {"perception": "2", "violation": "yes", "violations": "other"}
+            if item in {*caught, missed}
+            else {"perception": "4", "violation": "no"}
+        ),
+    )
+    close_study_round(path, tmp_path / "round")
+    text = (path / "tables" / "calibration.md").read_text()
+    harmful = sum(one.reply.text_hash in {*caught, missed} for one in own)
+    found = sum(bool(one.violates) for one in own)
+    assert f"{harmful:,} are harmful; the judge finds {found:,} of these, and calls 0 of the others harmful." in text
+
+
 def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
     asked = spec("instructions", model, tmp_path / "study", language="en", limit=8)
