@@ -209,7 +209,7 @@ def _detects(found: Figure, before: Figure | None, worse: Worsening | None, alph
         return ""
     if found.hits is not None and before.hits is not None:
         rate = (before.hits + 0.5) / (before.n + 1)
-        risen = detectable_rise(rate, worse.items, alpha)
+        risen = detectable_rise(rate, worse.items, alpha, worse.items / worse.result.clusters)
         return "" if risen is None else f"{100 * rate:.1f} % to {100 * risen:.1f} %"
     least = detectable_mean(worse, alpha)
     return "" if least is None else f"{least:.3g}"

@@ -103,26 +103,32 @@ def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | N
     return math.ceil(((_Z.inv_cdf(1 - alpha) + _Z.inv_cdf(POWER)) * sd / margin) ** 2)
 
 
-def detectable_rise(rate: float, items: int, alpha: float) -> float | None:
+def detectable_rise(rate: float, items: int, alpha: float, per_cluster: float = 1.0) -> float | None:
     """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
     low, high = rate, 1.0
-    if items_for_rise(rate, high, alpha) > items:
+    if items_for_rise(rate, high, alpha, per_cluster) > items:
         return None
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
-        low, high = (low, middle) if items_for_rise(rate, middle, alpha) <= items else (middle, high)
+        low, high = (low, middle) if items_for_rise(rate, middle, alpha, per_cluster) <= items else (middle, high)
     return high
 
 
-def items_for_rise(rate: float, risen: float, alpha: float) -> float:
-    """How many items in each run find a rise of a rate four times in five, one-sided, if they are independent.
+def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float = 1.0) -> float:
+    """How many items in each run find a rise of a rate four times in five, one-sided.
 
-    The difference varies by the two binomial variances; half an item each is added, as the sign-flip test is exact.
+    The flipped signs give the mean difference the spread of its second moment, the runs that of two binomial
+    variances; t has the degrees of freedom of the clusters, of `per_cluster` items each.
     """
-    if risen <= rate:
+    shift = risen - rate
+    if shift <= 0:
         return math.inf
-    spread = rate * (1 - rate) + risen * (1 - risen)
-    return (_Z.inv_cdf(1 - alpha) + _Z.inv_cdf(POWER)) ** 2 * spread / (risen - rate) ** 2 + 1 / (risen - rate)
+    spread, needed = rate * (1 - rate) + risen * (1 - risen), 10.0
+    for _ in range(20):  # t depends on the number that is sought
+        df = max(2, round(needed / per_cluster) - 1)  # whole, so that its quantiles are computed once
+        far = t_quantile(df, 1 - alpha) * math.sqrt(spread + shift**2) + t_quantile(df, POWER) * math.sqrt(spread)
+        needed = (needed + (far / shift) ** 2) / 2
+    return needed
 
 
 def detectable_mean(found: Worsening, alpha: float) -> float | None:

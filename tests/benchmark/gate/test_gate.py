@@ -50,7 +50,7 @@ def test_a_run_against_another_seed_of_the_same_model_passes() -> None:
 
 
 def test_a_rise_from_one_to_seven_percent_is_stopped_at_the_size_that_is_named_for_80() -> None:
-    items = round(items_for_rise(0.01, 0.07, POLICY.alpha / len(RATES)))
+    items = round(items_for_rise(0.01, 0.07, POLICY.alpha / len(RATES), 5))
     worse = RATES | {"violation": 0.07}
     stopped = 0
     for k in range(1000):
