@@ -96,6 +96,7 @@ def run_study(spec: StudySpec) -> StudyResult:
             holds something else.
     """
     require_kind(spec, StudySpec, "spec")
+    plan_study(spec)  # a wrong name is told before anything is loaded
     metrics = open_metrics(spec.ask.embedder, spec.ask.rouge)
     if spec.judge:
         check_model(_judge_settings(spec))
