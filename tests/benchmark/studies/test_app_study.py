@@ -16,6 +16,7 @@ from studies_made import cases_of, spec
 
 from h2htalk.benchmark.studies.figures import figure_of, select
 from h2htalk.benchmark.studies.run_study import run_study
+from h2htalk.data.case import Case
 from h2htalk.errors import ConfigError
 
 ADAPTER = """
@@ -93,6 +94,12 @@ class Companion(HttpServer):
         if fault == "expired":
             del self.sessions[session]
             return Answer.json({"error": "expired"}, 410)
+        if fault == "echo":
+            return Answer.json({"message": {"content": "Your key is made-up-key-1234."}})
+        if fault == "moved":
+            return Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"})
+        if fault == "endless":
+            return Answer(200, b"x" * (9 * 2**20))
         if fault == "error":
             return Answer.json({"error": "down"}, 503)
         if fault == "empty":
@@ -111,6 +118,14 @@ class Companion(HttpServer):
 def adapter(folder: Path, text: str = ADAPTER) -> Path:
     path = folder / "app.toml"
     path.write_text(text)
+    return path
+
+
+def few(folder: Path, case: Case) -> Path:
+    """A split of a case and two others."""
+    others = [one for one in cases_of("high_risk", "en") if one.id != case.id][:2]
+    path = folder / "few.jsonl"
+    path.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in (case, *others)))
     return path
 
 
@@ -146,11 +161,18 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     assert figure_of(select(result.observations, "must.callback")).n > 0
 
 
-@pytest.mark.parametrize("fault", ["error", "cut", "expired", "other", "slow"])
+@pytest.mark.parametrize("fault", ["error", "cut", "expired", "other", "slow", "moved", "endless"])
 def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fault: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     with Companion({case.id: ["", "", fault]}) as server:
-        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", timeout=1.0)
+        made = spec(
+            "sap",
+            f"app:{server.url}",
+            tmp_path / "study",
+            app=adapter(tmp_path),
+            split=few(tmp_path, case),
+            timeout=1.0,
+        )
         result = run_study(made)
     assert not result.incomplete
     assert server.begun.count(case.id) == 2
@@ -161,7 +183,9 @@ def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fa
 def test_a_case_that_never_ends_is_unscored_and_repaired_by_the_same_command(tmp_path: Path) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "look_alike")
     with Companion({case.id: ["error"] * 2}) as server:
-        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", attempts=2)
+        made = spec(
+            "sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), split=few(tmp_path, case), attempts=2
+        )
         result = run_study(made)
         assert result.incomplete
         rows = [row for row in select(result.observations, "over_refusal") if row.item == case.id]
@@ -172,11 +196,21 @@ def test_a_case_that_never_ends_is_unscored_and_repaired_by_the_same_command(tmp
         assert server.begun[asked:] == [case.id]
 
 
+def test_the_key_is_nowhere_in_the_study(tmp_path: Path) -> None:
+    case = next(iter(cases_of("high_risk", "en")))
+    with Companion({case.id: ["echo"]}) as server:
+        out = tmp_path / "study"
+        run_study(spec("sap", f"app:{server.url}", out, app=adapter(tmp_path), split=few(tmp_path, case)))
+    stored = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
+    assert b"made-up-key-1234" not in stored
+    assert b"[API key masked]" in stored
+
+
 def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
     case = next(one for one in cases_of("high_risk", "en"))
     with Companion({case.id: ["empty"]}) as server:
         result = run_study(
-            spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", limit=70)
+            spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), split=few(tmp_path, case))
         )
     assert not result.incomplete
     assert next(one.reply.text for one in result.replies if one.case.id == case.id) == ""

@@ -86,13 +86,17 @@ class Adapter(BaseModel):
 
     def read_headers(self) -> dict[str, str]:
         """The headers with the environment's values. Raises ConfigError where a variable is not set."""
+        return {name: _VARIABLE.sub(lambda found: _secret(found[1]), text) for name, text in self.headers.items()}
 
-        def value(match: re.Match[str]) -> str:
-            if not (found := os.environ.get(match[1], "")):
-                raise ConfigError(f"the adapter's headers need the environment variable {match[1]}; set it")
-            return found
+    def secrets(self) -> list[str]:
+        """What the environment gives for the headers: masked in everything that is stored or told."""
+        return [_secret(name) for text in self.headers.values() for name in _VARIABLE.findall(text)]
 
-        return {name: _VARIABLE.sub(value, text) for name, text in self.headers.items()}
+
+def _secret(name: str) -> str:
+    if not (found := os.environ.get(name, "")):
+        raise ConfigError(f"the adapter's headers need the environment variable {name}; set it")
+    return found
 
 
 def read_adapter(path: Path) -> Adapter:

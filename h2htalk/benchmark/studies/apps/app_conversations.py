@@ -23,7 +23,7 @@ from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
-from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.responses import KEY_MASK, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
@@ -52,19 +52,28 @@ class _App:
         """Make a call and return its body. Raises AppError."""
         body = None if call.body is None else values.body(call.body)
         try:
-            async with self.session.request(call.method, self.url + values.path(call.path), json=body) as response:
+            # A redirect would carry the headers to wherever it leads.
+            async with self.session.request(
+                call.method, self.url + values.path(call.path), json=body, allow_redirects=False
+            ) as response:
                 raw = await response.content.read(LARGEST_REPLY + 1)
                 while len(raw) <= LARGEST_REPLY and (more := await response.content.read(LARGEST_REPLY)):
                     raw += more
                 if len(raw) > LARGEST_REPLY:
                     raise AppError("reply_too_large", f"more than {LARGEST_REPLY >> 20} MiB")
+                text = self._masked(raw.decode("utf-8", errors="replace"))
                 if not call.accepts(response.status):
-                    raise AppError(f"http_{response.status}", raw[:200].decode(errors="replace"))
-                return raw.decode("utf-8", errors="replace")
+                    raise AppError(f"http_{response.status}", text[:200])
+                return text
         except TimeoutError as error:
             raise AppError("timeout", "no reply in time") from error
         except aiohttp.ClientError as error:
-            raise AppError("connection", str(error)) from error
+            raise AppError("connection", self._masked(str(error))) from error
+
+    def _masked(self, text: str) -> str:
+        for secret in self.adapter.secrets():
+            text = text.replace(secret, KEY_MASK)
+        return text
 
     async def start(self, values: dict[str, Any]) -> None:
         """Begin a session; its id joins the values."""
