@@ -62,5 +62,5 @@ def spec(study: Any, model: str, out: Path, **other: Any) -> StudySpec:
     """A study with a scripted model; what `EvaluateSpec` has goes there."""
     asked = {key: other.pop(key) for key in list(other) if key in EvaluateSpec.__dataclass_fields__}
     split = asked.pop("split", {"sap": "high_risk"}.get(study, study if study != "memory" else "arcs"))
-    ask = EvaluateSpec(model=model, split=str(split), out=str(out), **({"embedder": "none"} | asked))
+    ask = EvaluateSpec(model=model, split=str(split), out=str(out), **({"embedder": "none", "concurrency": 4} | asked))
     return StudySpec(study=study, ask=ask, **other)

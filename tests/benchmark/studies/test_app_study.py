@@ -219,7 +219,7 @@ def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
 def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
     text = ADAPTER.replace(', before = "{history}"', ", before = []")
     with Companion() as server:
-        made = spec("instructions", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), language="en")
+        made = spec("instructions", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path, text), limit=48)
         result = run_study(made)
     begun = {case.id for case in result.study.cases if case.history}
     assert begun
