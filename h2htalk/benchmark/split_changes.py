@@ -16,7 +16,7 @@ from h2htalk.errors import DataError, counted
 from h2htalk.text.record_diff import RecordDiff, diff_records, differing_fields, format_diff
 
 # A change of these alone leaves the model's answer valid: only its score changes.
-_SCORED_ONLY = {"reference", "references"}
+_SCORED_ONLY = {"reference", "references", "risk"}
 # What neither a prompt nor a score reads.
 _NOTES = {"provenance", "metadata", "licence", "tags"}
 
@@ -91,6 +91,8 @@ def _changed(one: Scenario, other: Scenario, before: Split, after: Split) -> set
     changed = set(differing_fields(one.to_dict(), other.to_dict()))
     if before.personas[one.persona] != after.personas[other.persona]:
         changed.add("persona")
+    if one.tags.risk != other.tags.risk:  # the contract of a crisis allows longer replies
+        changed.add("risk")
     return changed - _NOTES
 
 

@@ -85,8 +85,8 @@ def write_new_cases(path: Path, language: Language, study: str = "instructions")
     find_language(language)
     if study not in STUDIES:
         raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
-    if os.path.lexists(path):
-        raise DataError(f"{path}: exists; name a new file")
+    if os.path.lexists(path) or path.suffix != ".jsonl":
+        raise DataError(f"{path}: {'exists' if os.path.lexists(path) else 'is no .jsonl file'}; name a new .jsonl file")
     cases = load_split("high_risk" if study == "look_alike" else study).cases
     own = [case for case in cases if case.language == language and case.study == study]
     family = [case for case in own if case.family == own[0].family]
@@ -115,6 +115,10 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     else:
         write_jsonl(data, records)
     yield data
+    readme = folder / "README.md"
+    # So that `datasets.load_dataset(FOLDER)` finds the items, and not the personas beside them.
+    write_text(readme, f"---\nconfigs:\n- config_name: default\n  data_files: {data.name}\n---\n")
+    yield readme
     header = folder / "split.toml"
     values = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
     write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
