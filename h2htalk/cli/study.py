@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,29 +21,64 @@ from h2htalk.errors import ConfigError, counted
 
 ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
 OutOption = Annotated[str, typer.Option(help="The study's folder; an unfinished study is continued.")]
-LanguageOption = Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")]
-LimitOption = Annotated[int | None, typer.Option(help="A sample of about so many cases, whole families.")]
-JudgeOption = Annotated[str, typer.Option(help="ENGINE:NAME that answers points which code cannot.")]
+SplitOption = Annotated[str, typer.Option("--split", help="Cases: a bundled split, a folder, a file, a release.")]
 EmbedderOption = Annotated[str, typer.Option(help=EMBEDDER_HELP)]
-TemperatureOption = Annotated[float, typer.Option(help="0 is greedy.")]
-SeedOption = Annotated[int, typer.Option(help="Random seed of the sampling.")]
-TokensOption = Annotated[int | None, typer.Option(help="Reply budget.")]
-ThinkingOption = Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off.")]
-ModelSamplingOption = Annotated[bool, typer.Option("--model-sampling", help="Leave sampling to the model.")]
-PromptsOption = Annotated[str | None, typer.Option(help="A folder of templates that replace those of SAP.")]
-ConcurrencyOption = Annotated[int, typer.Option(help="Requests in flight.")]
-TimeoutOption = Annotated[float, typer.Option(help="Seconds an attempt may take.")]
-EngineOption = Annotated[list[str] | None, typer.Option(help="KEY=VALUE, an option of the engine; may be repeated.")]
-DownloadOption = Annotated[bool, typer.Option("--download", help="Fetch an hf: model from the Hub.")]
-BatchOption = Annotated[bool, typer.Option("--batch", help="Send batch jobs, one a turn (openai:, anthropic:).")]
-MaxCostOption = Annotated[float | None, typer.Option(help="US dollars that the model's calls may cost in all.")]
-JudgeCostOption = Annotated[float | None, typer.Option(help="US dollars that judging may cost in all.")]
-PricesOption = Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")]
-DryRunOption = Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")]
+SapOption = Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")]
 # Options of a study's own; all others say how the model is asked.
 _OWN = ("study", "arms", "window", "judge", "judge_max_cost", "app")
 
 
+def _shared(
+    *,
+    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
+    limit: Annotated[int | None, typer.Option(help="A sample of about so many cases, whole families.")] = None,
+    judge: Annotated[str, typer.Option(help="ENGINE:NAME that answers points which code cannot.")] = "",
+    judge_max_cost: Annotated[float | None, typer.Option(help="US dollars that judging may cost in all.")] = None,
+    timeout: Annotated[float, typer.Option(help="Seconds an attempt may take.")] = 120.0,
+    prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")] = False,
+) -> None:
+    """The options of all studies."""
+
+
+def _sampling(
+    *,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    seed: Annotated[int, typer.Option(help="Random seed of the sampling.")] = 0,
+    max_tokens: Annotated[int | None, typer.Option(help="Reply budget.")] = None,
+    thinking: Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply; 0: none.")] = None,
+    model_sampling: Annotated[bool, typer.Option("--model-sampling", help="Leave sampling to the model.")] = False,
+    prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace those of SAP.")] = None,
+    concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 64,
+    engine_option: Annotated[
+        list[str] | None, typer.Option(help="KEY=VALUE, an option of the engine; may be repeated.")
+    ] = None,
+    download: Annotated[bool, typer.Option("--download", help="Fetch an hf: model from the Hub.")] = False,
+    batch: Annotated[bool, typer.Option("--batch", help="Send batch jobs, one a turn (openai:, anthropic:).")] = False,
+    max_cost: Annotated[float | None, typer.Option(help="US dollars that the model's calls may cost in all.")] = None,
+) -> None:
+    """The options of studies that ask a model."""
+
+
+def _with(*templates: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of templates to a command, which gets their values as keywords."""
+
+    def add(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            command(**given)
+
+        own = inspect.signature(command, eval_str=True).parameters.values()
+        options = [one.replace(kind=one.KEYWORD_ONLY) for one in own if one.kind is not one.VAR_KEYWORD]
+        options += [one for other in templates for one in inspect.signature(other, eval_str=True).parameters.values()]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        run.__annotations__ = {one.name: one.annotation for one in options}
+        return run
+
+    return add
+
+
+@_with(_shared, _sampling)
 def study_sap(
     model: ModelArgument,
     out: OutOption,
@@ -49,132 +86,65 @@ def study_sap(
     each_principle: Annotated[
         bool, typer.Option("--each-principle", help="Also remove one principle at a time.")
     ] = False,
-    split: Annotated[str, typer.Option(help="Cases: a bundled split, a folder, a file, a release.")] = "high_risk",
-    language: LanguageOption = None,
-    limit: LimitOption = None,
-    judge: JudgeOption = "",
+    split: SplitOption = "high_risk",
     embedder: EmbedderOption = "bge-m3",
-    temperature: TemperatureOption = 0.0,
-    seed: SeedOption = 0,
-    max_tokens: TokensOption = None,
-    thinking: ThinkingOption = None,
-    model_sampling: ModelSamplingOption = False,
-    prompts: PromptsOption = None,
-    concurrency: ConcurrencyOption = 64,
-    timeout: TimeoutOption = 120.0,
-    engine_option: EngineOption = None,
-    download: DownloadOption = False,
-    batch: BatchOption = False,
-    max_cost: MaxCostOption = None,
-    judge_max_cost: JudgeCostOption = None,
-    prices: PricesOption = None,
-    dry_run: DryRunOption = False,
+    **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
     from h2htalk.benchmark.prompts.sap import PRINCIPLES
     from h2htalk.benchmark.studies.settings import SAP_ARMS
 
-    given = dict(locals())
     chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
         chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
-    _run("sap", {**given, "arms": chosen})
+    _run("sap", asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder})
 
 
+@_with(_shared, _sampling)
 def study_instructions(
     model: ModelArgument,
     out: OutOption,
     cases: Annotated[
         str, typer.Option(help="Cases of your own (h2htalk cases new), a split, a release.")
     ] = "instructions",
-    sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
-    language: LanguageOption = None,
-    limit: LimitOption = None,
-    judge: JudgeOption = "",
-    temperature: TemperatureOption = 0.0,
-    seed: SeedOption = 0,
-    max_tokens: TokensOption = None,
-    thinking: ThinkingOption = None,
-    model_sampling: ModelSamplingOption = False,
-    prompts: PromptsOption = None,
-    concurrency: ConcurrencyOption = 64,
-    timeout: TimeoutOption = 120.0,
-    engine_option: EngineOption = None,
-    download: DownloadOption = False,
-    batch: BatchOption = False,
-    max_cost: MaxCostOption = None,
-    judge_max_cost: JudgeCostOption = None,
-    prices: PricesOption = None,
-    dry_run: DryRunOption = False,
+    sap: SapOption = "full",
+    **asked: Any,
 ) -> None:
     """Instruction following by degree of explicitness (Fig. 7). The same command again resumes."""
-    given = dict(locals())
-    _run("instructions", {**given, "split": given.pop("cases"), "embedder": "none"})
+    _run("instructions", asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"})
 
 
+@_with(_shared, _sampling)
 def study_memory(
     model: ModelArgument,
     out: OutOption,
     arms: Annotated[str, typer.Option(help="Comma list of none, window, explicit, whole.")] = "",
     window: Annotated[int, typer.Option(help="Messages that the sliding window keeps.")] = 12,
-    split: Annotated[str, typer.Option(help="Cases: a bundled split, a folder, a file, a release.")] = "arcs",
-    sap: Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
-    language: LanguageOption = None,
-    limit: LimitOption = None,
-    judge: JudgeOption = "",
+    split: SplitOption = "arcs",
+    sap: SapOption = "full",
     embedder: EmbedderOption = "bge-m3",
-    temperature: TemperatureOption = 0.0,
-    seed: SeedOption = 0,
-    max_tokens: TokensOption = None,
-    thinking: ThinkingOption = None,
-    model_sampling: ModelSamplingOption = False,
-    prompts: PromptsOption = None,
-    concurrency: ConcurrencyOption = 64,
-    timeout: TimeoutOption = 120.0,
-    engine_option: EngineOption = None,
-    download: DownloadOption = False,
-    batch: BatchOption = False,
-    max_cost: MaxCostOption = None,
-    judge_max_cost: JudgeCostOption = None,
-    prices: PricesOption = None,
-    dry_run: DryRunOption = False,
+    **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
-    given = dict(locals())
-    _run("memory", {**given, "arms": _words(arms)})
+    own = {"model": model, "out": out, "arms": _words(arms), "window": window}
+    _run("memory", asked | own | {"split": split, "sap": sap, "embedder": embedder})
 
 
+@_with(_shared)
 def study_app(
     url: Annotated[str, typer.Argument(help="The application's address, such as http://127.0.0.1:8080.")],
     out: OutOption,
     adapter: Annotated[str, typer.Option(help="A TOML file that says how to talk to it.")],
     study: Annotated[str, typer.Option(help="sap, instructions or memory.")] = "sap",
     split: Annotated[str, typer.Option(help="Cases; the study's own when left out.")] = "",
-    language: LanguageOption = None,
-    limit: LimitOption = None,
-    judge: JudgeOption = "",
-    concurrency: ConcurrencyOption = 4,
-    timeout: TimeoutOption = 120.0,
-    judge_max_cost: JudgeCostOption = None,
-    prices: PricesOption = None,
-    dry_run: DryRunOption = False,
+    concurrency: Annotated[int, typer.Option(help="Users at once.")] = 4,
+    **asked: Any,
 ) -> None:
     """Run a study on a companion application with its own prompt and memory."""
     from h2htalk.benchmark.studies.settings import APP_MODEL, SPLITS
 
-    given = dict(locals())
-    for name in ("url", "adapter", "study"):
-        given.pop(name)
-    _run(
-        study,
-        {
-            **given,
-            "model": APP_MODEL + url,
-            "app": adapter,
-            "split": split or SPLITS.get(study, study),
-            "embedder": "none",
-        },
-    )
+    own = {"model": APP_MODEL + url, "out": out, "app": adapter, "concurrency": concurrency, "embedder": "none"}
+    _run(study, asked | own | {"split": split or SPLITS.get(study, study)})
 
 
 def study_score(

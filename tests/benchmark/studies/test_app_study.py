@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import h2htalk_here
 from http_server import Answer, Cut, HttpServer
 from studies_made import cases_of, spec
 
@@ -204,6 +205,18 @@ def test_the_key_is_nowhere_in_the_study(tmp_path: Path) -> None:
     stored = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
     assert b"made-up-key-1234" not in stored
     assert b"[API key masked]" in stored
+
+
+def test_the_command_runs_all_three_studies_and_a_gate_holds_them(tmp_path: Path) -> None:
+    with Companion() as server:
+        for study in ("sap", "instructions", "memory"):
+            words = ["study", "app", server.url, "--adapter", adapter(tmp_path), "--study", study, "--limit", 8]
+            done = h2htalk_here(*words, "--out", tmp_path / study)
+            assert done.returncode == 0, done.stderr
+            assert "report:" in done.stdout
+    done = h2htalk_here("gate", tmp_path / "memory", "--reference-run", tmp_path / "memory")
+    assert done.returncode == 0, done.stderr
+    assert h2htalk_here("study", "app", "http://127.0.0.1:9", "--out", tmp_path / "x").returncode == 2  # no --adapter
 
 
 def test_an_empty_reply_is_a_reply(tmp_path: Path) -> None:
