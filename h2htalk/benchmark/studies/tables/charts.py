@@ -84,7 +84,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
     for k, name in enumerate(axes):
         x, y = at(k, 1.0)
         parts.append(f'<line x1="{centre}" y1="{middle}" x2="{x:.1f}" y2="{y:.1f}" stroke="#cccccc"/>')
-        x, y = at(k, 1.1)
+        x, y = at(k, 1.14)
         anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
         parts.append(_text(x, y + (12 if y > middle + 20 else 0), name, anchor))
     for k, (name, values) in enumerate(series):
