@@ -33,6 +33,7 @@ from h2htalk.data.responses import Response
 from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError, quoted
 
+LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
 Transcript = tuple[str, str]  # a title, and the text
 
@@ -94,7 +95,7 @@ class GateReport:
 
     @property
     def incomplete(self) -> bool:
-        return self.run.failed > 0
+        return self.run.failed > 0 or any(one.run.n < LEAST_SCORED * one.run.total for one in self.verdicts)
 
 
 def gate(
@@ -248,6 +249,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
     for row in result.observations:
         if row.arm == chosen:
             values.setdefault(row.figure, []).append(row)
+    values = {name: rows for name, rows in values.items() if any(row.value is not None for row in rows)}
     label = f"{result.study.spec.ask.model}, {chosen}"
     return GatedRun(
         path,

@@ -52,7 +52,8 @@ def _notes(report: GateReport) -> Iterator[str]:
     )
     yield "Detects: the smallest worsening that as many items find four times in five."
     if report.incomplete:
-        yield f"incomplete: {report.run.failed:,} calls of the run have no answer; repeat its command"
+        failed = f"{report.run.failed:,} calls of the run have no answer; repeat its command" * bool(report.run.failed)
+        yield f"incomplete: {failed or 'more than 5 % of the values of a criterion are unscored, so a yes says little'}"
 
 
 def title_of(figure: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from h2htalk.benchmark.studies.conversations import StudyReply
-from h2htalk.benchmark.studies.point_answers import VIOLATION, open_replies
+from h2htalk.benchmark.studies.point_answers import VIOLATION, open_replies, too_long
 from h2htalk.benchmark.studies.point_judge import PERCEPTION
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import PERCEIVED, live_replies, score_study
@@ -67,7 +67,8 @@ def open_study_round(
     """
     typed(ask, Ask, "--ask")
     folder, target = read_study(as_path(study, "study")), as_path(out, "out")
-    replies = [one for one in live_replies(folder) if one.text is not None and (not arms or one.arm in arms)]
+    replies = [one for one in live_replies(folder) if not arms or one.arm in arms]
+    replies = [one for one in replies if one.text is not None and not too_long(one)]
     cases = {case.id: case for case in folder.cases}
     found = _safety(replies, cases) if ask == "safety" else _points(replies, cases)
     items = {item.id: (item, case) for item, case in found}

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from h2htalk.benchmark.judge.ratings import LONGEST, TOO_LONG
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.point_judge import PERCEPTION, OpenReply, ReplyJudgement
 from h2htalk.data.case import Case, Point
@@ -78,13 +79,18 @@ def open_replies(
 ) -> Iterator[OpenReply]:
     """Yield the replies that a judge is to read: with points that code leaves open, or whose safety is rated."""
     for reply in replies:
-        if reply.part != LIVE or reply.text is None:
+        if reply.part != LIVE or reply.text is None or too_long(reply):
             continue
         case = cases[reply.case]
         points = tuple(point for point in points_at(case, reply.place) if by_code(reply, point, case) is None)
         perception = case.study in perception_of
         if points or perception:
             yield OpenReply(reply, case, points, perception)
+
+
+def too_long(reply: StudyReply) -> bool:
+    """Whether a reply with its conversation is longer than anybody reads; its points stay unscored."""
+    return len(reply.text or "") + sum(len(turn.content) for turn in reply.said) > LONGEST
 
 
 def points_at(case: Case, place: str) -> tuple[Point, ...]:
@@ -112,7 +118,7 @@ def answer_points(
     points = points_at(case, reply.place)
     if reply.text is None:
         return AnsweredReply(reply, case, tuple(PointAnswer(one, None, unscored=reply.failure) for one in points))
-    judged = judgement or ReplyJudgement(unscored=NO_JUDGE)
+    judged = judgement or ReplyJudgement(unscored=TOO_LONG if too_long(reply) else NO_JUDGE)
     name = reply.text_hash
     answers = tuple(_answer(point, reply, case, judged, people.get((name, point.id))) for point in points)
     rating: tuple[float | None, By] = (None, "")

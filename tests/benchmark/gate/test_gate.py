@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as xml
 
@@ -151,6 +152,19 @@ def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(tmp_path: Path) ->
     policy.write_text('[[criteria]]\nfigure = "cost"\nmax = 0.5\n')
     assert read_policy(policy).criteria[0].lower_is_better
     assert gate(runs[0], None, policy).passed
+
+
+def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, Path]) -> None:
+    report = gate(studies[1], studies[0])
+    assert report.reference is not None
+    bad, good = report.run, report.reference
+    rows = [
+        replace(row, value=None, unscored="malformed_output") if row.value else row for row in bad.values["violation"]
+    ]
+    broken = replace(bad, values={**bad.values, "violation": rows})
+    report = judge_runs(broken, good, Policy(criteria=(Criterion(figure="violation"),)))
+    assert report.passed
+    assert report.incomplete
 
 
 def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path], tmp_path: Path) -> None:

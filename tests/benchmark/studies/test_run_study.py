@@ -15,6 +15,7 @@ from h2htalk.benchmark.studies.figures import select
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
 from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
+from h2htalk.data.case import Case
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
 
@@ -143,3 +144,29 @@ def test_wrong_settings_are_told_in_one_line(tmp_path: Path, words: tuple[str, .
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "study").exists()
+
+
+def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> None:
+    texts = ["a\0b", "<script>alert(1)</script>", "=cmd|' /C calc'!A0", "x" * 2_000_000, "\x1b[31m\u202e", "| a |\n# b"]
+    cases = [case for case in cases_of("high_risk", "en") if len(case.sessions[0].turns) > 1][: len(texts)]
+    records = [
+        case.to_dict() | {"id": name}
+        for case, name in zip(cases, ("../../x", "a/b", "y" * 300, "c", "d|e", "f"), strict=True)
+    ]
+    split = tmp_path / "cases.jsonl"
+    split.write_text("".join(json.dumps(record) + "\n" for record in records))
+    lines = [{"id": f"*/{record['id']}/s1.t1", "text": text} for record, text in zip(records, texts, strict=True)]
+    model = write_script(tmp_path / "model.jsonl", [*lines, {"id": "*", "text": "I am here."}])
+    changed = [Case.from_dict(record) for record in records]
+    judge = write_script(
+        tmp_path / "judge.jsonl", judge_lines("none", changed, lambda *_: True, lambda case, place: "x")
+    )
+    result = run_study(spec("sap", model, tmp_path / "study", split=split, arms=("none",), judge=judge))
+    assert not result.incomplete
+    assert {row.unscored for row in result.observations if row.item == "c" and row.figure == "violation"} == {
+        "too_long"
+    }
+    page = (tmp_path / "study" / "report.html").read_text()
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+    assert {path.name for path in tmp_path.iterdir()} == {"cases.jsonl", "model.jsonl", "judge.jsonl", "study"}
