@@ -11,6 +11,8 @@ observations.parquet, summary.json, report.html, tables/, figures/
 from __future__ import annotations
 
 import hashlib
+import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -38,6 +40,7 @@ CALLS = "calls/part-*.jsonl"
 PEOPLE = "people.jsonl"
 OBSERVATIONS = "observations.parquet"
 ERASED = "erased.jsonl"
+_LEFT = re.compile(r"cases|\.study\.json\..*")  # by a start that was killed before its manifest was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,20 +108,28 @@ def open_study(spec: StudySpec) -> Study:
     path, signature = study.path, study.signature
     manifest = _read_manifest(path)
     if manifest is None:
-        if path.exists() and any(path.iterdir()):
-            raise DataError(f"{path}: holds other files and no {MANIFEST}; name a new folder with --out")
+        _require_free(path)
     else:
+        RunFolder(path).refuse_links()
         signed = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
         keys = differing_keys(_flat(signed), _flat(signature))
         if keys:
             raise ConfigError(f"{path}: holds another study: {', '.join(keys)} differ; choose another --out")
     if (source := link_folder(spec.ask.split)) is not None:
         add_link(source, "study", path)
-    if not (path / "cases" / "split.toml").exists():
+    if manifest is None:
         export_split(study.split, path / "cases")
     record = {"spec": spec.to_dict(), "signature": signature.to_dict(), "package_version": __version__}
     write_json(path / MANIFEST, (manifest or {"sessions": []}) | record)
     return study
+
+
+def _require_free(path: Path) -> None:
+    """Raise DataError unless a new study can use the folder; what a killed start left there is removed."""
+    names = {one.name for one in path.iterdir()} if path.is_dir() else set()
+    if path.exists() and (not path.is_dir() or any(not _LEFT.fullmatch(name) for name in names)):
+        raise DataError(f"{path}: holds other files and no {MANIFEST}; name a new folder with --out")
+    shutil.rmtree(path / "cases", ignore_errors=True)
 
 
 def read_study(path: Path) -> Study:

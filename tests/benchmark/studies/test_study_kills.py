@@ -11,7 +11,7 @@ import sys
 import time
 from pathlib import Path
 
-from kills import interrupted_at
+from kills import interrupted_at, killed_at
 from providers import ProviderServer, price_file
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
@@ -78,3 +78,18 @@ def test_interrupted_before_any_write_a_study_ends_with_the_same_figures(tmp_pat
         assert (out / "observations.parquet").read_bytes() == expected
     else:
         raise AssertionError("more writes than were tried")
+
+
+def test_killed_before_any_change_of_a_file_a_study_ends_with_the_same_figures(tmp_path: Path) -> None:
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["zh"]}])
+    asked = {"arms": ("none",), "language": "zh", "limit": 2}
+    run_study(spec("sap", model, tmp_path / "whole", **asked))
+    expected = (tmp_path / "whole" / "observations.parquet").read_bytes()
+    for step in range(0, 120, 4):
+        out = tmp_path / f"study-{step}"
+        if not killed_at(step, lambda out=out: run_study(spec("sap", model, out, **asked))):  # type: ignore[misc]
+            break
+        run_study(spec("sap", model, out, **asked))
+        assert (out / "observations.parquet").read_bytes() == expected
+    else:
+        raise AssertionError("more changes than were tried")
