@@ -96,6 +96,8 @@ class Adapter(BaseModel):
 def _secret(name: str) -> str:
     if not (found := os.environ.get(name, "")):
         raise ConfigError(f"the adapter's headers need the environment variable {name}; set it")
+    if not found.isprintable():
+        raise ConfigError(f"the environment variable {name} holds a line end or another control character; remove it")
     return found
 
 
@@ -127,7 +129,7 @@ class Values:
 
     def path(self, path: str) -> str:
         """Fill a path; values are quoted."""
-        return _PLACE.sub(lambda match: quote(str(self.values.get(match[1], "")), safe=""), path)
+        return _PLACE.sub(lambda match: quote(str(self.values.get(match[1], "")), safe="", errors="replace"), path)
 
     def body(self, body: Any) -> Any:
         """Fill a JSON value; a placeholder that is a whole text is replaced by the value itself (a list, a number)."""

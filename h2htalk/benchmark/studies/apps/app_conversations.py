@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,13 +41,14 @@ class AppError(Exception):
         self.reason, self.place = reason, place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _App:
     """An application: its address, how to talk to it, and the open connections."""
 
     url: str
     adapter: Adapter
     session: aiohttp.ClientSession
+    reached: bool = False  # whether it ever answered: then a connection that drops concerns one case
 
     async def call(self, call: Call, values: Values) -> str:
         """Make a call and return its body. Raises AppError."""
@@ -56,6 +58,7 @@ class _App:
             async with self.session.request(
                 call.method, self.url + values.path(call.path), json=body, allow_redirects=False
             ) as response:
+                self.reached = True
                 raw = await response.content.read(LARGEST_REPLY + 1)
                 while len(raw) <= LARGEST_REPLY and (more := await response.content.read(LARGEST_REPLY)):
                     raw += more
@@ -80,7 +83,7 @@ class _App:
         if self.adapter.start is not None:
             body = await self.call(self.adapter.start, Values(values))
             found = at_place(_parse(body), self.adapter.start.session)
-            if not isinstance(found, str | int) or found == "":
+            if not isinstance(found, str | int) or found in ("", ".", ".."):
                 raise AppError("malformed_reply", f"no session id at {self.adapter.start.session}")
             values["session"] = found
 
@@ -88,7 +91,10 @@ class _App:
         """Send a turn and return the reply's text."""
         send = self.adapter.send
         body = await self.call(send, Values(values))
-        pieces = [at_place(one, send.reply) for one in _pieces(body, send.stream)]
+        found = list(_pieces(body, send.stream))
+        if any(isinstance(one, dict) and one.get("error") for one in found):
+            raise AppError("stream_error", "the application reported an error within its reply")
+        pieces = [at_place(one, send.reply) for one in found]
         texts = [one for one in pieces if isinstance(one, str)]
         if not texts:
             raise AppError("malformed_reply", f"no text at {send.reply}")
@@ -100,7 +106,7 @@ def _pieces(body: str, stream: str | None) -> Iterator[Any]:
     if stream is None:
         yield _parse(body)
         return
-    for line in body.splitlines():
+    for line in re.split(r"\r\n|\r|\n", body):
         data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
         if (stream == "sse" and not line.startswith("data:")) or data in ("", "[DONE]"):
             continue
@@ -172,7 +178,7 @@ async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:
                 await asyncio.sleep(min(8.0, 0.25 * 2**attempt))
         finally:
             await _reset(app, values)
-    if last.reason == "connection":
+    if last.reason == "connection" and not app.reached:
         raise ConfigError(f"{app.url}: cannot be reached: {last}")
     return [FailedResponse(_name(case, last.place or "s1.t1"), 0, Failure(last.reason, str(last), attempts))]
 
