@@ -32,17 +32,18 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
         raise DataError(f"{path}: every case of this study is erased; delete the folder")
     if not ids:
         return FolderErasure()
-    hashes = {reply.text_hash for reply in live_replies(study) if reply.case in ids}
+    hashes = study.erased_replies() | {reply.text_hash for reply in live_replies(study) if reply.case in ids}
     if gone:
-        rest = fingerprint_of(left, study.personas)
-        write_jsonl(path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
-    # A request's id is ARM/PART/CASE/PLACE, a judgement's HASH/ARM/PART/CASE/PLACE; a case's id may hold a slash.
-    parts = tuple(f"/{one}/" for one in ids)
-    for file in sorted([*path.glob("calls/*.jsonl"), *judgements_folder(path).glob("*.jsonl")]):
-        filter_file(file, lambda record: not any(part in str(record.get("id")) for part in parts))
+        # The hashes of the replies, by which people's answers are found again if this is interrupted.
+        rest, replies = fingerprint_of(left, study.personas), sorted(hashes)
+        write_jsonl(path / ERASED, ({"id": one, "items": rest, "replies": replies} for one in sorted(ids)))
+    for file in sorted(path.glob("calls/*.jsonl")):
+        filter_file(file, lambda record: _case_of(record, 2) not in ids)
+    for file in sorted(judgements_folder(path).glob("*.jsonl")):
+        filter_file(file, lambda record: _case_of(record, 3) not in ids)
     for file in sorted([path / PEOPLE, *path.glob("adjudication/*.jsonl")]):
         if file.exists():
-            filter_file(file, lambda record: _read_text(record) not in hashes)
+            filter_file(file, lambda record: _read_text(record) not in hashes and _source(record) not in ids)
     for file in sorted((path / "cases").glob("*")):
         if file.suffix in (".jsonl", ".parquet"):
             filter_file(file, lambda record: record.get("id") not in ids)
@@ -54,6 +55,17 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
             (path / name).unlink(missing_ok=True)
         messages = [f"its figures were removed ({error}): make them again with `h2htalk study score {path}`"]
     return FolderErasure(len(gone), frozenset(ids), tuple(messages))
+
+
+def _case_of(record: Mapping[str, Any], before: int) -> str:
+    """The case in the id of a request, ARM/PART/CASE/PLACE, or of a judgement, with a hash before it."""
+    return "/".join(str(record.get("id")).split("/")[before:-1])
+
+
+def _source(record: Mapping[str, Any]) -> str:
+    """The case that an item of a round is from."""
+    source = record.get("source")
+    return str(source.get("id")) if isinstance(source, Mapping) else ""
 
 
 def _read_text(record: Mapping[str, Any]) -> str:

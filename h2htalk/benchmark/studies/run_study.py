@@ -48,6 +48,7 @@ from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.benchmark.studies.study_folder import (
     CALLS,
+    LOCK,
     OBSERVATIONS,
     Study,
     open_study,
@@ -60,6 +61,7 @@ from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.stored_calls.expected_cost import describe_calls
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, require_kind
 from h2htalk.data.case_turns import script
 from h2htalk.data.files import read_jsonl, read_sealed
@@ -102,6 +104,11 @@ def run_study(spec: StudySpec) -> StudyResult:
         check_model(_judge_settings(spec))
     if not spec.is_app:
         check_model(_settings(spec))
+    with writer_lock(spec.path / LOCK, WAIT):
+        return _run(spec, metrics)
+
+
+def _run(spec: StudySpec, metrics: Metrics) -> StudyResult:
     study = open_study(spec)
     started = datetime.now(UTC)
     if spec.is_app:

@@ -61,6 +61,8 @@ class StudySpec:
             raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
         if self.judge:
             parse_model(self.judge)
+        if self.is_app and "@" in self.ask.model:
+            raise ConfigError("the application's address holds a password: put it into [headers] of the adapter")
         object.__setattr__(self, "arms", self._chosen())
         object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})
 
@@ -106,5 +108,7 @@ class StudySpec:
         """Read what `to_dict` gave. Raises ConfigError."""
         if not isinstance(raw.get("ask"), Mapping):
             raise ConfigError(f"{where}: not the specification of a study: ask is missing")
+        if not isinstance(raw.get("arms", []), list | tuple):
+            raise ConfigError(f"{where}: arms must be a list")
         known = {key: value for key, value in raw.items() if key in cls.__dataclass_fields__ and key != "ask"}
         return cls(**known | {"arms": tuple(known.get("arms", ()))}, ask=EvaluateSpec.from_dict(raw["ask"], where))

@@ -40,7 +40,8 @@ CALLS = "calls/part-*.jsonl"
 PEOPLE = "people.jsonl"
 OBSERVATIONS = "observations.parquet"
 ERASED = "erased.jsonl"
-_LEFT = re.compile(r"cases|\.study\.json\..*")  # by a start that was killed before its manifest was written
+LOCK = "study"  # study.lock: one process at a time asks for a study
+_LEFT = re.compile(r"cases|study\.lock|\.study\.json\..*")  # by a start that was killed before its manifest was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,10 @@ class Study:
         """The ids of the cases that were erased from it."""
         return frozenset(str(line["id"]) for line in _erased(self.path))
 
+    def erased_replies(self) -> frozenset[str]:
+        """The hashes of the replies that were erased from it."""
+        return frozenset(str(one) for line in _erased(self.path) for one in line["replies"])
+
     def people(self) -> dict[tuple[str, str], float]:
         """What people answered, by reply and question: the mean over all their answers."""
         sums: dict[tuple[str, str], tuple[float, int]] = {}
@@ -87,7 +92,14 @@ class Study:
     def people_lines(self) -> list[dict[str, Any]]:
         """The lines of `people.jsonl`: reply, question, value (a mean), raters, round."""
         path = self.path / PEOPLE
-        return [line for _, line in read_jsonl(path)] if path.exists() else []
+        lines = list(read_jsonl(path)) if path.exists() else []
+        for where, line in lines:
+            numbers = line.get("value"), line.get("raters")
+            if not {"reply", "question", "round"} <= line.keys() or not all(
+                isinstance(one, int | float) for one in numbers
+            ):
+                raise DataError(f"{where}: needs reply, question, round, value and raters; restore it")
+        return [line for _, line in lines if line["raters"] > 0]
 
 
 def plan_study(spec: StudySpec) -> Study:
@@ -121,6 +133,8 @@ def open_study(spec: StudySpec) -> Study:
         export_split(study.split, path / "cases")
     record = {"spec": spec.to_dict(), "signature": signature.to_dict(), "package_version": __version__}
     write_json(path / MANIFEST, (manifest or {"sessions": []}) | record)
+    if _erased(path):  # what was erased is not asked again, although the split that is named may still hold it
+        study = replace(study, split=load_split(str(path / "cases")))
     return study
 
 
@@ -156,7 +170,11 @@ def read_study(path: Path) -> Study:
 
 def _erased(path: Path) -> list[dict[str, Any]]:
     """Ids of erased cases, each with the fingerprint of those that are left."""
-    return [line for _, line in read_jsonl(path / ERASED)] if (path / ERASED).exists() else []
+    lines = list(read_jsonl(path / ERASED)) if (path / ERASED).exists() else []
+    for where, line in lines:
+        if not isinstance(line.get("items"), str) or not isinstance(line.get("replies"), list):
+            raise DataError(f"{where}: needs id, items and replies; restore it")
+    return [line for _, line in lines]
 
 
 def record_session(path: Path, started: datetime, packages: Sequence[str]) -> None:
@@ -173,7 +191,10 @@ def record_session(path: Path, started: datetime, packages: Sequence[str]) -> No
 
 def sessions_of(path: Path) -> list[dict[str, Any]]:
     """When a study was asked: started, ended, versions."""
-    return list((_read_manifest(path) or {}).get("sessions", []))
+    sessions = (_read_manifest(path) or {}).get("sessions", [])
+    if not isinstance(sessions, list) or not all(isinstance(one, dict) and "started" in one for one in sessions):
+        raise DataError(f"{path / MANIFEST}: sessions must be a list with started and ended; restore it")
+    return sessions
 
 
 def add_people(path: Path, lines: Iterable[Mapping[str, Any]], round_name: str) -> None:
@@ -200,6 +221,8 @@ def _signature(spec: StudySpec, split: Split, prompts: StudyPrompts) -> Signatur
     subject = {"engine": engine, "model": model} | {
         key: "model's own" if own else str(getattr(ask, key)) for key in ("temperature", "top_p", "seed")
     }
+    if spec.app is not None:
+        subject["adapter"] = hashlib.sha256(Path(str(spec.app)).read_bytes()).hexdigest()[:16]
     subject |= {"max_tokens": str(ask.max_tokens or ""), "thinking": str(ask.thinking or "")}
     if spec.study != "sap":
         subject["sap"] = ask.sap

@@ -85,7 +85,7 @@ def test_killed_before_any_change_of_a_file_a_study_ends_with_the_same_figures(t
     asked = {"arms": ("none",), "language": "zh", "limit": 2}
     run_study(spec("sap", model, tmp_path / "whole", **asked))
     expected = (tmp_path / "whole" / "observations.parquet").read_bytes()
-    for step in range(0, 120, 4):
+    for step in range(0, 160, 4):
         out = tmp_path / f"study-{step}"
         if not killed_at(step, lambda out=out: run_study(spec("sap", model, out, **asked))):  # type: ignore[misc]
             break
