@@ -33,7 +33,7 @@ def simulated(rates: dict[str, float], items: int, seed: int, alike: float = 0.0
                 value = float(rng.random() < rate if whole is None else whole)
                 rows.append(Observation("sap", figure, f"case{case}", f"case{case}", value, f"s1.t{turn + 1}"))
         values[figure] = rows
-    return GatedRun(Path("run"), "x", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
+    return GatedRun(Path("run"), "x", "sap", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
 
 
 def share_of_no(worse: dict[str, float], items: int, times: int, alike: float = 0.0) -> float:

@@ -24,6 +24,7 @@ from h2htalk.benchmark.statistics.clusters import clusters_of
 from h2htalk.benchmark.statistics.paired import holm
 from h2htalk.benchmark.studies.figures import Figure, figure_of
 from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.point_judge import conversation_text
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST
@@ -33,6 +34,7 @@ from h2htalk.data.responses import Response
 from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError, quoted
 
+MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none
 LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
 Transcript = tuple[str, str]  # a title, and the text
@@ -45,6 +47,7 @@ class GatedRun:
     path: Path
     label: str
     study: str
+    arm: str
     signature: Signature
     judge: str
     values: Mapping[str, Sequence[Observation]]
@@ -122,11 +125,7 @@ def gate(
     """
     chosen = read_policy(as_path(policy, "--policy")) if policy is not None else None
     own = _read(as_path(run, "run"), chosen.arm if chosen else "")
-    base = (
-        None
-        if reference_run is None
-        else _read(as_path(reference_run, "--reference-run"), chosen.arm if chosen else "")
-    )
+    base = None if reference_run is None else _read(as_path(reference_run, "--reference-run"), own.arm)
     rules = chosen or default_policy(own.study, own.values)
     require_figures(rules, own.values)
     if base is not None:
@@ -145,16 +144,23 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
             worse[k] = worsening(base.values[one.figure], rows, one.lower_is_better)
             if (found := worse[k]) is not None:
                 p_values[k, "worse"] = found.p
-        for limit, below in ((one.max, True), (one.min, False)):
+        for name, limit in (("max", one.max), ("min", one.min)):
             if limit is not None and one.figure != COST:
-                p_values[k, "limit"] = limit_p(rows, limit, below)
+                p_values[k, name] = limit_p(rows, limit, name == "max")
     if not p_values and not any(one.figure == COST for one in policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")
     adjusted = holm(p_values)
     alpha_each = policy.alpha / max(1, len(p_values))
     verdicts = tuple(
         _verdict(
-            run, base, policy, one, worse.get(k), adjusted.get((k, "worse")), adjusted.get((k, "limit")), alpha_each
+            run,
+            base,
+            policy,
+            one,
+            worse.get(k),
+            adjusted.get((k, "worse")),
+            {name: adjusted[k, name] for name in ("max", "min") if (k, name) in adjusted},
+            alpha_each,
         )
         for k, one in enumerate(policy.criteria)
     )
@@ -168,7 +174,7 @@ def _verdict(
     one: Criterion,
     worse: Worsening | None,
     p_worse: float | None,
-    p_limit: float | None,
+    p_limits: Mapping[str, float],
     alpha_each: float,
 ) -> Verdict:
     if one.figure == COST:
@@ -177,9 +183,12 @@ def _verdict(
     found, before = figure_of(rows), None if base is None else figure_of(list(base.values[one.figure]))
     if p_worse is not None and p_worse < policy.alpha:
         reasons.append("significantly worse than the reference run")
-    if p_limit is not None and p_limit < policy.alpha:
-        reasons.append(f"significantly beyond the limit {one.max if one.max is not None else one.min:g}")
-    if worse is not None and one.non_inferior is not None:
+    for name, p in p_limits.items():
+        if p < policy.alpha:
+            reasons.append(f"significantly beyond the limit, {name} {getattr(one, name):g}")
+    if one.non_inferior is not None and worse is None:
+        reasons.append("not shown to be non-inferior: no place is scored in both runs")
+    elif worse is not None and one.non_inferior is not None:
         needed = non_inferior_items(worse, one.non_inferior, policy.alpha)
         notes.append(f"non-inferiority by {one.non_inferior:g} needs {needed:,} items" if needed else "nothing differs")
         if highest_worsening(worse, policy.alpha) >= one.non_inferior:
@@ -189,7 +198,17 @@ def _verdict(
     transcripts = tuple(map(run.show, _behind(one, rows, base))) if reasons else ()
     detects = _detects(found, before, worse, alpha_each)
     return Verdict(
-        one, found, before, worse, p_worse, p_limit, not reasons, tuple(reasons), detects, tuple(notes), transcripts
+        one,
+        found,
+        before,
+        worse,
+        p_worse,
+        min(p_limits.values(), default=None),
+        not reasons,
+        tuple(reasons),
+        detects,
+        tuple(notes),
+        transcripts,
     )
 
 
@@ -235,15 +254,16 @@ def _read(path: Path, arm: str) -> GatedRun:
 def _read_study(path: Path, arm: str) -> GatedRun:
     result = load_study(path)
     arms = result.study.spec.arms
-    chosen = arm or arms[0]
+    chosen = arm or (MEMORY_DEFAULT if MEMORY_DEFAULT in arms and result.study.spec.study == "memory" else arms[0])
     if chosen not in arms:
         raise ConfigError(f"{path}: no arm {quoted(chosen)}; choose from {', '.join(arms)}")
     replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
 
     def show(row: Observation) -> Transcript:
         one = replies[row.item, row.place.partition("/")[0]]
-        turns = [f"{turn.role}: {turn.content}" for turn in one.reply.said]
-        return f"{row.item}, {row.place}", "\n".join([*turns, f"reply: {one.reply.text or ''}", *point_lines(one)])
+        return f"{row.item}, {row.place}", "\n".join(
+            [conversation_text(one.reply.said), f"reply: {one.reply.text or ''}", *point_lines(one)]
+        )
 
     values: dict[str, list[Observation]] = {}
     for row in result.observations:
@@ -255,6 +275,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         path,
         label,
         result.study.spec.study,
+        chosen,
         result.study.signature,
         result.judge,
         values,
@@ -295,6 +316,7 @@ def _read_evaluation(path: Path) -> GatedRun:
     return GatedRun(
         path,
         run.data.spec.model,
+        "",
         "",
         run.summary.signature,
         run.summary.signature.protocol.get("judge", ""),

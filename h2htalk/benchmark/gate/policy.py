@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from h2htalk.errors import ConfigError, quoted
 
@@ -36,9 +36,15 @@ class Criterion(BaseModel):
 
     figure: str = Field(min_length=1)
     relative: bool = True
-    max: float | None = None
-    min: float | None = None
-    non_inferior: float | None = Field(default=None, gt=0)
+    max: float | None = Field(default=None, allow_inf_nan=False)
+    min: float | None = Field(default=None, allow_inf_nan=False)
+    non_inferior: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _limits_cost(self) -> Criterion:
+        if self.figure == COST and self.max is None:
+            raise ValueError("cost needs max: it is compared with a limit and nothing else")
+        return self
 
     @property
     def lower_is_better(self) -> bool:

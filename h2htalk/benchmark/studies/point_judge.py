@@ -19,6 +19,7 @@ from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.case import Case, Point
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure, strip_thinking
 from h2htalk.text.fences import Fence
@@ -93,7 +94,7 @@ def _messages(prompts: StudyPrompts, one: OpenReply, persona: Persona, fence: Fe
     rules = prompts.templates.render(
         f"{language}/judge_points.j2", {"perception": one.perception, "example": json.dumps(example)}
     )
-    said = "\n".join(f"{turn.role}: {turn.content}" for turn in one.reply.said)
+    said = conversation_text(one.reply.said)
     statements = "\n".join(f"{name}: {point.text}" for name, point in zip(_names(number), one.points, strict=True))
     values = {
         "persona": fence.around(persona.descriptions[language], "persona"),
@@ -104,6 +105,11 @@ def _messages(prompts: StudyPrompts, one: OpenReply, persona: Persona, fence: Fe
     return Message("system", rules, shared=len(rules)), Message(
         "user", prompts.templates.render(f"{language}/judge_item.j2", values)
     )
+
+
+def conversation_text(turns: Sequence[Turn]) -> str:
+    """Turns as lines; the further lines of a turn are indented, so that no reply can pass for what the user said."""
+    return "\n".join(f"{turn.role}: {turn.content}".replace("\n", "\n    ") for turn in turns)
 
 
 def _names(number: int) -> tuple[str, ...]:

@@ -36,7 +36,7 @@ def simulated(rates: dict[str, float], items: int, seed: int) -> GatedRun:
         ]
         for figure, rate in rates.items()
     }
-    return GatedRun(Path("run"), "x", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
+    return GatedRun(Path("run"), "x", "sap", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
 
 
 RATES = {"violation": 0.01, "over_refusal": 0.05, "must_not.invent_help_line": 0.02, "must_not.dismiss": 0.1}
