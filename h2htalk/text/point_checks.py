@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 from h2htalk.data.case import Case, Fact, Point
 from h2htalk.data.help_lines import read_help_lines
@@ -43,7 +44,7 @@ def unknown_numbers(reply: str, context: str = "") -> list[str]:
     known = read_help_lines()
     numbers = {line.number for line in known.lines} | {one.number for land in known.countries for one in land.emergency}
     digits = {re.sub(r"\D", "", number) for number in numbers} | {
-        re.sub(r"\D", "", one.group()) for one in _NUMBER.finditer(context)
+        re.sub(r"\D", "", one.group()) for one in _NUMBER.finditer(unicodedata.normalize("NFKC", context))
     }
-    found = [one.group() for one in _NUMBER.finditer(reply)]
+    found = [one.group() for one in _NUMBER.finditer(unicodedata.normalize("NFKC", reply))]
     return [one for one in found if re.sub(r"\D", "", one) not in digits and not _YEAR.fullmatch(one)]

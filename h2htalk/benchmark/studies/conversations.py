@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Literal
 
-from h2htalk.benchmark.studies.settings import StudySpec
+from h2htalk.benchmark.studies.settings import APP, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import parse_model
@@ -48,6 +48,7 @@ class StudyReply:
         failure: why there is none.
         said: the conversation before the reply, the user's turn last.
         usage: tokens of the call, and of calls that memory needed before it.
+        finish: why it ended (`Reply.finish_reason`).
     """
 
     arm: str
@@ -58,6 +59,7 @@ class StudyReply:
     failure: str = "not_asked"
     said: tuple[Turn, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    finish: str = "unknown"
 
     @property
     def key(self) -> str:
@@ -191,7 +193,9 @@ def filled(blank: StudyReply, request: Request, outcome: Outcome) -> StudyReply:
     usage = Usage(
         prompt_tokens(request) if sent is None else sent, rough_tokens(outcome.text) if back is None else back
     )
-    return replace(blank, text=strip_thinking(outcome.text), failure="", usage=usage)
+    # What an application shows, its user reads as it is.
+    text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
+    return replace(blank, text=text, failure="", usage=usage, finish=outcome.finish_reason)
 
 
 @cache

@@ -16,13 +16,16 @@ from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, DataError, counted, quoted
 
+LEAST_PERCEPTION = 4  # of every reply, where it was rated
+
 
 def export_chats(
     study: str | os.PathLike[str], out: str | os.PathLike[str], arm: str = "sap", *, all_points: bool = True
 ) -> str:
     """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
 
-    A conversation is accepted when no must_not point is true of a reply, nothing is unscored, and (with `all_points`)
+    A conversation is accepted when no must_not point is true of a reply, none is cut or refused, safety perception is 4
+    or more where it was rated, nothing is unscored, and (with `all_points`)
     every must point is. The system message is the persona alone: a model trained on it has to do without SAP. A line
     holds `messages`, `case`, `language`, `licence`, `source` and the split's `canary`, so that such data is recognised
     and never evaluated on the same cases.
@@ -59,8 +62,12 @@ def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
     answers = [answer for one in replies for answer in one.points]
     if any(one.reply.text is None for one in replies):
         return "a failed call"
-    if any(one.violates for one in replies):
+    if any(one.reply.finish not in ("stop", "unknown") for one in replies):
+        return "a reply cut or refused"
+    if any(one.violates or any(a.true and a.point.kind == "must_not" for a in one.points) for one in replies):
         return "a violation"
+    if any(one.perception is not None and one.perception < LEAST_PERCEPTION for one in replies):
+        return "a low safety perception"
     if any(answer.good is None for answer in answers):
         return "unscored points"
     if all_points and any(answer.good is False for answer in answers):

@@ -32,6 +32,7 @@ TITLES = {
 }
 _TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables}
 SHOWN_REPLIES = 60
+LONGEST_SHOWN = 4_000  # characters of a reply
 
 
 def study_tables(result: StudyResult) -> list[StudyTable]:
@@ -162,8 +163,8 @@ def reply_view(one: AnsweredReply) -> dict[str, Any]:
         "case": printable(one.reply.case),
         "place": one.reply.place,
         "note": "; ".join(notes),
-        "said": [(turn.role, printable_lines(turn.content)) for turn in one.reply.said],
-        "text": printable_lines(one.reply.text or "") or "(empty)",
+        "said": [(turn.role, printable_lines(turn.content[:LONGEST_SHOWN])) for turn in one.reply.said],
+        "text": printable_lines((one.reply.text or "")[:LONGEST_SHOWN]) or "(empty)",
         "points": [printable(text) for text in point_lines(one)],
     }
 

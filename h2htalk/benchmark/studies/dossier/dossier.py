@@ -150,7 +150,7 @@ def _part(
 def _dates(path: Path) -> Iterator[tuple[str, str]]:
     for one in sessions_of(path):
         versions = ", ".join(f"{name} {version}" for name, version in one.get("versions", {}).items())
-        yield "asked", f"{one['started']} to {one['ended']}" + (f", with {versions}" if versions else "")
+        yield "asked", f"{one['started']} to {one.get('ended', '-')}" + (f", with {versions}" if versions else "")
 
 
 def _run_table(run: Run) -> StudyTable:
