@@ -9,8 +9,9 @@ import random
 import sys
 from pathlib import Path
 
-from h2htalk.benchmark.gate.gate import GatedRun, judge_runs
+from h2htalk.benchmark.gate.gate import judge_runs
 from h2htalk.benchmark.gate.gate_tests import items_for_rise
+from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.data.signature import Signature
@@ -33,7 +34,7 @@ def simulated(rates: dict[str, float], items: int, seed: int, alike: float = 0.0
                 value = float(rng.random() < rate if whole is None else whole)
                 rows.append(Observation("sap", figure, f"case{case}", f"case{case}", value, f"s1.t{turn + 1}"))
         values[figure] = rows
-    return GatedRun(Path("run"), "x", "sap", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
+    return GatedRun(path=Path("run"), label="x", signature=SIGNATURE, values=values, show=lambda row: (row.item, ""))
 
 
 def share_of_no(worse: dict[str, float], items: int, times: int, alike: float = 0.0) -> float:

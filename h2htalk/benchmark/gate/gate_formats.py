@@ -8,9 +8,9 @@ from xml.etree import ElementTree as xml
 from h2htalk.benchmark.gate.gate import GateReport, Verdict
 from h2htalk.benchmark.gate.policy import COST
 from h2htalk.benchmark.studies.figures import Figure
-from h2htalk.benchmark.studies.tables.sap_tables import NAMES, point_name
-from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, percent, score
+from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, name_of, percent, score
 from h2htalk.text.escaping import printable, printable_lines
+from h2htalk.text.markdown import code_block, escape_markdown
 
 PASSED, FAILED = "yes", "NO"
 
@@ -21,13 +21,13 @@ def gate_table(report: GateReport) -> StudyTable:
     for one in report.verdicts:
         rows.append(
             (
-                title_of(one.criterion.figure),
+                name_of(one.criterion.figure),
                 _figure(one.reference) if one.reference else NONE,
                 _figure(one.run, one.criterion.figure == COST),
                 _worse(one),
-                _p(one.p_worse),
+                _p(one.p.get("worse")),
                 _limit(one),
-                _p(one.p_limit),
+                _p(min((value for name, value in one.p.items() if name != "worse"), default=None)),
                 one.detects or NONE,
                 PASSED if one.passed else FAILED,
             )
@@ -44,7 +44,7 @@ def _title(report: GateReport) -> str:
 def _notes(report: GateReport) -> Iterator[str]:
     for one in report.verdicts:
         for text in (*one.reasons, *one.notes):
-            yield f"{title_of(one.criterion.figure)}: {text}"
+            yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: worse by sign-flip test on clusters "
         "of items, "
@@ -54,11 +54,6 @@ def _notes(report: GateReport) -> Iterator[str]:
     if report.incomplete:
         failed = f"{report.run.failed:,} calls of the run have no answer; repeat its command" * bool(report.run.failed)
         yield f"incomplete: {failed or 'more than 5 % of the values of a criterion are unscored, so a yes says little'}"
-
-
-def title_of(figure: str) -> str:
-    """What tables call a figure."""
-    return point_name(figure) if figure.startswith(("must.", "must_not.")) else NAMES.get(figure, figure)
 
 
 def _figure(one: Figure, dollars: bool = False) -> str:
@@ -92,25 +87,17 @@ def to_markdown(report: GateReport) -> str:
     parts = [gate_table(report).to_markdown()]
     for one in report.verdicts:
         if one.transcripts:
-            parts.append(f"#### {title_of(one.criterion.figure)}: what is behind the no\n")
+            parts.append(f"#### {name_of(one.criterion.figure)}: what is behind the no\n")
             for title, text in one.transcripts:
-                # Indented by four: code, in which nothing that a model wrote is markup.
-                lines = "\n".join(f"    {printable(line)}" for line in printable_lines(text).splitlines())
-                parts.append(f"`{printable(title).replace('`', ' ')}`\n\n{lines}\n")
+                parts.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
     return "\n".join(parts)
 
 
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
     failures = sum(not one.passed for one in report.verdicts)
-    suite = xml.Element(
-        "testsuite",
-        name="h2htalk gate",
-        tests=str(len(report.verdicts)),
-        failures=str(failures),
-        errors="0",
-        skipped="0",
-    )
+    counts = {"tests": len(report.verdicts), "failures": failures, "errors": 0, "skipped": 0}
+    suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     table = gate_table(report)
     for one, row in zip(report.verdicts, table.rows, strict=True):
         case = xml.SubElement(suite, "testcase", classname="gate", name=one.criterion.figure)

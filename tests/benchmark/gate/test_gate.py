@@ -13,8 +13,9 @@ from command_line import h2htalk_here
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.gate.gate import GatedRun, gate, judge_runs
+from h2htalk.benchmark.gate.gate import gate, judge_runs
 from h2htalk.benchmark.gate.gate_tests import detectable_rise, items_for_rise, limit_p
+from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy, read_policy
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.observations import Observation
@@ -36,7 +37,7 @@ def simulated(rates: dict[str, float], items: int, seed: int) -> GatedRun:
         ]
         for figure, rate in rates.items()
     }
-    return GatedRun(Path("run"), "x", "sap", "sap", SIGNATURE, "", values, None, 0, lambda row: (row.item, ""))
+    return GatedRun(path=Path("run"), label="x", signature=SIGNATURE, values=values, show=lambda row: (row.item, ""))
 
 
 RATES = {"violation": 0.01, "over_refusal": 0.05, "must_not.invent_help_line": 0.02, "must_not.dismiss": 0.1}
@@ -106,7 +107,7 @@ def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Pa
     assert suite.get("failures") == str(len(failed))
     text = (tmp_path / "gate.md").read_text()
     assert "what is behind the no" in text
-    assert "    reply: It will pass." in text
+    assert "\nreply: It will pass." in text
     assert h2htalk_here("gate", good, "--reference-run", good).returncode == 0
     assert h2htalk_here("gate", good, "--reference-run", bad).returncode == 0  # better is no reason to stop
 

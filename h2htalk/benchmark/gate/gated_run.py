@@ -1,0 +1,141 @@
+"""Runs as a gate sees them: studies and evaluations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run_costs import read_costs
+from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.point_judge import conversation_text
+from h2htalk.benchmark.studies.report import point_lines
+from h2htalk.benchmark.studies.run_study import load_study
+from h2htalk.benchmark.studies.study_folder import MANIFEST
+from h2htalk.chat.costs.reservations import sum_totals
+from h2htalk.data.responses import Response
+from h2htalk.data.signature import Signature
+from h2htalk.errors import ConfigError, quoted
+
+MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none
+Transcript = tuple[str, str]  # a title, and the text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GatedRun:
+    """A run as a gate sees it: its values by figure, and a function that shows what is behind one.
+
+    `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `cost`: US dollars, None where a
+    price is not known.
+    """
+
+    path: Path
+    label: str
+    signature: Signature
+    values: Mapping[str, Sequence[Observation]]
+    show: Callable[[Observation], Transcript]
+    study: str = ""
+    arm: str = ""
+    judge: str = ""
+    cost: Decimal | None = None
+    failed: int = 0
+
+
+def read_gated_run(path: Path, arm: str) -> GatedRun:
+    """Read a scored study or evaluation; `arm`: of a study, its first (of memory `whole`) where empty.
+
+    Raises:
+        ConfigError: the study has no such arm.
+        DataError: the folder is no scored run.
+    """
+    return _read_study(path, arm) if (path / MANIFEST).exists() else _read_evaluation(path)
+
+
+def _read_study(path: Path, arm: str) -> GatedRun:
+    result = load_study(path)
+    spec = result.study.spec
+    chosen = arm or (MEMORY_DEFAULT if spec.study == "memory" and MEMORY_DEFAULT in spec.arms else spec.arms[0])
+    if chosen not in spec.arms:
+        raise ConfigError(f"{path}: no arm {quoted(chosen)}; choose from {', '.join(spec.arms)}")
+    replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
+
+    def show(row: Observation) -> Transcript:
+        if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
+            return row.item, f"{row.figure} {row.value:g}"
+        lines = [conversation_text(one.reply.said), f"reply: {one.reply.text or ''}", *point_lines(one)]
+        return f"{row.item}, {row.place}", "\n".join(lines)
+
+    return GatedRun(
+        path=path,
+        label=f"{spec.ask.model}, {chosen}",
+        signature=result.study.signature,
+        values=_by_figure(row for row in result.observations if row.arm == chosen),
+        show=show,
+        study=spec.study,
+        arm=chosen,
+        judge=result.judge,
+        cost=_cost(path),
+        failed=result.failed,
+    )
+
+
+def _read_evaluation(path: Path) -> GatedRun:
+    run = load_run(path)
+    scenarios = {scenario.id: scenario for scenario in run.data.split.scenarios}
+    clusters = clusters_of(run.data.split.scenarios)
+
+    def observed() -> Iterator[Observation]:
+        for name, one in scenarios.items():
+            score = run.item_scores[name]
+            for figure in ("s", "lexical", "compliance"):
+                value = getattr(score, figure)
+                why = "" if value is not None else score.unscored or ""
+                yield Observation("", f"{figure}.{one.subtask}", name, clusters[name], value, unscored=why)
+
+    def show(row: Observation) -> Transcript:
+        one, answer = scenarios[row.item], run.answers.get((row.item, 0))
+        reply = answer.answer if isinstance(answer, Response) else ""
+        lines = [conversation_text(one.turns), f"reply: {reply}", *(f"reference: {text}" for text in one.references)]
+        return f"{row.item}: {row.value:.3f}", "\n".join(lines)
+
+    summary = run.summary
+    return GatedRun(
+        path=path,
+        label=run.data.spec.model,
+        signature=summary.signature,
+        values=_by_figure(observed()),
+        show=show,
+        judge=summary.signature.protocol.get("judge", ""),
+        cost=_cost(path),
+        failed=summary.counts.unscored if summary.incomplete else 0,
+    )
+
+
+def _by_figure(rows: Iterable[Observation]) -> dict[str, list[Observation]]:
+    """The observations of each figure of which anything is scored."""
+    values: dict[str, list[Observation]] = {}
+    for row in rows:
+        values.setdefault(row.figure, []).append(row)
+    return {figure: own for figure, own in values.items() if any(row.value is not None for row in own)}
+
+
+def _cost(path: Path) -> Decimal | None:
+    logs = read_costs(path)
+    return sum_totals(logs.values()).usd_paid if logs else Decimal(0)
+
+
+def require_comparable(run: GatedRun, base: GatedRun) -> None:
+    """Raise ConfigError, naming what differs, unless two runs are of one kind, under one protocol, on common items."""
+    keys = [key for key in run.signature.differing(base.signature) if not key.startswith("items ")]
+    if run.study != base.study:
+        keys.append(f"study ({run.study or 'evaluation'}, {base.study or 'evaluation'})")
+    if run.study and run.judge != base.judge:
+        keys.append(f"judge ({run.judge or '-'}, {base.judge or '-'})")
+    if keys:
+        raise ConfigError(f"{run.path} and {base.path} cannot be compared: {', '.join(keys)} differ")
+    own, other = ({row.key for rows in one.values.values() for row in rows} for one in (run, base))
+    if own.isdisjoint(other):
+        raise ConfigError(f"{run.path} and {base.path} have no item in common")
