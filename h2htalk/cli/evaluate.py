@@ -33,7 +33,7 @@ def evaluate(
     samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.")] = None,
-    max_tokens: Annotated[int | None, typer.Option(help="Reply budget; each subtask's own when left out.")] = None,
+    max_tokens: Annotated[int | None, typer.Option(help="Reply budget; the task's own when left out.")] = None,
     seed: Annotated[int | None, typer.Option(help="Random seed of the sampling.")] = None,
     prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace bundled ones.")] = None,
     concurrency: Annotated[int | None, typer.Option(help="Requests in flight.")] = None,

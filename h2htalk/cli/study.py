@@ -11,12 +11,11 @@ import typer
 
 import h2htalk
 from h2htalk.chat.engines import ENGINES
-from h2htalk.cli.evaluate import engine_pairs
+from h2htalk.cli.evaluate import engine_pairs, evaluate
 from h2htalk.cli.options import EMBEDDER_HELP, RunArgument
 from h2htalk.cli.options import OutOption as FolderOption
 from h2htalk.cli.output import say
 from h2htalk.cli.round import AnnotatorsOption, RoundArgument, print_status, round_options
-from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, counted
 
 ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
@@ -26,59 +25,46 @@ EmbedderOption = Annotated[str, typer.Option(help=EMBEDDER_HELP)]
 SapOption = Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")]
 # Options of a study's own; all others say how the model is asked.
 _OWN = ("study", "arms", "window", "judge", "judge_max_cost", "app")
+# Options of `evaluate`: of all studies, and of those that ask a model.
+_ALL = ("language", "timeout", "prices", "dry_run")
+_MODEL = (
+    *("temperature", "seed", "max_tokens", "thinking", "model_sampling", "prompts", "concurrency", "engine_option"),
+    *("download", "batch", "max_cost"),
+)
 
 
-def _shared(
+def _of_studies(
     *,
-    language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
     limit: Annotated[int | None, typer.Option(help="A sample of about so many cases, whole families.")] = None,
     judge: Annotated[str, typer.Option(help="ENGINE:NAME that answers points which code cannot.")] = "",
     judge_max_cost: Annotated[float | None, typer.Option(help="US dollars that judging may cost in all.")] = None,
-    timeout: Annotated[float, typer.Option(help="Seconds an attempt may take.")] = 120.0,
-    prices: Annotated[str | None, typer.Option(help="A price file that replaces bundled prices.")] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print calls and cost; send and write nothing.")] = False,
 ) -> None:
-    """The options of all studies."""
+    """The options of all studies that `evaluate` does not have."""
 
 
-def _sampling(
-    *,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    seed: Annotated[int, typer.Option(help="Random seed of the sampling.")] = 0,
-    max_tokens: Annotated[int | None, typer.Option(help="Reply budget.")] = None,
-    thinking: Annotated[int | None, typer.Option(help="Tokens of reasoning besides the reply; 0: none.")] = None,
-    model_sampling: Annotated[bool, typer.Option("--model-sampling", help="Leave sampling to the model.")] = False,
-    prompts: Annotated[str | None, typer.Option(help="A folder of templates that replace those of SAP.")] = None,
-    concurrency: Annotated[int, typer.Option(help="Requests in flight.")] = 64,
-    engine_option: Annotated[
-        list[str] | None, typer.Option(help="KEY=VALUE, an option of the engine; may be repeated.")
-    ] = None,
-    download: Annotated[bool, typer.Option("--download", help="Fetch an hf: model from the Hub.")] = False,
-    batch: Annotated[bool, typer.Option("--batch", help="Send batch jobs, one a turn (openai:, anthropic:).")] = False,
-    max_cost: Annotated[float | None, typer.Option(help="US dollars that the model's calls may cost in all.")] = None,
-) -> None:
-    """The options of studies that ask a model."""
-
-
-def _with(*templates: Callable[..., None]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of templates to a command, which gets their values as keywords."""
+def _asking(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Add the options of all studies, and some of `h2htalk evaluate`, to a command; it gets their values as keywords."""
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         def run(**given: Any) -> None:
             command(**given)
 
-        own = inspect.signature(command, eval_str=True).parameters.values()
-        options = [one.replace(kind=one.KEYWORD_ONLY) for one in own if one.kind is not one.VAR_KEYWORD]
-        options += [one for other in templates for one in inspect.signature(other, eval_str=True).parameters.values()]
+        own, evaluating, studies = (
+            inspect.signature(one, eval_str=True).parameters for one in (command, evaluate, _of_studies)
+        )
+        options = [one for one in own.values() if one.kind is not one.VAR_KEYWORD]
+        options += [*studies.values(), *(evaluating[name] for name in names if name not in own)]
         run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [one.replace(kind=one.KEYWORD_ONLY) for one in options]
+        )
         run.__annotations__ = {one.name: one.annotation for one in options}
         return run
 
     return add
 
 
-@_with(_shared, _sampling)
+@_asking(*_ALL, *_MODEL)
 def study_sap(
     model: ModelArgument,
     out: OutOption,
@@ -100,7 +86,7 @@ def study_sap(
     _run("sap", asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder})
 
 
-@_with(_shared, _sampling)
+@_asking(*_ALL, *_MODEL)
 def study_instructions(
     model: ModelArgument,
     out: OutOption,
@@ -114,7 +100,7 @@ def study_instructions(
     _run("instructions", asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"})
 
 
-@_with(_shared, _sampling)
+@_asking(*_ALL, *_MODEL)
 def study_memory(
     model: ModelArgument,
     out: OutOption,
@@ -130,7 +116,7 @@ def study_memory(
     _run("memory", asked | own | {"split": split, "sap": sap, "embedder": embedder})
 
 
-@_with(_shared)
+@_asking(*_ALL)
 def study_app(
     url: Annotated[str, typer.Argument(help="The application's address, such as http://127.0.0.1:8080.")],
     out: OutOption,
@@ -159,12 +145,9 @@ def _run(study: str, given: dict[str, Any]) -> None:
     """Run a study with the options of a command."""
     from h2htalk.benchmark.studies.run_study import estimate_study
 
-    own = {key: given[key] for key in _OWN if given.get(key) is not None}
-    settings = {
-        key: value
-        for key, value in given.items()
-        if key in h2htalk.EvaluateSpec.__dataclass_fields__ and value is not None
-    }
+    given = {key: value for key, value in given.items() if value is not None}
+    own = {key: given[key] for key in _OWN if key in given}
+    settings = {key: value for key, value in given.items() if key in h2htalk.EvaluateSpec.__dataclass_fields__}
     if words := given.get("engine_option"):
         settings["engine_options"] = engine_pairs(words)
     ask = h2htalk.EvaluateSpec.from_dict(settings, "command line")
@@ -252,12 +235,11 @@ def study_radar(
 def study_dossier(
     runs: Annotated[list[Path], typer.Argument(help="Studies and evaluations.")],
     out: FolderOption,
-    jurisdiction: Annotated[list[str] | None, typer.Option(help="Of the articles; all when left out.")] = None,
 ) -> None:
     """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
     from h2htalk.benchmark.studies.dossier.dossier import write_dossier
 
-    for line in write_dossier(runs, out, tuple(jurisdiction or ())):
+    for line in write_dossier(runs, out):
         say(line)
 
 
