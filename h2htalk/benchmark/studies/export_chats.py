@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,10 @@ def export_chats(
     """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
 
     A conversation is accepted when no must_not point is true of a reply, none is cut or refused, safety perception is 4
-    or more where it was rated, nothing is unscored, and (with `all_points`)
-    every must point is. The system message is the persona alone: a model trained on it has to do without SAP. A line
-    holds `messages`, `case`, `language`, `licence`, `source` and the split's `canary`, so that such data is recognised
-    and never evaluated on the same cases.
+    or more where it was rated, nothing is unscored, and (with `all_points`) every must point is true. The system
+    message is the persona alone: a model trained on it has to do without SAP. A line holds `messages`, `case`,
+    `language`, `licence`, `source` and the split's `canary`, so that such data is recognised and never evaluated on
+    the same cases.
 
     Raises:
         ConfigError: the study has no such arm.
@@ -40,20 +41,19 @@ def export_chats(
         raise ConfigError(f"--arm {quoted(arm)}: choose from {', '.join(arms)}")
     if path.exists():
         raise DataError(f"{path}: exists; name a new file")
-    kept, reasons = [], dict[str, int]()
+    kept, reasons = [], Counter[str]()
     for case in result.study.cases:
         own = [one for one in result.replies if one.reply.arm == arm and one.case.id == case.id]
         why = _refused(own, all_points)
         if why:
-            reasons[why] = reasons.get(why, 0) + 1
+            reasons[why] += 1
         else:
             kept.append(_line(result, case, own))
     write_jsonl(Path(path), kept)
     left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
     return (
         f"{counted(len(kept), 'conversation')} of {len(result.study.cases):,} written; left out: {left}. Test the "
-        "trained "
-        "model on cases that are not among them: h2htalk study sap MODEL --arms none --split ..."
+        "trained model on cases that are not among them: h2htalk study sap MODEL --arms none --split ..."
     )
 
 

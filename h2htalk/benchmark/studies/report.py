@@ -16,8 +16,8 @@ from h2htalk.benchmark.studies.tables.calibration_table import calibration_table
 from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
 from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
-from h2htalk.benchmark.studies.tables.sap_tables import NAMES, sap_tables, title_of
-from h2htalk.benchmark.studies.tables.study_table import StudyTable
+from h2htalk.benchmark.studies.tables.sap_tables import sap_tables
+from h2htalk.benchmark.studies.tables.study_table import NAMES, StudyTable, title_of
 from h2htalk.data.files import write_sealed, write_text
 from h2htalk.data.splits import Split
 from h2htalk.errors import counted
@@ -88,10 +88,9 @@ def write_report(result: StudyResult, observations: str) -> None:
     )
 
 
-def study_text(result: StudyResult, tables: Sequence[str] = ()) -> str:
-    """The tables for the terminal; `tables`: only those of these names."""
-    chosen = [table for table in study_tables(result) if not tables or table.name in tables]
-    return "\n\n".join([*(table.to_text() for table in chosen), *warnings(result)])
+def study_text(result: StudyResult) -> str:
+    """The tables for the terminal."""
+    return "\n\n".join([*(table.to_text() for table in study_tables(result)), *warnings(result)])
 
 
 def warnings(result: StudyResult) -> list[str]:
@@ -126,14 +125,14 @@ def _view(result: StudyResult, tables: Sequence[StudyTable], charts: Mapping[str
         "tables": tables,
         # Their texts are escaped where they are drawn.
         "charts": {name: Markup(chart) for name, chart in charts.items()},
-        "replies": [reply_view(one) for one in chosen],
+        "replies": [reply_view(one, study.spec.study) for one in chosen],
         "of": f"{len(result.replies):,}",
     }
 
 
 def _tiles(result: StudyResult) -> Iterator[dict[str, str]]:
-    spec = result.study.spec
-    yield {"label": "Cases", "value": f"{len(result.study.cases):,}", "note": ", ".join(map(title_of, spec.arms))}
+    arms = ", ".join(title_of(arm, result.study.spec.study) for arm in result.study.spec.arms)
+    yield {"label": "Cases", "value": f"{len(result.study.cases):,}", "note": arms}
     yield {"label": "Replies", "value": f"{len(result.replies):,}", "note": "of the running conversations"}
     open_ = sum(row.value is None for row in result.observations)
     yield {"label": "Unscored", "value": f"{open_:,}", "note": f"of {len(result.observations):,} values"}
@@ -152,14 +151,14 @@ def _wrong(one: AnsweredReply) -> tuple[int, int]:
     return done + 3 * bool(one.violation), missed
 
 
-def reply_view(one: AnsweredReply) -> dict[str, Any]:
+def reply_view(one: AnsweredReply, study: str) -> dict[str, Any]:
     """A reply as a page or a file of transcripts shows it."""
     done, missed = _wrong(one)
     notes = [f"does what it must not (weight {done})"] * bool(done) + [f"misses points (weight {missed})"] * bool(
         missed
     )
     return {
-        "arm": title_of(one.reply.arm),
+        "arm": title_of(one.reply.arm, study),
         "case": printable(one.reply.case),
         "place": one.reply.place,
         "note": "; ".join(notes),

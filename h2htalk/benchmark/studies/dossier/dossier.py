@@ -22,7 +22,6 @@ from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
 from h2htalk.data.files import write_text
-from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.version import __version__
@@ -43,23 +42,16 @@ _LIMITS = (
 )
 
 
-def write_dossier(runs: Sequence[Path], out: Path, jurisdictions: Sequence[str] = ()) -> Iterator[str]:
+def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     """Write `dossier.html` into a folder, and `dossier.pdf` where Chromium is present; yield what was written.
 
     Args:
         runs: folders of scored studies and evaluations.
         out: the folder to write.
-        jurisdictions: whose provisions are listed; empty for all.
 
     Raises:
-        ConfigError: an unknown jurisdiction.
         DataError: a folder is no scored run.
     """
-    articles = _articles()
-    known = sorted({one["jurisdiction"] for one in articles})
-    for name in jurisdictions:
-        if name not in known:
-            raise ConfigError(f"--jurisdiction {quoted(name)}: choose from {', '.join(known)}")
     parts = [_study_part(load_study(path)) if (path / MANIFEST).exists() else _run_part(path) for path in runs]
     shown = {table.name for part in parts for table in part["tables"]}
     view = {
@@ -71,8 +63,7 @@ def write_dossier(runs: Sequence[Path], out: Path, jurisdictions: Sequence[str] 
         "limits": _LIMITS,
         "articles": [
             one | {"tables": ", ".join(name for name in one["tables"] if name in shown) or "none in this dossier"}
-            for one in articles
-            if not jurisdictions or one["jurisdiction"] in jurisdictions
+            for one in _articles()
         ],
     }
     page = out / "dossier.html"
@@ -122,7 +113,7 @@ def _study_part(result: StudyResult) -> dict[str, Any]:
         *((name, value) for name, value in signature.items() if value),
         *(("note", note) for note in warnings(result)),
     ]
-    examples = [reply_view(one) for one in first_to_read(result.replies)[:EXAMPLES]]
+    examples = [reply_view(one, study.spec.study) for one in first_to_read(result.replies)[:EXAMPLES]]
     title = f"{TITLES[study.spec.study]}: {study.spec.ask.model}"
     return _part(title, facts, study_tables(result), examples)
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from h2htalk.benchmark.statistics.misclassification import corrected_share
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.tables.sap_tables import title_of
-from h2htalk.benchmark.studies.tables.study_table import StudyTable
+from h2htalk.benchmark.studies.tables.study_table import StudyTable, title_of
 
 _METHOD = "Corrected after Rogan and Gladen (1978); the interval of Lee et al. (2025) holds the error of both rates."
 

@@ -1,60 +1,81 @@
-"""A table as texts, and its forms: terminal, CSV, Markdown."""
+"""A table as texts, made of observations by groups and columns, and its forms: terminal, CSV, Markdown."""
 
 from __future__ import annotations
 
 import csv
 import io
 import unicodedata
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
+from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics.cluster_bootstrap import ClusteredResult
-from h2htalk.benchmark.studies.figures import Figure
-from h2htalk.text.escaping import printable
+from h2htalk.benchmark.studies.figures import Figure, difference, figure_of, select
+from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.text.escaping import harmless_cell
+from h2htalk.text.markdown import escape_markdown
 
 NONE = "-"
+TITLES = {
+    "sap": "with SAP",
+    "none": "without SAP",
+    "rules": "control: safety rules",
+    "reworded": "control: SAP reworded",
+    "window": "sliding window",
+    "explicit": "explicit memory",
+    "whole": "whole history",
+    "app": "the application",
+}
+NAMES = {
+    "bleu_4": "BLEU-4",
+    "rouge_l": "ROUGE-L",
+    "ss": "SS",
+    "perception": "Safety perception",
+    "violation": "Violation response rate",
+    "over_refusal": "Over-refusal",
+    "points": "Points met",
+    "need_met": "Need met",
+    "type_named": "Request type named",
+    "tokens": "Tokens a reply",
+}
+SHIFTS = {"perception": (1.0, 2)}  # times and digits of a figure's differences; of others percentage points
+Rows = Sequence[Observation]
+Cell = Callable[[Rows], str]
+Column = tuple[str, Cell]  # its heading, and the text that it makes of a group of observations
 
 
 @dataclass(frozen=True, slots=True)
 class StudyTable:
-    """A table of texts with notes below it. `name` is that of its files; `key`: how many columns at the left are
-    names."""
+    """A table of texts with notes below it; the first column holds names. `name` is that of its files."""
 
     name: str
     title: str
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     notes: tuple[str, ...] = ()
-    key: int = 1
 
     def to_text(self) -> str:
         """For the terminal: names to the left, figures to the right."""
         lines = [self.header, *self.rows]
         widths = [max(_width(line[k]) for line in lines) for k in range(len(self.header))]
-        shown = [
-            "  ".join(_pad(cell, widths[k], k >= self.key) for k, cell in enumerate(line)).rstrip() for line in lines
-        ]
+        shown = ["  ".join(_pad(cell, widths[k], k > 0) for k, cell in enumerate(line)).rstrip() for line in lines]
         return "\n".join([self.title, *shown, *self.notes])
 
     def to_csv(self) -> str:
+        """Comma-separated; no name is a formula to a spreadsheet."""
         out = io.StringIO()
-        csv.writer(out, lineterminator="\n").writerows([self.header, *self.rows])
+        lines = (self.header, *((harmless_cell(name), *cells) for name, *cells in self.rows))
+        csv.writer(out, lineterminator="\n").writerows(lines)
         return out.getvalue()
 
     def to_markdown(self) -> str:
         """With the title as a heading; what others wrote is escaped."""
-        lines = [f"### {self.title}", "", _row(self.header)]
-        lines.append("|" + "".join(" --- |" if k < self.key else " ---: |" for k in range(len(self.header))))
-        lines += [*map(_row, self.rows), "", *(f"* {_cell(note)}" for note in self.notes)]
-        return "\n".join(lines).rstrip() + "\n"
-
-
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(map(_cell, cells)) + " |"
-
-
-def _cell(text: str) -> str:
-    return printable(text).replace("|", "\\|").replace("<", "&lt;")
+        lines = [f"### {escape_markdown(self.title)}", "", f"| {' | '.join(self.header)} |"]
+        lines.append("| --- |" + " ---: |" * (len(self.header) - 1))
+        lines += [f"| {' | '.join((escape_markdown(name), *cells))} |" for name, *cells in self.rows]
+        return "\n".join([*lines, "", *(f"* {escape_markdown(note)}" for note in self.notes)]).rstrip() + "\n"
 
 
 def _width(text: str) -> int:
@@ -66,21 +87,93 @@ def _pad(text: str, width: int, right: bool) -> str:
     return space + text if right else text + space
 
 
+def table_of(
+    name: str,
+    title: str,
+    first: str,
+    groups: Mapping[str, Rows],
+    columns: Sequence[Column],
+    notes: Iterable[str] = (),
+) -> StudyTable:
+    """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
+    lines = tuple((group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items())
+    return StudyTable(name, title, (first, *(heading for heading, _ in columns)), lines, tuple(notes))
+
+
+def difference_table(rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], notes: str) -> StudyTable:
+    """The differences of figures (by name, with their headings) from the arm `none`, place by place."""
+    base = [row for row in rows if row.arm == "none"]
+
+    def cell(figure: str) -> Cell:
+        return lambda own: shift(difference(select(base, figure), select(own, figure)), *SHIFTS.get(figure, ()))
+
+    groups = by_arm(rows, [arm for arm in arms if arm != "none"], study)
+    title = f"Difference from the arm {title_of('none', study)}"
+    columns = [(heading, cell(figure)) for figure, heading in figures.items()]
+    return table_of("differences", title, "arm", groups, columns, [notes])
+
+
+def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: str) -> StudyTable:
+    """The share of replies of which each kind of point is true, by arm."""
+    own = [row for row in rows if row.study == study and row.figure.startswith(("must.", "must_not."))]
+    groups = {name_of(figure): select(own, figure) for figure in sorted({row.figure for row in own})}
+    columns = [(title_of(arm), cell_of("arm", arm, partial(percent, count=True))) for arm in arms]
+    return table_of(name, title, "point", groups, columns, unscored(own))
+
+
+def unscored(rows: Rows) -> list[str]:
+    """A note of how many values are missing, and why."""
+    reasons = Counter(row.unscored for row in rows if row.value is None)
+    listed = ", ".join(f"{reason} {number:,}" for reason, number in sorted(reasons.items()))
+    return [f"Unscored, and never counted as passed: {listed}."] if listed else []
+
+
+def by_arm(rows: Rows, arms: Sequence[str], study: str = "sap") -> dict[str, Rows]:
+    """The observations of each arm by its title."""
+    return {title_of(arm, study): [row for row in rows if row.arm == arm] for arm in arms}
+
+
+def title_of(arm: str, study: str = "sap") -> str:
+    """What tables call an arm of a study."""
+    name = arm.removeprefix("no-").replace("-", "_")
+    if name in PRINCIPLES:
+        return f"SAP without {PRINCIPLES[name].title.lower()}"
+    return "without memory" if (arm, study) == ("none", "memory") else TITLES.get(arm, arm)
+
+
+def name_of(figure: str) -> str:
+    """What tables call a figure; `must_not.give_means` is `must not: give means`."""
+    kind, dot, aspect = figure.partition(".")
+    words = f"{kind}: {aspect}".replace("_", " ") if dot and kind in ("must", "must_not") else figure
+    return NAMES.get(figure, words)
+
+
+def cell_of(field: str, value: object, show: Callable[[Figure], str]) -> Cell:
+    """The figure of the observations with a value of a field."""
+    return lambda rows: show(figure_of([row for row in rows if getattr(row, field) == value]))
+
+
+def share_of(figure: str, count: bool = False) -> Cell:
+    """The rate of a figure, as `percent` shows it."""
+    return cell_of("figure", figure, partial(percent, count=count))
+
+
+def mean_of(figure: str, times: float = 1.0, digits: int = 1) -> Cell:
+    """The mean of a figure, as `score` shows it."""
+    return cell_of("figure", figure, partial(score, times=times, digits=digits))
+
+
 def percent(figure: Figure, count: bool = False) -> str:
     """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
     if figure.value is None:
         return NONE
-    ends = _ends(figure, 100.0, 1)
     hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
-    return f"{100 * figure.value:.1f} %{ends}{hits}"
+    return f"{100 * figure.value:.1f} %{_ends(figure, 100.0, 1)}{hits}"
 
 
 def score(figure: Figure, times: float = 1.0, digits: int = 1) -> str:
     """`32.7 (30.1 to 35.2)`."""
-    if figure.value is None:
-        return NONE
-    ends = _ends(figure, times, digits)
-    return f"{times * figure.value:.{digits}f}{ends}"
+    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{_ends(figure, times, digits)}"
 
 
 def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
@@ -92,11 +185,6 @@ def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1)
         ends = f" ({times * result.low:+.{digits}f} to {times * result.high:+.{digits}f})"
     p = "p < .001" if result.p < 0.001 else f"p {result.p:.3f}".replace("p 0", "p ")
     return f"{times * result.value:+.{digits}f}{ends}, {p}"
-
-
-def scored(figure: Figure) -> str:
-    """`150 of 150`."""
-    return f"{figure.n:,} of {figure.total:,}"
 
 
 def _ends(figure: Figure, times: float, digits: int) -> str:
