@@ -43,7 +43,7 @@ def _of_studies(
 
 
 def _asking(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of all studies, and some of `h2htalk evaluate`, to a command; it gets their values as keywords."""
+    """Add the options of all studies, and some of `evaluate`, to a command, which gets their values as keywords."""
 
     def add(command: Callable[..., None]) -> Callable[..., None]:
         def run(**given: Any) -> None:
