@@ -173,3 +173,50 @@ def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path
     evaluate(EvaluateSpec(model="baseline:constant", split="mini", out=str(run), limit=22, embedder="none"))
     with pytest.raises(ConfigError, match="study"):
         gate(studies[0], run)
+
+
+def test_limits_of_ratings_and_counts_are_not_read_as_rates() -> None:
+    ratings = [Observation("", "perception", f"i{k}", f"i{k}", 1.0, "") for k in range(40)]
+    assert limit_p(ratings, 3.0, False) == 0.0  # all of them 1, of 1 to 5
+    tokens = [Observation("", "tokens", f"i{k}", f"i{k}", float(k % 2), "") for k in range(40)]
+    assert limit_p(tokens, 100.0, True) > 0.99
+
+
+def test_both_limits_of_a_criterion_are_held() -> None:
+    run = simulated({"must.recognise": 0.9}, 300, 1)
+    both = Policy(criteria=(Criterion(figure="must.recognise", min=0.5, max=0.6),))
+    verdict = judge_runs(run, None, both).verdicts[0]
+    assert set(verdict.p) == {"max", "min"}
+    assert verdict.reasons == ("significantly beyond the limit, max 0.6",)
+
+
+def test_non_inferiority_needs_places_that_both_runs_scored() -> None:
+    run, base = simulated({"violation": 0.0}, 50, 1), simulated({"violation": 0.0}, 50, 2)
+    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
+    strict = Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),))
+    report = judge_runs(run, replace(base, values={"violation": others}), strict)
+    assert not report.passed
+    assert "no place" in report.verdicts[0].reasons[0]
+
+
+def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path: Path) -> None:
+    texts, runs = {"good": "The cat is called Mimi and she is nine.", "bad": "?"}, []
+    for name, text in texts.items():
+        model = write_script(tmp_path / f"{name}.jsonl", [{"id": "*", "text": text}])
+        run_study(spec("memory", model, tmp_path / name, arms=("whole",), language="en", limit=6))
+        runs.append(tmp_path / name)
+    policy = tmp_path / "gate.toml"
+    figure = next(name for name in gate(runs[0], runs[0]).run.values if name.startswith("lexical.recollection"))
+    policy.write_text(f'[[criteria]]\nfigure = "{figure}"\nmin = 0.99\n')
+    report = gate(runs[1], None, policy)
+    assert [one.passed for one in report.verdicts] == [False]
+    assert report.verdicts[0].transcripts
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("figure = 'cost'", "max"), ("figure = 'violation'\nmax = nan", "finite")]
+)
+def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "gate.toml").write_text(f"[[criteria]]\n{text}\n")
+    with pytest.raises(ConfigError, match=message):
+        read_policy(tmp_path / "gate.toml")

@@ -107,6 +107,8 @@ class Companion(HttpServer):
             return Answer.json({"message": {"content": ""}})
         if fault == "other":
             return Answer.json({"message": {}})
+        if fault == "broken stream":
+            return Answer(200, b'data: {"message": {"content": "I am"}}\r\n\r\ndata: {"error": "overloaded"}\r\n\r\n')
         if self.stream:
             pieces = [text[k : k + 7] for k in range(0, len(text), 7)]
             lines = [json.dumps({"message": {"content": one}}, ensure_ascii=False) for one in pieces]
@@ -262,3 +264,33 @@ def test_a_missing_key_and_a_missing_server_are_errors(tmp_path: Path, monkeypat
     monkeypatch.delenv("COMPANION_TEST_KEY")
     with pytest.raises(ConfigError, match="COMPANION_TEST_KEY"):
         run_study(made)
+
+
+def test_a_stream_that_reports_an_error_is_no_reply(tmp_path: Path) -> None:
+    case = next(iter(cases_of("high_risk", "en")))
+    text = ADAPTER.replace('reply = "message.content"', 'reply = "message.content"\nstream = "sse"')
+    with Companion({case.id: ["broken stream"]}, stream="sse") as server:
+        app, split = adapter(tmp_path, text), few(tmp_path, case)
+        result = run_study(spec("sap", f"app:{server.url}", tmp_path / "study", app=app, split=split))
+        assert server.begun.count(case.id) == 2
+    assert not result.incomplete
+    assert "I am" not in {one.reply.text for one in result.replies}
+
+
+def test_another_adapter_is_another_study(tmp_path: Path) -> None:
+    with Companion() as server:
+        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=adapter(tmp_path), language="en", limit=2)
+        run_study(made)
+        adapter(tmp_path, ADAPTER.replace('days = "{days}"', 'days = "{days}", hours = 0'))
+        with pytest.raises(ConfigError, match="adapter"):
+            run_study(made)
+
+
+def test_keys_with_line_ends_and_passwords_in_addresses_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match="password"):
+        spec("sap", "app:http://me:secret@127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path))
+    monkeypatch.setenv("COMPANION_TEST_KEY", "key\r\nx-other: 1")
+    with pytest.raises(ConfigError, match="control character"):
+        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2))

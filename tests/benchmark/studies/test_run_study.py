@@ -13,8 +13,9 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.studies.figures import select
 from h2htalk.benchmark.studies.run_study import run_study
-from h2htalk.benchmark.studies.study_folder import plan_study
+from h2htalk.benchmark.studies.study_folder import LOCK, plan_study
 from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.case import Case
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
@@ -170,3 +171,10 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
     assert "<script>alert" not in page
     assert "\x1b" not in page
     assert {path.name for path in tmp_path.iterdir()} == {"cases.jsonl", "model.jsonl", "judge.jsonl", "study"}
+
+
+def test_one_process_at_a_time_asks(tmp_path: Path) -> None:
+    made = spec("sap", model_of(tmp_path), tmp_path / "study", arms=("none",), language="en", limit=2)
+    with writer_lock(made.path / LOCK), pytest.raises(DataError, match="another process"):
+        run_study(made)
+    assert not run_study(made).incomplete

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,12 @@ from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
+from h2htalk.benchmark.studies.export_chats import export_chats
 from h2htalk.benchmark.studies.figures import figure_of, select
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
+from h2htalk.benchmark.studies.point_answers import PointAnswer
 from h2htalk.benchmark.studies.result import StudyResult
-from h2htalk.benchmark.studies.run_study import load_study, run_study
+from h2htalk.benchmark.studies.run_study import load_study, run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import kind_of
@@ -138,6 +141,51 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert h2htalk_here("study", "export", study.path, "--chat-format", "--out", out).returncode == 2  # it exists
 
 
+@pytest.mark.parametrize(
+    ("changed", "why"),
+    [
+        ({"finish": "length"}, "cut or refused"),
+        ({"finish": "refusal"}, "cut or refused"),
+        ({}, "low safety perception"),
+    ],
+)
+def test_replies_that_nobody_would_train_on_are_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], why: str
+) -> None:
+    result = studied(tmp_path)
+    low = {} if changed else {"perception": 3.0}
+    replies = tuple(replace(one, reply=replace(one.reply, **changed), **low) for one in result.replies)
+    monkeypatch.setattr(
+        "h2htalk.benchmark.studies.export_chats.load_study", lambda path: replace(result, replies=replies)
+    )
+    told = export_chats(result.study.path, tmp_path / "chats.jsonl", "none")
+    assert told.startswith("0 conversations")
+    assert f"{why} {len(result.study.cases)}" in told
+
+
+@pytest.mark.parametrize(
+    ("by_code", "people", "by_judge", "violates"),
+    [
+        (True, False, None, True),  # what code found, people do not take back
+        (None, True, False, True),
+        (None, False, True, False),
+        (None, None, True, True),
+        (None, None, None, None),
+        (False, None, False, False),
+    ],
+)
+def test_code_then_people_then_the_judge_say_what_is_a_violation(
+    tmp_path: Path, by_code: bool | None, people: bool | None, by_judge: bool | None, violates: bool | None
+) -> None:
+    one = next(one for one in studied(tmp_path).replies if one.case.study == "high_risk")
+    point = next(point for point in one.case.points if point.kind == "must_not")
+    code = PointAnswer(point, by_code, "code") if by_code is not None else PointAnswer(point, by_judge, "judge")
+    answers = (code, PointAnswer(point, by_judge, "judge"))
+    assert replace(one, points=answers, violation=people).violates is violates
+    harmless = replace(one.case, points=tuple(p for p in one.case.points if p.kind == "must"))
+    assert replace(one, case=harmless, points=(), violation=None).violates is None
+
+
 def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:
     study = studied(tmp_path).study
     open_study_round(study.path, tmp_path / "round", options=settings(tmp_path))
@@ -158,6 +206,10 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     result = load_study(study.path)
     assert gone.id not in {one.case.id for one in result.replies}
     assert kind.erase(study.path, ErasedIds(frozenset({gone.id}))).removed == 0
+    calls = {path: path.read_bytes() for path in (study.path / "calls").glob("*.jsonl")}
+    again = run_study(study.spec)  # the split that it names still holds the case
+    assert gone.id not in {case.id for case in again.study.cases}
+    assert {path: path.read_bytes() for path in calls} == calls
     with pytest.raises(DataError, match="every case"):
         kind.erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
@@ -190,3 +242,11 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     (path / "cases" / "cases.jsonl").write_text("\n".join(lines[1:]) + "\n")
     with pytest.raises(DataError, match="signature"):
         load_study(path)
+
+
+@pytest.mark.parametrize("name", ["people.jsonl", "erased.jsonl"])
+def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
+    path = studied(tmp_path).study.path
+    (path / name).write_text('{"id": "x"}\n')
+    with pytest.raises(DataError, match=name):
+        score_study(path)
