@@ -9,7 +9,7 @@ from statistics import NormalDist, fmean
 
 from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, paired_result
-from h2htalk.benchmark.studies.figures import COUNTS, SCALES
+from h2htalk.benchmark.studies.figures import is_rate
 from h2htalk.benchmark.studies.observations import Observation
 
 _Z = NormalDist()
@@ -57,7 +57,7 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     if not values:
         return 1.0
     mean, n = fmean(values), len(values) / _design_effect(rows)
-    if rows[0].figure not in (*SCALES, *COUNTS) and set(values) <= {0.0, 1.0}:
+    if is_rate(rows[0].figure):
         share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
         return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
     beyond = mean - limit if lower_is_better else limit - mean

@@ -13,6 +13,12 @@ from h2htalk.benchmark.studies.observations import Observation
 # The lowest and highest value of figures that are no rates or scores in [0, 1].
 SCALES = {"perception": (1.0, 5.0)}
 COUNTS = ("tokens",)  # figures without an upper end
+RATES = ("violation", "over_refusal", "need_met", "type_named")  # of 0 and 1, as is every point
+
+
+def is_rate(figure: str) -> bool:
+    """Whether the values of a figure are 0 or 1; scores in [0, 1] can happen to be."""
+    return figure in RATES or figure.startswith(("must.", "must_not."))
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
         return Figure(None, None, None, None, 0, len(rows))
     by = _who(row.by for row in rows if row.value is not None)
     mean, name = fmean(values), rows[0].figure
-    if name not in SCALES and set(values) <= {0.0, 1.0}:
+    if is_rate(name):
         low, high = rate_interval(sum(values), len(values))
         return Figure(mean, low, high, int(sum(values)), len(values), len(rows), by)
     least, most = SCALES.get(name, (0.0, 1.0))
