@@ -21,7 +21,7 @@ from h2htalk.benchmark.statistics.paired import holm
 from h2htalk.benchmark.studies.figures import Figure, figure_of
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.data.arguments import as_path
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, counted
 
 LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
@@ -37,6 +37,7 @@ class Verdict:
         p: adjusted by Holm: `worse` than the reference, beyond `max`, beyond `min`; only of what is tested.
         reasons: why the gate says no; none: it says yes.
         detects: the smallest worsening that so many items find four times in five, as text.
+        powerless: so few independent items (cases, families) were compared that no difference could be significant.
         transcripts: what is behind a no.
     """
 
@@ -48,6 +49,7 @@ class Verdict:
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     detects: str = ""
+    powerless: bool = False
     transcripts: tuple[Transcript, ...] = field(default=(), repr=False)
 
     @property
@@ -57,8 +59,8 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """The verdicts; `passed`: none of them is a no. `incomplete`: calls of the run failed, so that values are
-    missing."""
+    """The verdicts; `passed`: none of them is a no. `incomplete`: a yes says little, because calls of the run failed,
+    values of a criterion are missing, or too few items are compared."""
 
     run: GatedRun
     reference: GatedRun | None
@@ -71,7 +73,9 @@ class GateReport:
 
     @property
     def incomplete(self) -> bool:
-        return self.run.failed > 0 or any(one.run.n < LEAST_SCORED * one.run.total for one in self.verdicts)
+        return self.run.failed > 0 or any(
+            one.powerless or one.run.n < LEAST_SCORED * one.run.total for one in self.verdicts
+        )
 
 
 def gate(
@@ -163,9 +167,14 @@ def _verdict(
             reasons.append(f"not shown to be less than {one.non_inferior:g} worse")
     if found.n < found.total:
         notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
-    detects = _detects(found, before, worse, alphas[1])
+    # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
+    powerless = worse is not None and 0.5**worse.result.clusters >= alphas[1]
+    if worse is not None and powerless:
+        independent = counted(worse.result.clusters, "independent item")
+        notes.append(f"only {independent} compared: no worsening of any size would be significant")
+    detects = "" if powerless else _detects(found, before, worse, alphas[1])
     transcripts = tuple(map(run.show, _behind(one, rows, base))) if reasons else ()
-    return Verdict(one, found, before, worse, p, tuple(reasons), tuple(notes), detects, transcripts)
+    return Verdict(one, found, before, worse, p, tuple(reasons), tuple(notes), detects, powerless, transcripts)
 
 
 def _cost_verdict(run: GatedRun, one: Criterion) -> Verdict:

@@ -53,7 +53,8 @@ def _notes(report: GateReport) -> Iterator[str]:
     yield "Detects: the smallest worsening that as many items find four times in five."
     if report.incomplete:
         failed = f"{report.run.failed:,} calls of the run have no answer; repeat its command" * bool(report.run.failed)
-        yield f"incomplete: {failed or 'more than 5 % of the values of a criterion are unscored, so a yes says little'}"
+        few = "a criterion has too few items, or more than 5 % of its values unscored"
+        yield f"incomplete, so a yes says little: {failed or few}"
 
 
 def _figure(one: Figure, dollars: bool = False) -> str:

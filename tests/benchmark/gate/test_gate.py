@@ -190,6 +190,15 @@ def test_both_limits_of_a_criterion_are_held() -> None:
     assert verdict.reasons == ("significantly beyond the limit, max 0.6",)
 
 
+def test_a_yes_on_too_few_cases_says_little() -> None:
+    for items, powerless in ((20, True), (50, False)):  # four and ten cases of five turns
+        run, base = simulated({"violation": 1.0}, items, 1), simulated({"violation": 0.0}, items, 2)
+        report = judge_runs(run, base, Policy(criteria=(Criterion(figure="violation"),)))
+        assert report.verdicts[0].powerless is powerless
+        assert report.passed is powerless
+        assert report.incomplete is powerless
+
+
 def test_non_inferiority_needs_places_that_both_runs_scored() -> None:
     run, base = simulated({"violation": 0.0}, 50, 1), simulated({"violation": 0.0}, 50, 2)
     others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
