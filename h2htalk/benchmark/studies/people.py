@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
 from pathlib import Path
 from typing import Any, Literal
 
@@ -58,8 +59,8 @@ def open_study_round(
         arms: only replies of these; empty for all.
         budget: how many items at most, spread over cases by their hash.
         options: settings of the round: where, annotators, overlap, format, seed.
-        settings: a TOML file with these and all others; without one, sessions of a round about people in danger have at
-            most six items.
+        settings: a TOML file with these and all others, care and guidelines among them; without one, sessions have at
+            most six items, and the guidelines are the study's own.
 
     Raises:
         ConfigError, RoundError, DataError: an argument cannot be, there is no such reply, or the round cannot be
@@ -78,8 +79,10 @@ def open_study_round(
     path = _items_file(folder, target.resolve().name)
     lines = (items[name] for name in sorted(chosen))
     write_jsonl(path, ({"item": item.to_dict(), "source": case.to_dict()} for item, case in lines))
-    care = {} if settings is not None else {"care": CARE}
-    status, messages = open_round(make_spec(_KINDS[ask], str(path), {**care, **(options or {})}, settings), target)
+    own: dict[str, Any] = {} if settings is not None else {"care": CARE}
+    if ask == "points" and settings is None:
+        own["guidelines"] = str(files("h2htalk.benchmark.studies") / "guidelines")
+    status, messages = open_round(make_spec(_KINDS[ask], str(path), {**own, **(options or {})}, settings), target)
     return status, [
         f"{counted(len(chosen), 'item')} of {len(items):,}, of {counted(len(replies), 'reply', 'replies')}",
         *messages,

@@ -109,6 +109,10 @@ def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     points = len(list(RoundFolder(tmp_path / "round").items()))
+    told = (tmp_path / "round" / "guidelines" / "en.md").read_text()
+    assert "Is this statement true of the reply?" in told
+    assert "could not agree" not in told  # it is no adjudication of ties
+    assert "Samaritans" in told
     answer(tmp_path / "round", lambda item, annotator: {"label": "yes"})
     done = h2htalk_here("study", "close-round", tmp_path / "study", tmp_path / "round")
     assert f"{points} answers of people" in done.stdout
