@@ -22,6 +22,7 @@ from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
 from h2htalk.data.files import write_text
+from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.version import __version__
@@ -101,7 +102,7 @@ def _study_part(result: StudyResult) -> dict[str, Any]:
     signature = {**study.signature.protocol, **study.signature.subject}
     people = study.people_lines()
     raters = (
-        f"people: {len(people):,} answers of {len({line['round'] for line in people}):,} rounds"
+        f"people: {counted(len(people), 'answer')} of {counted(len({line['round'] for line in people}), 'round')}"
         if people
         else "no people"
     )

@@ -13,7 +13,7 @@ from h2htalk.text.escaping import printable
 # Okabe and Ito's colours, which people with colour blindness tell apart.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 _DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
-_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LEGEND = 760, 340, 64, 20, 48, 190
+_WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ def line_chart(series: Sequence[Series], x: str, y: str, least: float, most: flo
     numbers = sorted({number for one in series for number in one.points})
     if not numbers:
         return ""
-    right, floor = _WIDTH - _LEGEND, _HEIGHT - _BOTTOM
+    right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
 
     def at(number: float, value: float) -> tuple[float, float]:
         across = 0.5 if len(numbers) == 1 else (number - numbers[0]) / (numbers[-1] - numbers[0])
@@ -60,8 +60,8 @@ def line_chart(series: Sequence[Series], x: str, y: str, least: float, most: flo
             )
             parts.append(f'<circle cx="{across:.1f}" cy="{height:.1f}" r="3.5" fill="{colour}"/>')
         parts.append(_polyline(places, k))
-        parts += _legend(k, one.name, right + 16)
-    return _svg(parts, f"{y} by {x}")
+        parts += _legend(k, one.name)
+    return _svg(parts, f"{y} by {x}", len(series))
 
 
 def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) -> str:
@@ -69,7 +69,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
     axes = list(series[0][1]) if series else []
     if len(axes) < 3:
         return ""
-    centre, radius = (_WIDTH - _LEGEND) / 2, _HEIGHT / 2 - 44
+    centre, radius = _WIDTH / 2, _HEIGHT / 2 - 44
     middle = _HEIGHT / 2
 
     def at(k: int, value: float) -> tuple[float, float]:
@@ -92,8 +92,8 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
         if len(known) == len(axes):
             places = [f"{x:.1f},{y:.1f}" for x, y in (*known, known[0])]
             parts.append(_polyline(places, k))
-        parts += _legend(k, name if len(known) == len(axes) else f"{name} (incomplete)", _WIDTH - _LEGEND + 16)
-    return _svg(parts, title)
+        parts += _legend(k, name if len(known) == len(axes) else f"{name} (not drawn: an axis has no value)")
+    return _svg(parts, title, len(series))
 
 
 def _polyline(places: Sequence[str], k: int) -> str:
@@ -103,11 +103,12 @@ def _polyline(places: Sequence[str], k: int) -> str:
     return f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
 
 
-def _legend(k: int, name: str, left: float) -> list[str]:
-    height = _TOP + 12 + 20 * k
+def _legend(k: int, name: str) -> list[str]:
+    """A line below the chart, where long names have room."""
+    height = _HEIGHT + 14 + _LINE * k
     return [
-        _polyline([f"{left:.1f},{height - 4}", f"{left + 24:.1f},{height - 4}"], k),
-        _text(left + 30, height, name, "start"),
+        _polyline([f"{_LEFT},{height - 4}", f"{_LEFT + 30},{height - 4}"], k),
+        _text(_LEFT + 38, height, name, "start"),
     ]
 
 
@@ -115,9 +116,10 @@ def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(printable(text))}</text>'
 
 
-def _svg(parts: Sequence[str], title: str) -> str:
+def _svg(parts: Sequence[str], title: str, series: int) -> str:
+    height = _HEIGHT + 10 + _LINE * series
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
         f'role="img" font-family="sans-serif" font-size="12" fill="#222222"><title>{escape(printable(title))}</title>'
-        f'<rect width="{_WIDTH}" height="{_HEIGHT}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
     )

@@ -20,6 +20,7 @@ from h2htalk.text.markdown import escape_markdown
 NONE = "-"
 TITLES = {
     "sap": "with SAP",
+    "full": "with SAP",
     "none": "without SAP",
     "rules": "control: safety rules",
     "reworded": "control: SAP reworded",
