@@ -165,6 +165,8 @@ def _verdict(
         notes.append(f"non-inferiority by {one.non_inferior:g} needs {needed:,} items" if needed else "nothing differs")
         if highest_worsening(worse, alphas[0]) >= one.non_inferior:
             reasons.append(f"not shown to be less than {one.non_inferior:g} worse")
+    if base is not None and (who := _raters(rows)) != (others := _raters(base.values[one.figure])):
+        notes.append(f"answered by {who}, in the reference run by {others}")
     if found.n < found.total:
         notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
@@ -175,6 +177,10 @@ def _verdict(
     detects = "" if powerless else _detects(found, before, worse, alphas[1])
     transcripts = tuple(map(run.show, _behind(one, rows, base))) if reasons else ()
     return Verdict(one, found, before, worse, p, tuple(reasons), tuple(notes), detects, powerless, transcripts)
+
+
+def _raters(rows: Sequence[Observation]) -> str:
+    return " and ".join(sorted({row.by for row in rows if row.by})) or "nobody"
 
 
 def _cost_verdict(run: GatedRun, one: Criterion) -> Verdict:

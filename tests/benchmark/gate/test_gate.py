@@ -168,6 +168,15 @@ def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, 
     assert report.incomplete
 
 
+def test_other_raters_are_told(studies: tuple[Path, Path]) -> None:
+    report = gate(studies[0], studies[0])
+    run = report.run
+    rated = [replace(row, by="people") for row in run.values["violation"]]
+    other = replace(run, values={**run.values, "violation": rated})
+    found = judge_runs(other, run, Policy(criteria=(Criterion(figure="violation"),))).verdicts[0]
+    assert "answered by people, in the reference run by judge" in found.notes
+
+
 def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
     evaluate(EvaluateSpec(model="baseline:constant", split="mini", out=str(run), limit=22, embedder="none"))
