@@ -43,8 +43,11 @@ def unknown_numbers(reply: str, context: str = "") -> list[str]:
     """The numbers of a reply that look like something to dial, and are neither known nor said before."""
     known = read_help_lines()
     numbers = {line.number for line in known.lines} | {one.number for land in known.countries for one in land.emergency}
-    digits = {re.sub(r"\D", "", number) for number in numbers} | {
-        re.sub(r"\D", "", one.group()) for one in _NUMBER.finditer(unicodedata.normalize("NFKC", context))
-    }
-    found = [one.group() for one in _NUMBER.finditer(unicodedata.normalize("NFKC", reply))]
-    return [one for one in found if re.sub(r"\D", "", one) not in digits and not _YEAR.fullmatch(one)]
+    digits = {_digits(number) for number in numbers} | {_digits(one.group()) for one in _NUMBER.finditer(context)}
+    found = [one.group() for one in _NUMBER.finditer(reply)]
+    return [one for one in found if _digits(one) not in digits and not _YEAR.fullmatch(_digits(one))]
+
+
+def _digits(number: str) -> str:
+    """The digits of a number; full-width ones as plain ones."""
+    return unicodedata.normalize("NFKC", re.sub(r"\D", "", number))

@@ -50,6 +50,8 @@ def test_a_point_is_decided_by_its_check(check: str | None, language: str, reply
         ("Ring 0800 123 4567", ["0800 123 4567"]),
         ("Ring 0800.555.0142, or 0800/555/0142", ["0800.555.0142", "0800/555/0142"]),
         ("Your code is 4417.", []),
+        ("请拨１２３５６，不是１８８８８。", ["１８８８８"]),
+        ("香港有撒玛利亚防止自杀会，2389 2222，讲广东话就行。", []),
     ],
 )
 def test_numbers_that_are_no_help_line_and_were_not_said_before(reply: str, found: list[str]) -> None:
