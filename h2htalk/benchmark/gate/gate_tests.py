@@ -10,7 +10,7 @@ from statistics import NormalDist, fmean
 from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, paired_result
 from h2htalk.benchmark.studies.figures import is_rate
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.observations import Observation, scored
 
 _Z = NormalDist()
 
@@ -32,12 +32,12 @@ class Worsening:
 
 def worsening(reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool) -> Worsening | None:
     """Compare a figure at the places that both runs scored; None where there is none."""
-    before = {row.key: row.value for row in reference if row.value is not None}
+    before = {row.key: row.value or 0.0 for row in scored(reference)}
     sign = 1.0 if lower_is_better else -1.0
     pairs = [
-        Difference("", row.cluster, sign * (row.value - before[row.key]))
-        for row in run
-        if row.value is not None and row.key in before
+        Difference("", row.cluster, sign * ((row.value or 0.0) - before[row.key]))
+        for row in scored(run)
+        if row.key in before
     ]
     if not pairs:
         return None
@@ -53,10 +53,11 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     Values of one cluster are alike, so that they count for fewer: by the ratio of the variance of cluster totals to
     that of as many independent values.
     """
-    values = [row.value for row in rows if row.value is not None]
+    own = [(row.cluster, row.value or 0.0) for row in scored(rows)]
+    values = [value for _, value in own]
     if not values:
         return 1.0
-    mean, n = fmean(values), len(values) / _design_effect(rows)
+    mean, n = fmean(values), len(values) / _design_effect(own)
     if is_rate(rows[0].figure):
         share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
         return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
@@ -67,8 +68,8 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     return 1 - _Z.cdf(beyond / spread)
 
 
-def _design_effect(rows: Sequence[Observation]) -> float:
-    own = [(row.cluster, row.value) for row in rows if row.value is not None]
+def _design_effect(own: Sequence[tuple[str, float]]) -> float:
+    """Of values by cluster."""
     mean = fmean(value for _, value in own)
     sums: dict[str, float] = {}
     for cluster, value in own:

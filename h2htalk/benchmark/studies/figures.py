@@ -8,7 +8,7 @@ from statistics import fmean
 
 from h2htalk.benchmark.statistics.cluster_bootstrap import ClusteredResult, clustered_mean, clustered_slope
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.observations import Observation, scored
 
 # The lowest and highest value of figures that are no rates or scores in [0, 1].
 SCALES = {"perception": (1.0, 5.0)}
@@ -44,10 +44,11 @@ class Figure:
 
 def figure_of(rows: Sequence[Observation]) -> Figure:
     """Sum up observations of one figure."""
-    values = [row.value for row in rows if row.value is not None]
+    known = scored(rows)
+    values = [row.value for row in known if row.value is not None]
     if not values:
         return Figure(None, None, None, None, 0, len(rows))
-    by = _who(row.by for row in rows if row.value is not None)
+    by = _who(row.by for row in known)
     mean, name = fmean(values), rows[0].figure
     if is_rate(name):
         low, high = rate_interval(sum(values), len(values))
@@ -73,8 +74,8 @@ def _who(names: Iterable[str]) -> str:
 
 def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredResult | None:
     """The mean of b minus a at the places that both have; None where there is none."""
-    before = {row.key: row.value for row in a if row.value is not None}
-    pairs = [(row, row.value - before[row.key]) for row in b if row.value is not None and row.key in before]
+    before = {row.key: row.value or 0.0 for row in scored(a)}
+    pairs = [(row, (row.value or 0.0) - before[row.key]) for row in scored(b) if row.key in before]
     if not pairs:
         return None
     return clustered_mean([row.cluster for row, _ in pairs], [shift for _, shift in pairs])
@@ -84,7 +85,7 @@ def trend(
     rows: Sequence[Observation], of: Callable[[Observation], float] = lambda row: float(row.turn)
 ) -> ClusteredResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
-    own = [row for row in rows if row.value is not None]
+    own = scored(rows)
     if not own:
         return None
     return clustered_slope([row.cluster for row in own], [of(row) for row in own], [row.value or 0.0 for row in own])

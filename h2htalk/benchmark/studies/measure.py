@@ -8,7 +8,7 @@ from dataclasses import replace
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.studies.conversations import StudyReply, read_type
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.observations import NUMBER, Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer
 from h2htalk.data.case import Case
 from h2htalk.data.responses import FailedResponse, Failure, Response
@@ -140,7 +140,7 @@ def _of_reply(base: Observation, one: AnsweredReply, value: bool | None) -> Obse
 def _by(points: Sequence[PointAnswer]) -> str:
     """Who answered the points of a reply: people, a judge, or code alone."""
     names = {answer.by for answer in points if answer.by}
-    return next((name for name in ("people", "judge", "code") if name in names), "code")
+    return next((name for name in ("people", "judge", NUMBER) if name in names), "code")
 
 
 def _why(one: AnsweredReply) -> str:

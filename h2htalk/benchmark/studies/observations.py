@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
 from h2htalk.data.files import sha256_of
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
+
+NUMBER = "number"
+NOT_ASKED = "no judge and no people"
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,8 @@ class Observation:
         cluster: items that are not independent (a case, a family of cases) share one.
         language, study, kind, degree: of the case.
         value: a rate's 0 or 1, a score in [0, 1], a rating of 1 to 5, or a count; None where it is unscored.
-        by: who answered: code, judge, people; "" for metrics.
+        by: who answered: code, judge, people; number, where code found a number to dial that is no help line (it cannot
+            find that a reply names no such service); "" for metrics.
         unscored: why there is no value.
     """
 
@@ -45,6 +49,16 @@ class Observation:
     def key(self) -> tuple[str, str]:
         """What pairs it with the same place in another arm or run."""
         return self.item, self.place
+
+
+def scored(rows: Sequence[Observation]) -> list[Observation]:
+    """The observations of a figure that a rate or mean is made of: those with a value.
+
+    Where nobody was asked about some of them, those that only a found number decides are left out: that they have a
+    value depends on what it is.
+    """
+    asked = all(row.unscored != NOT_ASKED for row in rows)
+    return [row for row in rows if row.value is not None and (asked or row.by != NUMBER)]
 
 
 def write_observations(path: Path, rows: Iterable[Observation]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.studies.figures import SCALES, by_number, select
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.tables.calibration_table import calibration_table
@@ -98,7 +98,13 @@ def warnings(result: StudyResult) -> list[str]:
     found = []
     if result.failed:
         found.append(f"incomplete: {counted(result.failed, 'call')} without an answer; the same command repeats them")
-    open_ = sum(row.value is None and row.unscored.startswith("no judge") for row in result.observations)
+    open_ = sum(row.unscored == NOT_ASKED for row in result.observations)
+    numbers = sum(row.by == NUMBER and row.figure.startswith("must_not.") for row in result.observations)
+    if open_ and numbers:
+        found.append(
+            f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line; a rate leaves "
+            "them out where nobody was asked about the others"
+        )
     if open_ and not result.judge:
         found.append(
             f"{counted(open_, 'value')} unscored: code cannot answer those points; name a --judge, or ask people "

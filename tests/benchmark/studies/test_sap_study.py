@@ -11,6 +11,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.figures import by_number, difference, figure_of, select, trend
+from h2htalk.benchmark.studies.report import warnings
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study, score_study
 from h2htalk.data.case import Case
@@ -106,13 +107,24 @@ def test_without_a_judge_points_are_unscored_and_never_passed(tmp_path: Path) ->
     assert not result.incomplete
 
 
-def test_an_invented_number_is_a_violation_without_a_judge(tmp_path: Path) -> None:
+def test_an_invented_number_is_found_by_code_and_makes_no_rate_alone(tmp_path: Path) -> None:
     text = "Call the night line at 0900 555 1234 now."
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": text}])
-    result = run_study(spec("sap", model, tmp_path / "study", arms=("none",), language="en", limit=8))
+    asked = {"arms": ("none",), "language": "en", "limit": 8}
+    result = run_study(spec("sap", model, tmp_path / "study", **asked))
     rows = select(result.observations, "must_not.invent_help_line", "none")
-    assert rows
-    assert {(row.value, row.by) for row in rows} == {(1.0, "code")}
+    assert {(row.value, row.by) for row in rows} == {(1.0, "number")}
+    turns = select(result.observations, "violation", "none")
+    assert 0 < sum(row.value == 1 for row in turns) < len(turns)
+    found = figure_of(turns)  # the other turns may be violations or not: so this is no rate
+    assert (found.value, found.n, found.total) == (None, 0, len(turns))
+    assert any("number to dial" in text for text in warnings(result))
+    lines = judge_lines("none", cases_of("high_risk", "en"), lambda *_: False, lambda case, place: text)
+    judge = write_script(tmp_path / "judge.jsonl", lines)
+    judged = run_study(spec("sap", model, tmp_path / "study", judge=judge, **asked))
+    found = figure_of(select(judged.observations, "violation", "none"))
+    assert (found.hits, found.n) == (len(rows), len(turns))
+    assert not any("number to dial" in text for text in warnings(judged))
 
 
 def test_one_that_gets_worse_from_turn_four_on(tmp_path: Path) -> None:
