@@ -59,7 +59,7 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class GateReport:
-    """The verdicts; `passed`: none of them is a no. `incomplete`: a yes says little, because calls of the run failed,
+    """The verdicts; `passed`: none of them is a no. `incomplete`: a yes says little, because calls of a run failed,
     values of a criterion are missing, or too few items are compared."""
 
     run: GatedRun
@@ -73,8 +73,12 @@ class GateReport:
 
     @property
     def incomplete(self) -> bool:
-        return self.run.failed > 0 or any(
-            one.powerless or one.run.n < LEAST_SCORED * one.run.total for one in self.verdicts
+        runs = [one for one in (self.run, self.reference) if one is not None]
+        figures = [figure for one in self.verdicts for figure in (one.run, one.reference) if figure is not None]
+        return (
+            any(one.failed for one in runs)
+            or any(one.powerless for one in self.verdicts)
+            or any(figure.n < LEAST_SCORED * figure.total for figure in figures)
         )
 
 
@@ -159,7 +163,8 @@ def _verdict(
             else f"significantly beyond the limit, {name} {limit:g}"
         )
     if one.non_inferior is not None and worse is None:
-        reasons.append("not shown to be non-inferior: no place is scored in both runs")
+        why = "there is no reference run" if base is None else "no place is scored in both runs"
+        reasons.append(f"not shown to be non-inferior: {why}")
     elif worse is not None and one.non_inferior is not None:
         needed = non_inferior_items(worse, one.non_inferior, alphas[0])
         notes.append(f"non-inferiority by {one.non_inferior:g} needs {needed:,} items" if needed else "nothing differs")

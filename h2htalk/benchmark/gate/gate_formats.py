@@ -46,13 +46,13 @@ def _notes(report: GateReport) -> Iterator[str]:
         for text in (*one.reasons, *one.notes):
             yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
-        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: worse by sign-flip test on clusters "
-        "of items, "
-        "limits by binomial or normal test with the clusters' effective n. Positive is worse."
+        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
+        "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
     )
     yield "Detects: the smallest worsening that as many items find four times in five."
     if report.incomplete:
-        failed = f"{report.run.failed:,} calls of the run have no answer; repeat its command" * bool(report.run.failed)
+        missing = sum(one.failed for one in (report.run, report.reference) if one is not None)
+        failed = f"{missing:,} calls of the runs have no answer; repeat their commands" * bool(missing)
         few = "a criterion has too few items, or more than 5 % of its values unscored"
         yield f"incomplete, so a yes says little: {failed or few}"
 

@@ -42,40 +42,39 @@ def worsening(reference: Sequence[Observation], run: Sequence[Observation], lowe
     if not pairs:
         return None
     found = paired_result(pairs)
-    two_sided = found.p()
-    p = two_sided / 2 if found.mean > 0 else 1 - two_sided / 2
-    return Worsening(found.mean, found.low, found.high, p, found.items, found)
+    return Worsening(found.mean, found.low, found.high, _one_sided(found), found.items, found)
+
+
+def _one_sided(found: PairedResult) -> float:
+    """p that the mean is above 0, of the sign-flip test by cluster."""
+    return found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
 
 
 def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
-    """One-sided p that a figure is beyond a limit: of rates binomial, of means t; n is that of independent values.
+    """One-sided p that a figure is beyond a limit: of rates binomial, of means by the sign-flip test of a comparison.
 
-    Values of one cluster are alike, so that they count for fewer: by the ratio of the variance of cluster totals to
-    that of as many independent values.
+    Values of one cluster are alike, so that they count for fewer: in the binomial test by the ratio of the variance of
+    cluster totals to that of as many independent values.
     """
     own = [(row.cluster, row.value or 0.0) for row in scored(rows)]
-    values = [value for _, value in own]
-    if not values:
+    if not own:
         return 1.0
-    mean, n = fmean(values), len(values) / _design_effect(own)
-    if is_rate(rows[0].figure):
-        share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
-        return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
-    beyond = mean - limit if lower_is_better else limit - mean
-    spread = math.sqrt(math.fsum((one - mean) ** 2 for one in values) / max(1, len(values) - 1) / n)
-    if spread == 0:
-        return 0.0 if beyond > 0 else 1.0
-    return 1 - _Z.cdf(beyond / spread)
+    if not is_rate(rows[0].figure):
+        sign = 1.0 if lower_is_better else -1.0
+        return _one_sided(paired_result([Difference("", name, sign * (value - limit)) for name, value in own]))
+    mean, n = fmean(value for _, value in own), len(own) / _design_effect(own)
+    share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
+    return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
 
 
 def _design_effect(own: Sequence[tuple[str, float]]) -> float:
-    """Of values by cluster."""
+    """Of values by cluster; where all values are the same, a cluster counts for one."""
     mean = fmean(value for _, value in own)
     sums: dict[str, float] = {}
     for cluster, value in own:
         sums[cluster] = sums.get(cluster, 0.0) + value - mean
     alone = math.fsum((value - mean) ** 2 for _, value in own)
-    return max(1.0, math.fsum(one * one for one in sums.values()) / alone) if alone > 0 else 1.0
+    return max(1.0, math.fsum(one * one for one in sums.values()) / alone) if alone > 0 else len(own) / len(sums)
 
 
 def _binomial_tail(hits: int, n: int, p: float) -> float:

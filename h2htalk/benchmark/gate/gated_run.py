@@ -11,7 +11,7 @@ from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.statistics.clusters import clusters_of
 from h2htalk.benchmark.studies.observations import Observation, scored
-from h2htalk.benchmark.studies.point_judge import conversation_text
+from h2htalk.benchmark.studies.point_judge import conversation_text, labelled
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST
@@ -65,7 +65,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
     def show(row: Observation) -> Transcript:
         if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
             return row.item, f"{row.figure} {row.value:g}"
-        lines = [conversation_text(one.reply.said), f"reply: {one.reply.text or ''}", *point_lines(one)]
+        lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *point_lines(one)]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
     return GatedRun(
@@ -98,7 +98,8 @@ def _read_evaluation(path: Path) -> GatedRun:
     def show(row: Observation) -> Transcript:
         one, answer = scenarios[row.item], run.answers.get((row.item, 0))
         reply = answer.answer if isinstance(answer, Response) else ""
-        lines = [conversation_text(one.turns), f"reply: {reply}", *(f"reference: {text}" for text in one.references)]
+        references = (labelled("reference", text) for text in one.references)
+        lines = [conversation_text(one.turns), labelled("reply", reply), *references]
         return f"{row.item}: {row.value:.3f}", "\n".join(lines)
 
     summary = run.summary

@@ -44,6 +44,8 @@ class Criterion(BaseModel):
     def _limits_cost(self) -> Criterion:
         if self.figure == COST and self.max is None:
             raise ValueError("cost needs max: it is compared with a limit and nothing else")
+        if self.non_inferior is not None and not self.relative:
+            raise ValueError("non_inferior is about the reference run, which relative = false leaves out")
         return self
 
     @property

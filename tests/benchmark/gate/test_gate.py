@@ -186,7 +186,8 @@ def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path
 
 def test_limits_of_ratings_and_counts_are_not_read_as_rates() -> None:
     ratings = [Observation("", "perception", f"i{k}", f"i{k}", 1.0, "") for k in range(40)]
-    assert limit_p(ratings, 3.0, False) == 0.0  # all of them 1, of 1 to 5
+    assert limit_p(ratings, 3.0, False) < 0.001  # all of them 1, of 1 to 5
+    assert limit_p(ratings[:1], 3.0, False) == 0.5  # one value shows nothing
     tokens = [Observation("", "tokens", f"i{k}", f"i{k}", float(k % 2), "") for k in range(40)]
     assert limit_p(tokens, 100.0, True) > 0.99
 
@@ -208,6 +209,18 @@ def test_a_yes_on_too_few_cases_says_little() -> None:
         assert report.incomplete is powerless
 
 
+def test_a_reference_run_without_values_makes_a_yes_incomplete() -> None:
+    run, base = simulated({"violation": 0.5}, 100, 1), simulated({"violation": 0.0}, 100, 2)
+    rows = [replace(row, value=None, unscored="malformed_output") for row in base.values["violation"][1:]]
+    few = replace(base, values={"violation": [base.values["violation"][0], *rows]})
+    assert judge_runs(run, few, Policy(criteria=(Criterion(figure="violation", max=0.9),))).incomplete
+
+
+def test_turns_of_one_case_that_are_all_alike_count_as_one() -> None:
+    rows = [Observation("", "violation", "i", "i", 1.0, f"s1.t{k}") for k in range(5)]
+    assert limit_p(rows, 0.05, True) == pytest.approx(0.05)
+
+
 def test_non_inferiority_needs_places_that_both_runs_scored() -> None:
     run, base = simulated({"violation": 0.0}, 50, 1), simulated({"violation": 0.0}, 50, 2)
     others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
@@ -221,18 +234,23 @@ def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path:
     texts, runs = {"good": "The cat is called Mimi and she is nine.", "bad": "?"}, []
     for name, text in texts.items():
         model = write_script(tmp_path / f"{name}.jsonl", [{"id": "*", "text": text}])
-        run_study(spec("memory", model, tmp_path / name, arms=("whole",), language="en", limit=6))
+        run_study(spec("memory", model, tmp_path / name, arms=("whole",), language="en", limit=12))
         runs.append(tmp_path / name)
     policy = tmp_path / "gate.toml"
     figure = next(name for name in gate(runs[0], runs[0]).run.values if name.startswith("lexical.recollection"))
-    policy.write_text(f'[[criteria]]\nfigure = "{figure}"\nmin = 0.99\n')
+    policy.write_text(f'alpha = 0.4\n[[criteria]]\nfigure = "{figure}"\nmin = 0.99\n')
     report = gate(runs[1], None, policy)
     assert [one.passed for one in report.verdicts] == [False]
     assert report.verdicts[0].transcripts
 
 
 @pytest.mark.parametrize(
-    ("text", "message"), [("figure = 'cost'", "max"), ("figure = 'violation'\nmax = nan", "finite")]
+    ("text", "message"),
+    [
+        ("figure = 'cost'", "max"),
+        ("figure = 'violation'\nmax = nan", "finite"),
+        ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
+    ],
 )
 def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "gate.toml").write_text(f"[[criteria]]\n{text}\n")
