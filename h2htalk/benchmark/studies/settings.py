@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
+from urllib.parse import urlsplit
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -61,7 +62,7 @@ class StudySpec:
             raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
         if self.judge:
             parse_model(self.judge)
-        if self.is_app and "@" in self.ask.model:
+        if self.is_app and urlsplit(self.ask.model.removeprefix(APP_MODEL)).username is not None:
             raise ConfigError("the application's address holds a password: put it into [headers] of the adapter")
         object.__setattr__(self, "arms", self._chosen())
         object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})

@@ -266,6 +266,18 @@ def test_a_missing_key_and_a_missing_server_are_errors(tmp_path: Path, monkeypat
         run_study(made)
 
 
+def test_a_connection_that_drops_concerns_one_case(tmp_path: Path) -> None:
+    case = next(iter(cases_of("high_risk", "en")))
+    with Companion({case.id: ["cut"] * 2}) as server:
+        app, split = adapter(tmp_path), few(tmp_path, case)
+        made = spec("sap", f"app:{server.url}", tmp_path / "study", app=app, split=split, attempts=2)
+        first = run_study(made)
+        server.faults[case.id] = ["cut"] * 2
+        assert run_study(made).incomplete  # a start that asks for this case alone
+        assert first.incomplete
+        assert not run_study(made).incomplete
+
+
 def test_a_stream_that_reports_an_error_is_no_reply(tmp_path: Path) -> None:
     case = next(iter(cases_of("high_risk", "en")))
     text = ADAPTER.replace('reply = "message.content"', 'reply = "message.content"\nstream = "sse"')
@@ -289,6 +301,9 @@ def test_another_adapter_is_another_study(tmp_path: Path) -> None:
 def test_keys_with_line_ends_and_passwords_in_addresses_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    spec("sap", "app:http://127.0.0.1:9/users/@me", tmp_path / "study", app=adapter(tmp_path))
+    with pytest.raises(ConfigError, match="not a readable adapter"):
+        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=tmp_path / "none.toml"))
     with pytest.raises(ConfigError, match="password"):
         spec("sap", "app:http://me:secret@127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path))
     monkeypatch.setenv("COMPANION_TEST_KEY", "key\r\nx-other: 1")

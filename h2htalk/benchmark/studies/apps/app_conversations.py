@@ -71,6 +71,7 @@ class _App:
         except TimeoutError as error:
             raise AppError("timeout", "no reply in time") from error
         except aiohttp.ClientError as error:
+            self.reached |= not isinstance(error, aiohttp.ClientConnectorError)
             raise AppError("connection", self._masked(str(error))) from error
 
     def _masked(self, text: str) -> str:
@@ -106,7 +107,9 @@ def _pieces(body: str, stream: str | None) -> Iterator[Any]:
     if stream is None:
         yield _parse(body)
         return
-    for line in re.split(r"\r\n|\r|\n", body):
+    for line in re.split(r"\r\n|\r|\n", body.removeprefix("\ufeff")):
+        if stream == "sse" and re.fullmatch(r"event: ?error", line):
+            raise AppError("stream_error", "the application reported an error within its reply")
         data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
         if (stream == "sse" and not line.startswith("data:")) or data in ("", "[DONE]"):
             continue
