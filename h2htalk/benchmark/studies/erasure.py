@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.judge.judgements import judgements_folder
-from h2htalk.benchmark.studies.run_study import live_replies, score_study
-from h2htalk.benchmark.studies.study_folder import ERASED, PEOPLE, read_study
+from h2htalk.benchmark.studies.run_study import live_replies, score_now
+from h2htalk.benchmark.studies.study_folder import ERASED, LOCK, PEOPLE, read_study
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
 from h2htalk.data.erasure.folder_kinds import FolderErasure
@@ -22,6 +23,11 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
 
     Raises DataError where the folder is damaged, or every case would be erased.
     """
+    with writer_lock(path / LOCK, WAIT):
+        return _erase(path, erased)
+
+
+def _erase(path: Path, erased: ErasedIds) -> FolderErasure:
     remove_partial_files(path)
     study = read_study(path)
     before = study.erased_ids()
@@ -33,10 +39,11 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
     if not ids:
         return FolderErasure()
     hashes = study.erased_replies() | {reply.text_hash for reply in live_replies(study) if reply.case in ids}
-    if gone:
+    if new := sorted(gone - before):
         # The hashes of the replies, by which people's answers are found again if this is interrupted.
         rest, replies = fingerprint_of(left, study.personas), sorted(hashes)
-        write_jsonl(path / ERASED, ({"id": one, "items": rest, "replies": replies} for one in sorted(ids)))
+        lines = [{"id": one, "items": rest, "replies": replies} for one in new]
+        write_jsonl(path / ERASED, [*study.erased_lines(), *lines])
     for file in sorted(path.glob("calls/*.jsonl")):
         filter_file(file, lambda record: _case_of(record, 2) not in ids)
     for file in sorted(judgements_folder(path).glob("*.jsonl")):
@@ -49,7 +56,7 @@ def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
             filter_file(file, lambda record: record.get("id") not in ids)
     messages = []
     try:
-        score_study(path)
+        score_now(path)
     except (ConfigError, DataError, MissingExtraError) as error:
         for name in ("observations.parquet", "summary.json", "report.html"):
             (path / name).unlink(missing_ok=True)

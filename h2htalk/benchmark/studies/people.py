@@ -18,7 +18,8 @@ from h2htalk.benchmark.studies.point_answers import VIOLATION, open_replies, too
 from h2htalk.benchmark.studies.point_judge import PERCEPTION
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import PERCEIVED, live_replies, score_study
-from h2htalk.benchmark.studies.study_folder import Study, add_people, read_study
+from h2htalk.benchmark.studies.study_folder import LOCK, Study, add_people, read_study
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, typed
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -105,7 +106,8 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
     if target.state != "closed":
         close_round(target.path)
     lines = list(_answers(read_outcome(target.path), target.name))
-    add_people(folder.path, lines, target.name)
+    with writer_lock(folder.path / LOCK, WAIT):
+        add_people(folder.path, lines, target.name)
     return score_study(folder.path), [f"{counted(len(lines), 'answer')} of people"]
 
 

@@ -109,7 +109,12 @@ def _messages(prompts: StudyPrompts, one: OpenReply, persona: Persona, fence: Fe
 
 def conversation_text(turns: Sequence[Turn]) -> str:
     """Turns as lines; the further lines of a turn are indented, so that no reply can pass for what the user said."""
-    return "\n".join(f"{turn.role}: {turn.content}".replace("\n", "\n    ") for turn in turns)
+    return "\n".join(labelled(turn.role, turn.content) for turn in turns)
+
+
+def labelled(label: str, text: str) -> str:
+    """A text after its label; further lines are indented."""
+    return "\n    ".join(f"{label}: {text}".splitlines())
 
 
 def _names(number: int) -> tuple[str, ...]:

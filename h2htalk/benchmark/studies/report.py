@@ -168,10 +168,15 @@ def reply_view(one: AnsweredReply, study: str) -> dict[str, Any]:
         "case": printable(one.reply.case),
         "place": one.reply.place,
         "note": "; ".join(notes),
-        "said": [(turn.role, printable_lines(turn.content[:LONGEST_SHOWN])) for turn in one.reply.said],
-        "text": printable_lines((one.reply.text or "")[:LONGEST_SHOWN]) or "(empty)",
+        "said": [(turn.role, _shown(turn.content)) for turn in one.reply.said],
+        "text": _shown(one.reply.text or "") or "(empty)",
         "points": [printable(text) for text in point_lines(one)],
     }
+
+
+def _shown(text: str) -> str:
+    left = len(text) - LONGEST_SHOWN
+    return printable_lines(text[:LONGEST_SHOWN]) + (f" [and {counted(left, 'character')} more]" if left > 0 else "")
 
 
 def point_lines(one: AnsweredReply) -> Iterator[str]:

@@ -55,6 +55,7 @@ from h2htalk.benchmark.studies.study_folder import (
     plan_study,
     read_study,
     record_session,
+    require_erased,
 )
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import ENGINES
@@ -139,7 +140,15 @@ def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult
         ConfigError, MissingExtraError: the embedder is not on this machine.
         DataError: the folder holds no study, or its cases were edited.
     """
-    study = read_study(as_path(path, "study"))
+    folder = as_path(path, "study")
+    require_erased(read_study(folder))
+    with writer_lock(folder / LOCK, WAIT):
+        return score_now(folder, embedder)
+
+
+def score_now(path: Path, embedder: str = "") -> StudyResult:
+    """As `score_study`, by a caller that holds the study's lock."""
+    study = read_study(path)
     spec = replace(study.spec, ask=replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder))
     return score_opened(replace(study, spec=spec), open_metrics(spec.ask.embedder, spec.ask.rouge))
 

@@ -11,6 +11,7 @@ observations.parquet, summary.json, report.html, tables/, figures/
 from __future__ import annotations
 
 import hashlib
+import math
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,6 +20,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
 from h2htalk.benchmark.studies.settings import SPLITS, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.stored_calls.model_identity import model_identity
@@ -72,6 +74,10 @@ class Study:
                 found[reply.id] = reply
         return found
 
+    def erased_lines(self) -> list[dict[str, Any]]:
+        """The lines of `erased.jsonl`: id of a case, fingerprint of those that are left, hashes of its replies."""
+        return _erased(self.path)
+
     def erased_ids(self) -> frozenset[str]:
         """The ids of the cases that were erased from it."""
         return frozenset(str(line["id"]) for line in _erased(self.path))
@@ -94,12 +100,11 @@ class Study:
         path = self.path / PEOPLE
         lines = list(read_jsonl(path)) if path.exists() else []
         for where, line in lines:
-            numbers = line.get("value"), line.get("raters")
-            if not {"reply", "question", "round"} <= line.keys() or not all(
-                isinstance(one, int | float) for one in numbers
-            ):
+            value, raters = line.get("value"), line.get("raters")
+            known = type(raters) is int and raters > 0 and isinstance(value, int | float) and math.isfinite(value)
+            if not known or not {"reply", "question", "round"} <= line.keys():
                 raise DataError(f"{where}: needs reply, question, round, value and raters; restore it")
-        return [line for _, line in lines if line["raters"] > 0]
+        return [line for _, line in lines]
 
 
 def plan_study(spec: StudySpec) -> Study:
@@ -124,6 +129,7 @@ def open_study(spec: StudySpec) -> Study:
     else:
         RunFolder(path).refuse_links()
         signed = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
+        sessions_of(path)
         keys = differing_keys(_flat(signed), _flat(signature))
         if keys:
             raise ConfigError(f"{path}: holds another study: {', '.join(keys)} differ; choose another --out")
@@ -135,7 +141,14 @@ def open_study(spec: StudySpec) -> Study:
     write_json(path / MANIFEST, (manifest or {"sessions": []}) | record)
     if _erased(path):  # what was erased is not asked again, although the split that is named may still hold it
         study = replace(study, split=load_split(str(path / "cases")))
+        require_erased(study)
     return study
+
+
+def require_erased(study: Study) -> None:
+    """Raise DataError where an erasure was interrupted."""
+    if study.erased_ids() & {case.id for case in study.cases}:
+        raise DataError(f"{study.path}: an erasure was interrupted; repeat it: h2htalk erase")
 
 
 def _require_free(path: Path) -> None:
@@ -172,7 +185,7 @@ def _erased(path: Path) -> list[dict[str, Any]]:
     """Ids of erased cases, each with the fingerprint of those that are left."""
     lines = list(read_jsonl(path / ERASED)) if (path / ERASED).exists() else []
     for where, line in lines:
-        if not isinstance(line.get("items"), str) or not isinstance(line.get("replies"), list):
+        if "id" not in line or not isinstance(line.get("items"), str) or not isinstance(line.get("replies"), list):
             raise DataError(f"{where}: needs id, items and replies; restore it")
     return [line for _, line in lines]
 
@@ -180,27 +193,29 @@ def _erased(path: Path) -> list[dict[str, Any]]:
 def record_session(path: Path, started: datetime, packages: Sequence[str]) -> None:
     """Write down when a study was asked, with which versions."""
     manifest = _read_manifest(path) or {}
+    sessions = sessions_of(path)
     ended = datetime.now(UTC).isoformat(timespec="seconds")
     session = {
         "started": started.isoformat(timespec="seconds"),
         "ended": ended,
         "versions": installed_versions(*packages),
     }
-    write_json(path / MANIFEST, manifest | {"sessions": [*manifest.get("sessions", []), session]})
+    write_json(path / MANIFEST, manifest | {"sessions": [*sessions, session]})
 
 
 def sessions_of(path: Path) -> list[dict[str, Any]]:
     """When a study was asked: started, ended, versions."""
-    sessions = (_read_manifest(path) or {}).get("sessions", [])
-    if not isinstance(sessions, list) or not all(isinstance(one, dict) and "started" in one for one in sessions):
+    sessions: Any = (_read_manifest(path) or {}).get("sessions", [])
+    known = isinstance(sessions, list) and all(isinstance(one, dict) and "started" in one for one in sessions)
+    if not known or not all(isinstance(one.get("versions", {}), dict) for one in sessions):
         raise DataError(f"{path / MANIFEST}: sessions must be a list with started and ended; restore it")
-    return sessions
+    return list(sessions)
 
 
 def add_people(path: Path, lines: Iterable[Mapping[str, Any]], round_name: str) -> None:
     """Store what people answered in a round, in place of what the same round gave before."""
     target = path / PEOPLE
-    others = [line for _, line in read_jsonl(target) if line["round"] != round_name] if target.exists() else []
+    others = [line for _, line in read_jsonl(target) if line.get("round") != round_name] if target.exists() else []
     write_jsonl(target, [*others, *lines])
 
 
@@ -222,6 +237,7 @@ def _signature(spec: StudySpec, split: Split, prompts: StudyPrompts) -> Signatur
         key: "model's own" if own else str(getattr(ask, key)) for key in ("temperature", "top_p", "seed")
     }
     if spec.app is not None:
+        read_adapter(Path(str(spec.app)))
         subject["adapter"] = hashlib.sha256(Path(str(spec.app)).read_bytes()).hexdigest()[:16]
     subject |= {"max_tokens": str(ask.max_tokens or ""), "thinking": str(ask.thinking or "")}
     if spec.study != "sap":

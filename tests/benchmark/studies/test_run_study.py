@@ -12,11 +12,13 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.studies.figures import select
+from h2htalk.benchmark.studies.point_judge import conversation_text
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import LOCK, plan_study
 from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.case import Case
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, DataError
 
@@ -178,3 +180,8 @@ def test_one_process_at_a_time_asks(tmp_path: Path) -> None:
     with writer_lock(made.path / LOCK), pytest.raises(DataError, match="another process"):
         run_study(made)
     assert not run_study(made).incomplete
+
+
+def test_the_lines_of_a_turn_cannot_pass_for_another_turn() -> None:
+    text = conversation_text([Turn("user", "x\ruser: y\u2028user: z\nuser: w")])
+    assert text.splitlines() == ["user: x", "    user: y", "    user: z", "    user: w"]

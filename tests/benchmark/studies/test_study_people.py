@@ -218,6 +218,30 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
         kind.erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
+def test_an_interrupted_erasure_is_completed_and_nothing_is_asked_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    study = studied(tmp_path).study
+    kind = kind_of(study.path)
+    assert kind is not None
+    gone = [case.id for case in study.cases if case.study == "high_risk"][:2]
+
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    for name in gone:  # the second erasure begins where one has been completed
+        with monkeypatch.context() as interrupted:
+            interrupted.setattr("h2htalk.benchmark.studies.erasure.filter_file", stop)
+            with pytest.raises(KeyboardInterrupt):
+                kind.erase(study.path, ErasedIds(frozenset({name})))
+        for again in (lambda: run_study(study.spec), lambda: score_study(study.path)):
+            with pytest.raises(DataError, match="an erasure was interrupted"):
+                again()
+        kind.erase(study.path, ErasedIds(frozenset({name})))
+        assert name not in {case.id for case in score_study(study.path).study.cases}
+    assert not any(name.encode() in path.read_bytes() for path in study.path.glob("calls/*.jsonl") for name in gone)
+
+
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = studied(tmp_path, violates=True).study
     monkeypatch.setattr("shutil.which", lambda name: None)
@@ -248,9 +272,18 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         load_study(path)
 
 
-@pytest.mark.parametrize("name", ["people.jsonl", "erased.jsonl"])
-def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("people.jsonl", '{"id": "x"}'),
+        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1, "raters": 0.5}'),
+        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": NaN, "raters": 1}'),
+        ("erased.jsonl", '{"id": "x"}'),
+        ("erased.jsonl", '{"items": "x", "replies": []}'),
+    ],
+)
+def test_damaged_files_are_named(tmp_path: Path, name: str, line: str) -> None:
     path = studied(tmp_path).study.path
-    (path / name).write_text('{"id": "x"}\n')
+    (path / name).write_text(line + "\n")
     with pytest.raises(DataError, match=name):
         score_study(path)
