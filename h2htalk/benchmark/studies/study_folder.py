@@ -148,7 +148,7 @@ def open_study(spec: StudySpec) -> Study:
 def require_erased(study: Study) -> None:
     """Raise DataError where an erasure was interrupted."""
     if study.erased_ids() & {case.id for case in study.cases}:
-        raise DataError(f"{study.path}: an erasure was interrupted; repeat it: h2htalk erase")
+        raise DataError(f"{study.path}: an erasure was interrupted; repeat it: h2htalk curate erase")
 
 
 def _require_free(path: Path) -> None:
