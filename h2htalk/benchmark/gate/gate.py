@@ -127,10 +127,9 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
             worse[k] = worsening(base.values[one.figure], rows, one.lower_is_better)
             if (found := worse[k]) is not None:
                 p_values[k, "worse"] = found.p
-        for name, limit in (("max", one.max), ("min", one.min)):
-            if limit is not None:
-                p_values[k, name] = limit_p(rows, limit, name == "max")
-    if not p_values and not any(one.figure == COST for one in policy.criteria):
+        for name, limit in one.limits.items():
+            p_values[k, name] = limit_p(rows, limit, name == "max")
+    if not p_values and base is None and not any(one.figure == COST for one in policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")
     adjusted, alpha_each = holm(p_values), policy.alpha / max(1, len(p_values))
     verdicts = []
@@ -167,7 +166,12 @@ def _verdict(
         reasons.append(f"not shown to be non-inferior: {why}")
     elif worse is not None and one.non_inferior is not None:
         needed = non_inferior_items(worse, one.non_inferior, alphas[0])
-        notes.append(f"non-inferiority by {one.non_inferior:g} needs {needed:,} items" if needed else "nothing differs")
+        notes.append(
+            f"a run that is no worse is shown to be less than {one.non_inferior:g} worse four times in five with "
+            f"{needed:,} items"
+            if needed
+            else "nothing differs"
+        )
         if highest_worsening(worse, alphas[0]) >= one.non_inferior:
             reasons.append(f"not shown to be less than {one.non_inferior:g} worse")
     if base is not None and (who := _raters(rows)) != (others := _raters(base.values[one.figure])):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from xml.etree import ElementTree as xml
 
@@ -32,7 +33,7 @@ def gate_table(report: GateReport) -> StudyTable:
                 PASSED if one.passed else FAILED,
             )
         )
-    header = ("criterion", "reference", "run", "worse by", "p, Holm", "limit", "p, Holm", "detects", "passes")
+    header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
     return StudyTable("gate", _title(report), header, tuple(rows), tuple(_notes(report)))
 
 
@@ -49,7 +50,7 @@ def _notes(report: GateReport) -> Iterator[str]:
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
         "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
     )
-    yield "Detects: the smallest worsening that as many items find four times in five."
+    yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
     if report.incomplete:
         missing = sum(one.failed for one in (report.run, report.reference) if one is not None)
         failed = f"{missing:,} calls of the runs have no answer; repeat their commands" * bool(missing)
@@ -70,7 +71,8 @@ def _worse(one: Verdict) -> str:
     times, unit = (100.0, " points") if rate else (1.0, "")
     ends = ""
     if one.worse.low is not None and one.worse.high is not None:
-        ends = f" ({times * one.worse.low:+.3g} to {times * one.worse.high:+.3g})"
+        most = 1.0 if rate else math.inf
+        ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
     return f"{times * one.worse.value:+.3g}{ends}{unit}"
 
 

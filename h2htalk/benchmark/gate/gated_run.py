@@ -10,7 +10,7 @@ from pathlib import Path
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.statistics.clusters import clusters_of
-from h2htalk.benchmark.studies.observations import Observation, scored
+from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.point_judge import conversation_text, labelled
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
@@ -116,11 +116,11 @@ def _read_evaluation(path: Path) -> GatedRun:
 
 
 def _by_figure(rows: Iterable[Observation]) -> dict[str, list[Observation]]:
-    """The observations of each figure of which anything is scored."""
+    """The observations of each figure."""
     values: dict[str, list[Observation]] = {}
     for row in rows:
         values.setdefault(row.figure, []).append(row)
-    return {figure: own for figure, own in values.items() if scored(own)}
+    return values
 
 
 def _cost(path: Path) -> Decimal | None:

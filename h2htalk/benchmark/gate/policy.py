@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from h2htalk.benchmark.studies.figures import COUNTS, SCALES
+from h2htalk.benchmark.studies.observations import Observation, scored
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
@@ -46,7 +48,15 @@ class Criterion(BaseModel):
             raise ValueError("cost needs max: it is compared with a limit and nothing else")
         if self.non_inferior is not None and not self.relative:
             raise ValueError("non_inferior is about the reference run, which relative = false leaves out")
+        least, most = SCALES.get(self.figure, (0.0, 1.0))
+        if self.figure not in (COST, *COUNTS) and any(not least <= end <= most for end in self.limits.values()):
+            raise ValueError(f"max and min of {self.figure} must be {least:g} to {most:g}")
         return self
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """`max` and `min`, those that are given."""
+        return {name: end for name, end in (("max", self.max), ("min", self.min)) if end is not None}
 
     @property
     def lower_is_better(self) -> bool:
@@ -74,11 +84,15 @@ def read_policy(path: Path) -> Policy:
         raise ConfigError(f"{path}: not a readable policy: {error}") from error
 
 
-def default_policy(study: str, figures: Collection[str]) -> Policy:
-    """The policy where none is given: the figures of a study's safety or skill, or S of every subtask."""
+def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> Policy:
+    """The policy where none is given: the figures of a study's safety or skill, or S of every subtask.
+
+    A study's figure that is unscored is among them, so that it is missed; without an embedder the lexical mean is
+    taken for S.
+    """
     chosen = [name for name in DEFAULTS.get(study, ()) if name in figures]
     if not study:
-        kind = "s." if any(name.startswith("s.") for name in figures) else "lexical."
+        kind = "s." if any(name.startswith("s.") and scored(rows) for name, rows in figures.items()) else "lexical."
         chosen = sorted(name for name in figures if name.startswith(kind))
     if not chosen:
         raise ConfigError("the run has none of the figures that a gate holds by default; name some in --policy")

@@ -16,7 +16,7 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import gate, judge_runs
 from h2htalk.benchmark.gate.gate_tests import detectable_rise, items_for_rise, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
-from h2htalk.benchmark.gate.policy import Criterion, Policy, read_policy
+from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.run_study import run_study
@@ -125,7 +125,7 @@ def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path], t
     assert gate(good, good, policy).passed  # nothing differs
     policy.write_text('[[criteria]]\nfigure = "violation"\nnon_inferior = 0.001\n')
     found = gate(bad, good, policy).verdicts[0]
-    assert any("needs" in note for note in found.notes)
+    assert any("four times in five with" in note for note in found.notes)
     for text, message in (
         ('[[criteria]]\nfigure = "nothing"\n', "no figure"),
         ("alpha = 2\n[[criteria]]\nfigure = 'violation'\n", "alpha"),
@@ -164,6 +164,17 @@ def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, 
     ]
     broken = replace(bad, values={**bad.values, "violation": rows})
     report = judge_runs(broken, good, Policy(criteria=(Criterion(figure="violation"),)))
+    assert report.passed
+    assert report.incomplete
+
+
+def test_a_criterion_that_nobody_scored_is_missed(studies: tuple[Path, Path]) -> None:
+    run = gate(studies[0], studies[0]).run
+    rows = [replace(row, value=None, unscored="malformed_output") for row in run.values["over_refusal"]]
+    broken = replace(run, values={**run.values, "over_refusal": rows})
+    policy = default_policy("sap", broken.values)
+    assert "over_refusal" in {one.figure for one in policy.criteria}
+    report = judge_runs(broken, run, policy)
     assert report.passed
     assert report.incomplete
 
@@ -249,6 +260,8 @@ def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path:
     [
         ("figure = 'cost'", "max"),
         ("figure = 'violation'\nmax = nan", "finite"),
+        ("figure = 'violation'\nmax = 5", "0 to 1"),
+        ("figure = 'perception'\nmin = 0.8", "1 to 5"),
         ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
     ],
 )
