@@ -10,6 +10,7 @@ from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.studies.conversations import StudyReply, read_type
 from h2htalk.benchmark.studies.observations import NUMBER, Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer
+from h2htalk.benchmark.studies.settings import APP
 from h2htalk.data.case import Case
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.scenario import Scenario
@@ -34,7 +35,7 @@ def observe_reply(one: AnsweredReply, turn: int) -> Iterator[Observation]:
             place=f"{base.place}/{answer.point.id}",
         )
     spent = one.reply.usage
-    if one.reply.text is not None:
+    if one.reply.text is not None and one.reply.arm != APP:  # what an application sends to its model is not known
         yield replace(base, figure="tokens", value=float((spent.input_tokens or 0) + (spent.output_tokens or 0)))
     if one.case.study == "high_risk":
         yield _of_reply(replace(base, figure="violation"), one, one.violates)

@@ -162,6 +162,7 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     last = [one for one in result.replies if one.case.id == result.study.cases[0].id][-1]
     assert f"{len(list(result.study.cases[0].turns()))} things" in (last.reply.text or "")
     assert figure_of(select(result.observations, "must.callback")).n > 0
+    assert not select(result.observations, "tokens")  # nobody knows what it sends to its model
 
 
 @pytest.mark.parametrize("fault", ["error", "cut", "expired", "other", "slow", "moved", "endless"])
@@ -306,6 +307,9 @@ def test_keys_with_line_ends_and_passwords_in_addresses_are_refused(
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=tmp_path / "none.toml"))
     with pytest.raises(ConfigError, match="password"):
         spec("sap", "app:http://me:secret@127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path))
+    monkeypatch.setenv("COMPANION_TEST_KEY", "here")
+    with pytest.raises(ConfigError, match="fewer than 8"):  # masked in replies, where it is a word
+        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2))
     monkeypatch.setenv("COMPANION_TEST_KEY", "key\r\nx-other: 1")
     with pytest.raises(ConfigError, match="control character"):
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2))

@@ -27,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from h2htalk.errors import ConfigError
 
 NAMES = ("session", "text", "days", "case", "language", "history")
+SHORTEST_SECRET = 8
 _PLACE = re.compile(r"\{(\w+)\}")
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 
@@ -96,6 +97,11 @@ class Adapter(BaseModel):
 def _secret(name: str) -> str:
     if not (found := os.environ.get(name, "")):
         raise ConfigError(f"the adapter's headers need the environment variable {name}; set it")
+    if len(found) < SHORTEST_SECRET:
+        raise ConfigError(
+            f"the environment variable {name} has fewer than {SHORTEST_SECRET} characters: replies could hold it by "
+            "chance, and it is masked in them; use a longer key"
+        )
     if not found.isprintable():
         raise ConfigError(f"the environment variable {name} holds a line end or another control character; remove it")
     return found
