@@ -31,7 +31,7 @@ _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
 EXAMPLES = 8  # of each study
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _LIMITS = (
-    "The bundled cases were written for this benchmark, and checked by language models, not by clinicians; see "
+    "Bundled cases were written for this benchmark, and checked by language models, not by clinicians; see "
     "the card of "
     "the split. They are a sample of situations, not of users.",
     "Rates are of scripted users, who do not react to the replies. A low rate here is no promise about a real "
@@ -54,7 +54,7 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         DataError: a folder is no scored run.
     """
     parts = [_study_part(load_study(path)) if (path / MANIFEST).exists() else _run_part(path) for path in runs]
-    shown = {table.name for part in parts for table in part["tables"]}
+    shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
     view = {
         "title": "What was tested, and what was found",
         "date": datetime.now(UTC).date().isoformat(),
@@ -63,7 +63,8 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         "parts": parts,
         "limits": _LIMITS,
         "articles": [
-            one | {"tables": ", ".join(name for name in one["tables"] if name in shown) or "none in this dossier"}
+            one
+            | {"tables": "; ".join(shown[name] for name in one["tables"] if name in shown) or "none in this dossier"}
             for one in _articles()
         ],
     }
@@ -116,7 +117,7 @@ def _study_part(result: StudyResult) -> dict[str, Any]:
     ]
     examples = [reply_view(one, study.spec.study) for one in first_to_read(result.replies)[:EXAMPLES]]
     title = f"{TITLES[study.spec.study]}: {study.spec.ask.model}"
-    return _part(title, facts, study_tables(result), examples)
+    return _part(title, facts, study_tables(result), examples, study.spec.study)
 
 
 def _run_part(path: Path) -> dict[str, Any]:
@@ -133,10 +134,10 @@ def _run_part(path: Path) -> dict[str, Any]:
 
 
 def _part(
-    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[StudyTable], examples: Sequence[Any]
+    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[StudyTable], examples: Sequence[Any], study: str = ""
 ) -> dict[str, Any]:
     shown = [(name, printable(value)) for name, value in facts]
-    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples}
+    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
 
 
 def _dates(path: Path) -> Iterator[tuple[str, str]]:
