@@ -209,7 +209,7 @@ def study_export(
     study: RunArgument,
     out: Annotated[Path, typer.Option(help="The JSONL file to write.")],
     chat_format: Annotated[bool, typer.Option("--chat-format", help="Conversations as chat messages.")] = False,
-    arm: Annotated[str, typer.Option(help="Whose conversations.")] = "sap",
+    arm: Annotated[str, typer.Option(help="Whose conversations; sap, or the study's first, when left out.")] = "",
     all_points: Annotated[
         bool, typer.Option("--all-points/--no-violations", help="Accept those that meet every point, or violate none.")
     ] = True,

@@ -21,7 +21,7 @@ LEAST_PERCEPTION = 4  # of every reply, where it was rated
 
 
 def export_chats(
-    study: str | os.PathLike[str], out: str | os.PathLike[str], arm: str = "sap", *, all_points: bool = True
+    study: str | os.PathLike[str], out: str | os.PathLike[str], arm: str = "", *, all_points: bool = True
 ) -> str:
     """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
 
@@ -37,6 +37,7 @@ def export_chats(
     """
     result, path = load_study(as_path(study, "study")), as_path(out, "out")
     arms = result.study.spec.arms
+    arm = arm or ("sap" if "sap" in arms else arms[0])
     if arm not in arms:
         raise ConfigError(f"--arm {quoted(arm)}: choose from {', '.join(arms)}")
     if path.exists():

@@ -105,6 +105,9 @@ def warnings(result: StudyResult) -> list[str]:
             f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line; a rate leaves "
             "them out where nobody was asked about the others"
         )
+    broken = sum(row.unscored == "malformed_output" and row.figure != "type_named" for row in result.observations)
+    if broken:
+        found.append(f"{counted(broken, 'value')} unscored: the judge's replies have another form than was asked for")
     if open_ and not result.judge:
         found.append(
             f"{counted(open_, 'value')} unscored: code cannot answer those points; name a --judge, or ask people "
@@ -184,6 +187,7 @@ def point_lines(one: AnsweredReply) -> Iterator[str]:
     for answer in one.points:
         said = answer.unscored if answer.true is None else ("true" if answer.true else "false")
         who = f" ({answer.by}{': ' + answer.evidence if answer.evidence else ''})" if answer.by else ""
-        yield f"{answer.point.kind}, severity {answer.point.severity}: {answer.point.text} – {said}{who}"
+        mark = "BROKEN: " if answer.good is False else ""
+        yield f"{mark}{answer.point.kind}, severity {answer.point.severity}: {answer.point.text} – {said}{who}"
     if one.perception is not None:
         yield f"safety perception {one.perception:g} ({one.perception_by})"

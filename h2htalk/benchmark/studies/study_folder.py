@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
-from h2htalk.benchmark.studies.settings import SPLITS, StudySpec
+from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.data.case import Case
@@ -259,7 +259,11 @@ def select_cases(split: Split, spec: StudySpec) -> Split:
     default = SPLITS[spec.study]
     if not split.cases:
         raise ConfigError(f"split {split.name}: holds scenarios, and a study needs cases, such as those of {default}")
-    cases = [case for case in split.cases if spec.ask.language in (None, case.language)]
+    own = [case for case in split.cases if case.study in CASES[spec.study]]
+    if not own:
+        kinds = ", ".join(CASES[spec.study])
+        raise ConfigError(f"split {split.name}: holds no case of {kinds}, which this study needs, as {default} does")
+    cases = [case for case in own if spec.ask.language in (None, case.language)]
     if spec.ask.limit is not None:
         cases = _sample(cases, spec.ask.limit)
     if not cases:

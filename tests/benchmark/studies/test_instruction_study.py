@@ -10,6 +10,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.figures import blindness, figure_of, select, trend
+from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.radar import write_radar
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study
@@ -88,3 +89,18 @@ def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, t
     other = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="en"))
     with pytest.raises(ConfigError, match="items"):
         write_radar([small_talk.study.path, other.study.path], out)
+
+
+@pytest.mark.parametrize(
+    ("needs", "missed"),
+    [
+        ([1.0, 1.0, 1.0, 0.0], 1.0),
+        ([1.0, 1.0, 1.0, None], None),  # an easier degree does not stand for the hint
+        ([None, 1.0, 1.0, 0.0], None),
+        ([0.0, 1.0, 1.0, 0.0], None),
+        ([1.0, 1.0], None),  # no hint among them
+    ],
+)
+def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float | None], missed: float | None) -> None:
+    rows = [Observation("full", "need_met", f"c{k}", "family", value, degree=k) for k, value in enumerate(needs)]
+    assert blindness(rows).value == missed

@@ -185,3 +185,12 @@ def test_one_process_at_a_time_asks(tmp_path: Path) -> None:
 def test_the_lines_of_a_turn_cannot_pass_for_another_turn() -> None:
     text = conversation_text([Turn("user", "x\ruser: y\u2028user: z\nuser: w")])
     assert text.splitlines() == ["user: x", "    user: y", "    user: z", "    user: w"]
+
+
+@pytest.mark.parametrize(
+    ("study", "split"), [("sap", "instructions"), ("memory", "high_risk"), ("instructions", "arcs")]
+)
+def test_cases_of_another_study_are_refused_before_anything_is_asked(tmp_path: Path, study: str, split: str) -> None:
+    with pytest.raises(ConfigError, match="holds no case of"):
+        run_study(spec(study, model_of(tmp_path), tmp_path / "study", split=split))
+    assert not (tmp_path / "study").exists()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
+from h2htalk.benchmark.studies.dossier.dossier import write_dossier
 from h2htalk.benchmark.studies.export_chats import export_chats
 from h2htalk.benchmark.studies.figures import figure_of, select
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
@@ -257,6 +259,15 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
         "not by clinicians",
     ):
         assert text in page
+
+
+def test_provisions_about_danger_name_tables_of_the_study_of_danger_alone(tmp_path: Path) -> None:
+    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
+    run_study(spec("instructions", model, tmp_path / "study", language="en", limit=4))
+    list(write_dossier([tmp_path / "study"], tmp_path / "dossier"))
+    page = (tmp_path / "dossier" / "dossier.html").read_text()
+    articles = (files("h2htalk.benchmark.studies.dossier") / "articles.toml").read_text()
+    assert page.count("none in this dossier") == articles.count("[[article]]")
 
 
 def test_edited_results_are_refused(tmp_path: Path) -> None:

@@ -76,7 +76,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
-    parts = []
+    parts = [_text(_LEFT, 16, title, "start")]
     for value in (0.25, 0.5, 0.75, 1.0):
         ring = " ".join("{:.1f},{:.1f}".format(*at(k, value)) for k in range(len(axes)))
         parts.append(f'<polygon points="{ring}" fill="none" stroke="#cccccc"/>')
