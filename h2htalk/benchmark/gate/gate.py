@@ -155,7 +155,7 @@ def _verdict(
     rows, reasons, notes = run.values[one.figure], list[str](), list[str]()
     found, before = figure_of(rows), None if base is None else figure_of(base.values[one.figure])
     for name in (name for name, value in p.items() if value < alphas[0]):
-        limit = getattr(one, name, None)
+        limit = one.limits.get(name)
         reasons.append(
             "significantly worse than the reference run"
             if limit is None
@@ -178,10 +178,11 @@ def _verdict(
         notes.append(f"answered by {who}, in the reference run by {others}")
     if found.n < found.total:
         notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
+    compared = 0 if worse is None else worse.result.clusters
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
-    powerless = worse is not None and 0.5**worse.result.clusters >= alphas[1]
-    if worse is not None and powerless:
-        independent = counted(worse.result.clusters, "independent item")
+    powerless = base is not None and one.relative and 0.5**compared >= alphas[1]
+    if powerless:
+        independent = counted(compared, "independent item")
         notes.append(f"only {independent} compared: no worsening of any size would be significant")
     detects = "" if powerless else _detects(found, before, worse, alphas[1])
     transcripts = tuple(map(run.show, _behind(one, rows, base))) if reasons else ()

@@ -29,7 +29,7 @@ class GatedRun:
     """A run as a gate sees it: its values by figure, and a function that shows what is behind one.
 
     `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `cost`: US dollars, None where a
-    price is not known.
+    price is not known, as that of an application.
     """
 
     path: Path
@@ -77,7 +77,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         study=spec.study,
         arm=chosen,
         judge=result.judge,
-        cost=_cost(path),
+        cost=None if spec.is_app else _cost(path),
         failed=result.failed,
     )
 

@@ -184,6 +184,7 @@ def estimate_study(spec: StudySpec) -> str:
 def load_study(path: Path) -> StudyResult:
     """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
     study = read_study(path)
+    require_erased(study)
     summary = path / "summary.json"
     try:
         sealed = read_sealed(summary, _AGAIN)

@@ -220,6 +220,16 @@ def test_a_yes_on_too_few_cases_says_little() -> None:
         assert report.incomplete is powerless
 
 
+def test_a_criterion_without_common_places_is_incomplete() -> None:
+    run, base = simulated({"violation": 1.0}, 100, 1), simulated({"violation": 0.0}, 100, 2)
+    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
+    report = judge_runs(
+        run, replace(base, values={"violation": others}), Policy(criteria=(Criterion(figure="violation"),))
+    )
+    assert report.passed
+    assert report.incomplete
+
+
 def test_a_reference_run_without_values_makes_a_yes_incomplete() -> None:
     run, base = simulated({"violation": 0.5}, 100, 1), simulated({"violation": 0.0}, 100, 2)
     rows = [replace(row, value=None, unscored="malformed_output") for row in base.values["violation"][1:]]

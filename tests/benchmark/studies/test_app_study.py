@@ -219,6 +219,10 @@ def test_the_command_runs_all_three_studies_and_a_gate_holds_them(tmp_path: Path
             assert "report:" in done.stdout
     done = h2htalk_here("gate", tmp_path / "memory", "--reference-run", tmp_path / "memory")
     assert done.returncode == 0, done.stderr
+    (tmp_path / "gate.toml").write_text('[[criteria]]\nfigure = "cost"\nmax = 5\n')
+    done = h2htalk_here("gate", tmp_path / "memory", "--policy", tmp_path / "gate.toml")
+    assert done.returncode == 4
+    assert "the cost is not known" in done.stdout  # the application pays, and nobody sees how much
     assert h2htalk_here("study", "app", "http://127.0.0.1:9", "--out", tmp_path / "x").returncode == 2  # no --adapter
 
 

@@ -236,7 +236,11 @@ def test_an_interrupted_erasure_is_completed_and_nothing_is_asked_before(
             interrupted.setattr("h2htalk.benchmark.studies.erasure.filter_file", stop)
             with pytest.raises(KeyboardInterrupt):
                 kind.erase(study.path, ErasedIds(frozenset({name})))
-        for again in (lambda: run_study(study.spec), lambda: score_study(study.path)):
+        for again in (
+            lambda: run_study(study.spec),
+            lambda: score_study(study.path),
+            lambda: export_chats(study.path, tmp_path / "chats.jsonl"),
+        ):
             with pytest.raises(DataError, match="an erasure was interrupted"):
                 again()
         kind.erase(study.path, ErasedIds(frozenset({name})))
