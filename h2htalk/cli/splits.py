@@ -76,13 +76,22 @@ def split_export(
     format: FileFormatOption = "jsonl",
 ) -> None:
     """Write a split as a folder that can be edited and evaluated."""
+    from h2htalk.data.releases.release_folder import private_folder
     from h2htalk.data.split_output.export import export_split
     from h2htalk.data.splits import load_split
 
     if format not in ("jsonl", "parquet"):
         raise ConfigError(f"--format {format!r}: choose from jsonl, parquet")
-    for path in export_split(load_split(name), out, format):  # type: ignore[arg-type]
+    split = load_split(name)
+    for path in export_split(split, out, format):  # type: ignore[arg-type]
         say(str(path))
+    if split.surrogates:
+        from h2htalk.curation.release.invented_values import InventedValues
+        from h2htalk.curation.release.items import ReleaseItem
+
+        items = tuple(map(ReleaseItem, split.scenarios))
+        if known := InventedValues.find(name, items):
+            say(f"{known.write(private_folder(out), items)}: never publish it")
 
 
 def split_from(

@@ -48,7 +48,7 @@ def last_candidates(workspace: Path) -> Path:
 
 
 def stage_header(folder: Path) -> dict[str, str]:
-    """Name, version and description of a stage as a split."""
+    """Name, version and description of a stage as a split, and that it holds surrogates."""
     notes = [
         note["message"]
         for note in read_json_object(folder / "summary.json").values()
@@ -60,6 +60,7 @@ def stage_header(folder: Path) -> dict[str, str]:
         "description": ". ".join(
             [f"Candidates of a curation's stage {folder.name}, on which no people decided", *notes]
         ),
+        "surrogates": "private",
     }
 
 

@@ -41,8 +41,8 @@ from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
 # The keys of `split.toml`, all of them texts; the optional ones are left out where they are empty.
-HEADER = ("name", "version", "description", "licence", "references_sha256", "canary")
-OPTIONAL = ("references_sha256", "canary")
+HEADER = ("name", "version", "description", "licence", "references_sha256", "canary", "surrogates")
+OPTIONAL = ("references_sha256", "canary", "surrogates")
 # In a folder: names, dates of birth and addresses that are invented or public, one a line.
 INVENTED = "invented.txt"
 _SHA256 = re.compile("[0-9a-f]{64}")
@@ -55,7 +55,8 @@ class Split:
     `fingerprint` is a SHA-256 over the items (in id order) and their personas: row order and file layout do not change
     it, any change of content does. `references_sha256`: of the file of private references; empty where there is none.
     `source`: of a release, its name and hash, or its name on the Hub with the `commit`. `invented`: the names, dates
-    and addresses of nobody that `invented.txt` lists.
+    and addresses of nobody that `invented.txt` lists. `surrogates`: `private` where anonymisation put values into the
+    items, of which the private folder beside the split has a list.
     """
 
     name: str
@@ -70,6 +71,7 @@ class Split:
     commit: str = ""
     canary: str = ""
     invented: tuple[str, ...] = ()
+    surrogates: str = ""
 
     @property
     def items(self) -> tuple[Scenario, ...] | tuple[Case, ...]:
@@ -134,10 +136,10 @@ def load_split(name: str | Path) -> Split:
     """Load a split whole: a bundled name (`mini`), a folder, one `.jsonl` or `.parquet` file, candidates, or a release.
 
     A folder holds `*.jsonl` and `*.parquet` files of scenarios or of cases (docs/reference), optionally `split.toml`
-    (name, version, description, licence, references_sha256, canary) and `personas/*.toml`. A persona there replaces a
-    bundled one of the same id. Candidates are those of a curation's stage (`WORKSPACE/compose`), or of a workspace's
-    last finished stage that has some. The folder of a release, or `hub:OWNER/NAME@TAG`, gives its split `test`;
-    `RELEASE#dev` another one, `RELEASE#high_risk` or `RELEASE#high_risk/dev` the cases of a study.
+    (the keys of HEADER) and `personas/*.toml`. A persona there replaces a bundled one of the same id. Candidates are
+    those of a curation's stage (`WORKSPACE/compose`), or of a workspace's last finished stage that has some. The folder
+    of a release, or `hub:OWNER/NAME@TAG`, gives its split `test`; `RELEASE#dev` another one, `RELEASE#high_risk` or
+    `RELEASE#high_risk/dev` the cases of a study.
 
     Examples:
         >>> import h2htalk
@@ -242,6 +244,7 @@ def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: froze
         "licence": manifest.licence,
         "references_sha256": manifest.references_sha256 if split == TEST and not study else "",
         "canary": manifest.canary,
+        "surrogates": "" if study else "private",
     }
     return _split_of(items, personas, header)
 
@@ -354,6 +357,7 @@ def split_header(source: Path) -> dict[str, str]:
         "licence": "see each scenario",
         "references_sha256": "",
         "canary": "",
+        "surrogates": "",
     }
     if is_stage(source):
         return header | stage_header(source)

@@ -248,7 +248,8 @@ def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]])
         ('name = " "', "name must be text that is not empty, in quotes, not ' '"),
         (
             'title = "Mine"',
-            "unknown key 'title'; choose from name, version, description, licence, references_sha256, canary",
+            "unknown key 'title'; choose from name, version, description, licence, references_sha256, canary, "
+            "surrogates",
         ),
         ('references_sha256 = "0A"', "references_sha256 is '0A'; it must be 64 hexadecimal digits"),
     ],

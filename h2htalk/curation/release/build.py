@@ -19,10 +19,10 @@ from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
 from h2htalk.curation.release.facts import release_facts
 from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, run_gates
+from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
 from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
-from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.arguments import as_path
@@ -37,6 +37,7 @@ from h2htalk.data.releases.release_folder import (
     DEV,
     HISTORY,
     PRIVATE_REFERENCES,
+    SPEC,
     TEST,
     TOMBSTONES,
     Manifest,
@@ -50,8 +51,6 @@ from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files
 
-SPEC = "spec.json"
-
 
 @dataclass(frozen=True, slots=True)
 class Release:
@@ -63,7 +62,8 @@ class Release:
         content: what it holds.
         hash: of the release; empty where it was not written.
         accepted: what people kept; None where a folder was checked.
-        notes: what was left out before, for whoever builds.
+        notes: what was left out before, for whoever builds or checks.
+        unchecked: the gates that could not run over a copy, and what they need.
     """
 
     path: Path | None
@@ -72,6 +72,7 @@ class Release:
     hash: str = ""
     accepted: Accepted | None = None
     notes: tuple[str, ...] = ()
+    unchecked: tuple[str, ...] = ()
 
 
 def build_release(spec_path: str | Path, out: str | Path, *, dry_run: bool = False) -> Release:
@@ -115,7 +116,8 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     accepted = accept(spec, rounds, personas, erased | tombstones)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
-    context = GateContext(spec, {} if dry_run else surrogates_of(workspace, accepted.items), history)
+    known = InventedValues() if dry_run else InventedValues.of_workspace(workspace, accepted.items)
+    context = GateContext(spec, known, history)
     accepted, content, findings = _choose(accepted, context, gates, cases, personas)
     if findings or dry_run:
         return Release(None, findings, content, accepted=accepted, notes=notes)
@@ -125,7 +127,7 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     # Before the text is written: an erasure after a kill finds what the build left.
     add_link(workspace.path, "release", out)
     remove_leftovers(out)
-    _write(out, spec, content, facts, history, tombstones, rounds, date)
+    _write(out, context, content, facts, tombstones, rounds, date)
     return Release(out, (), content, release_hash(out), accepted, notes)
 
 
@@ -236,28 +238,6 @@ def _left_out(findings: Sequence[Finding], spec: ReleaseSpec, chosen: Collection
     return {one.item: f"left out by the gate {one.gate}" for one in found}
 
 
-def surrogates_of(workspace: Workspace, items: Sequence[ReleaseItem]) -> dict[str, frozenset[str]]:
-    """Dialogue of an item -> the values that anonymisation put into it.
-
-    Raises:
-        ConfigError: anonymisation is not finished: what it put into the texts would be taken for personal data.
-        DataError: a file is damaged.
-    """
-    stage = workspace.stage("anonymize")
-    if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
-        raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
-    wanted = {name for item in items for name in item.family()}
-    found: dict[str, frozenset[str]] = {}
-    for part in stage.parts():
-        audits = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
-        for record in stage.part_records(part, KEPT):
-            if (name := record["id"]) in wanted:
-                texts = [turn["content"] for turn in record["messages"]]
-                spans = [span for span in audits.get(name, ()) if "message" in span]
-                found[name] = frozenset(texts[span["message"] - 1][span["start"] : span["end"]] for span in spans)
-    return found
-
-
 def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[str, Persona]) -> Iterator[Case]:
     paths = sorted(folder.glob("*.jsonl"))
     if not paths:
@@ -275,22 +255,22 @@ def _read_cases(folder: Path, items: Sequence[ReleaseItem], personas: Mapping[st
 
 def _write(
     out: Path,
-    spec: ReleaseSpec,
+    context: GateContext,
     content: ReleaseContent,
     facts: Mapping[str, Any],
-    history: History,
     tombstones: Collection[str],
     rounds: Sequence[RoundOutcome],
     date: str,
 ) -> None:
     new, private = partial_folders(out)
+    spec = context.spec
     try:
         new.mkdir(parents=True)
         private.mkdir(mode=0o700)
         canary = canary_of(spec.name)
         references = private / PRIVATE_REFERENCES if spec.private_references else None
         write_data(content, new, canary, references)
-        now = asdict(history.including(content.splits))
+        now = asdict(context.history.including(content.splits))
         write_json(new / HISTORY, {split: sorted(ids) for split, ids in now.items()})
         if tombstones:
             write_jsonl(new / TOMBSTONES, ({"id": name} for name in sorted(tombstones)))
@@ -306,6 +286,7 @@ def _write(
         replace(manifest, files=hash_files(new)).write(new)
         place = str(private_folder(out))  # whoever moves release and workspace together moves that, too
         write_json(private / SPEC, {"place": place, **asdict(spec)})
+        replace(context.surrogates, allow=spec.allow).write(private, content.items())
         # An erasure that follows a kill between the two removes the private folder that has no name yet.
         for made, target in ((new, out), (private, private_folder(out))):
             if target.is_dir():

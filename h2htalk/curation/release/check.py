@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.release.build import SPEC, Release, surrogates_of
+from h2htalk.curation.licences import find_licence
+from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.content import ReleaseContent, read_content
 from h2htalk.curation.release.gates import GATES, GateContext, run_gates
+from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
-from h2htalk.curation.workspace import Workspace
 from h2htalk.data.arguments import as_path
 from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.releases.release_folder import (
     DEV,
     MANIFEST,
     PRIVATE_REFERENCES,
+    SPEC,
     TEST,
     Manifest,
     is_release,
@@ -27,6 +31,8 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.splits import load_split, resolve_split
 
+PERSONAL_DATA = "personal_data"
+
 
 def check_release(folder: str | Path) -> Release:
     """Run all gates over a release's folder, and hold its files against its manifest; or over a split.
@@ -35,8 +41,8 @@ def check_release(folder: str | Path) -> Release:
     by its authors, or public) stand in `invented.txt` of its folder, one a line, as a finding prints them; numbers and
     e-mail addresses cannot.
 
-    What anonymisation put into the texts is known where the private folder beside the release, and the workspace that
-    it names, are at hand; else every surrogate counts as personal data.
+    Which values anonymisation invented is known from the private folder beside the release or split. A copy without it
+    is `unchecked` for personal data.
 
     Raises:
         DataError: a file is missing or was changed.
@@ -48,30 +54,36 @@ def check_release(folder: str | Path) -> Release:
     private = private_folder(folder)
     manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
     try:
-        spec = read_stored_spec(private / SPEC)
-        context = GateContext(spec, surrogates_of(Workspace(Path(spec.workspace)), tuple(content.items())))
+        spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
     except FileNotFoundError:
-        context = GateContext(_spec_of_manifest(manifest, folder))
-    return Release(folder, tuple(run_gates(content, context)), content, release_hash(folder))
+        spec, known = _spec_of_manifest(manifest, folder), None
+    given = GateContext(spec, known or InventedValues())
+    return _run(Release(folder, (), content, release_hash(folder)), given, () if known else (PERSONAL_DATA,))
 
 
 def _check_split(name: str) -> Release:
     split, source = load_split(name), resolve_split(name)
     allow = [line.number for line in read_help_lines().lines]
     items = () if split.cases else tuple(map(ReleaseItem, split.scenarios))
-    content = ReleaseContent({TEST: items}, split.cases, split.personas)
     licences = {item.licence for item in split.items}
-    licence = licences.pop() if len(licences) == 1 else split.licence
+    mixed = len(licences) > 1 and find_licence(split.licence) is None
+    licence = "CC0-1.0" if mixed else split.licence if len(licences) > 1 else licences.pop()
+    known = InventedValues.find(name, items) if split.surrogates else InventedValues()
+    allow += known.allow if known else ()
     raw: dict[str, Any] = {"name": "split", "version": "1.0.0", "licence": licence, "workspace": ".", "cases": "."}
     spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, source, name)
-    context = GateContext(spec, invented=frozenset(split.invented))
-    gates = [gate for gate in GATES.values() if gate.name != "decisions"]
-    return Release(
-        None,
-        tuple(run_gates(content, context, gates)),
-        content,
-        split.fingerprint,
-    )
+    notes = ("licences: not compared: the items have several, and the split names none",) if mixed else ()
+    content = ReleaseContent({TEST: items}, split.cases, split.personas)
+    given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented))
+    left_out = ["decisions", *(["licences"] if mixed else []), *([] if known else [PERSONAL_DATA])]
+    return _run(Release(None, (), content, split.fingerprint, notes=notes), given, left_out)
+
+
+def _run(release: Release, context: GateContext, left_out: Collection[str]) -> Release:
+    """Run the gates but those that are left out."""
+    found = run_gates(release.content, context, [gate for gate in GATES.values() if gate.name not in left_out])
+    unchecked = ("personal data: not checked, needs the private folder",) if PERSONAL_DATA in left_out else ()
+    return replace(release, findings=tuple(found), unchecked=unchecked)
 
 
 def _spec_of_manifest(manifest: Manifest, folder: Path) -> ReleaseSpec:

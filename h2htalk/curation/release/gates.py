@@ -8,6 +8,7 @@ from functools import partial
 from importlib import import_module
 
 from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.selection import History
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.releases.release_folder import TEST
@@ -22,12 +23,12 @@ Found = tuple[str, str]
 class GateContext:
     """What gates know beside the content.
 
-    `surrogates`: dialogue -> the invented values that anonymisation put into it; `history`: of earlier releases;
+    `surrogates`: the invented values that anonymisation put into dialogues; `history`: of earlier releases;
     `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them.
     """
 
     spec: ReleaseSpec
-    surrogates: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    surrogates: InventedValues = field(default_factory=InventedValues)
     history: History = field(default_factory=History)
     invented: frozenset[str] = frozenset()
 

@@ -132,8 +132,8 @@ def read_stored_spec(path: Path) -> ReleaseSpec:
         now = os.path.normpath(path.parent / os.path.relpath(text, place))
         return now if os.path.isabs(text) and os.path.exists(now) else text
 
-    paths = {"workspace": moved(stored["workspace"]), "other_splits": [moved(one) for one in stored["other_splits"]]}
-    return spec_of(stored | paths, path.parent, str(path))
+    splits = [moved(one) for one in stored["other_splits"]]
+    return spec_of(stored | {"other_splits": splits}, path.parent, str(path))
 
 
 def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:

@@ -10,8 +10,6 @@ from functools import lru_cache
 from itertools import pairwise, product
 
 from h2htalk.curation.anonymize.allow_list import companion_names
-from h2htalk.curation.anonymize.normalization import plain
-from h2htalk.curation.anonymize.values.name_parts import name_parts
 from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.content import ReleaseContent, case_notes, case_texts, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
@@ -31,7 +29,6 @@ _DIGITS = re.compile("(?<![0-9.,:/-])[0-9]{3,8}(?![0-9%:/]|[.,][0-9])")
 _REGIONS = ("CN", "US", "IN", "GB")
 # What the author of a split may declare to be nobody's.
 _INVENTED = ("PERSON", "ORGANIZATION", "DATE_OF_BIRTH", "ADDRESS")
-_HAN = re.compile("[\u4e00-\u9fff]")
 _CLEAR = 0.5  # of evidence of a crisis
 # What gates look for by a classifier, beside words (tools/train_kinds.py), and how strong a sign is.
 GATE_KINDS = ("romance", "young", "leak")
@@ -86,14 +83,13 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
 
     for one in _items(content):
         names = companion_names(content.personas[one.persona].names.values())
-        known = frozenset().union(*(context.surrogates.get(name, frozenset()) for name in one.family))
         texts = [*(turn.content for turn in one.dialogue.messages), *one.notes]
         data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.spec.allow, *names))
         for text, spans in zip(texts, data.spans, strict=True):
             for span in spans:
                 value = text[span.start : span.end]
                 invented = span.type in _INVENTED and shorten(value, 40) in context.invented
-                if not (invented or _is_surrogate(value, known) or _MONTHS.fullmatch(value)):
+                if not (invented or context.surrogates.hold(one.family, value) or _MONTHS.fullmatch(value)):
                     yield one.dialogue.id, f"{span.type}: {shorten(value, 40)}"
         if number := _split_phone([turn.content for turn in one.dialogue.messages if turn.role == "user"]):
             yield one.dialogue.id, f"PHONE_NUMBER in two messages: {number}"
@@ -110,27 +106,6 @@ def _split_phone(texts: Sequence[str]) -> str | None:
                     if len(one + other) > 8 and is_valid_number(parse(one + other, region)):
                         return f"{one} {other}"
     return None
-
-
-def _is_surrogate(value: str, known: frozenset[str]) -> bool:
-    """Whether a value is one that was put in, or a part of one, in any format: its digits all of them, of a name words.
-
-    Titles and prefixes are free: of the surrogate 王小明 also 王老师 and 小王.
-    """
-    parts = name_parts((value, *known))
-    own = [part.key for part in parts[value].parts if part.role != "kept"]
-    digits = _digits(value)
-
-    def from_surrogate(one: str) -> bool:
-        keys = {part.key for part in parts[one].parts}
-        same = "".join(own) in re.sub(r"[\W_]+", "", plain(one)) if _HAN.search(value) else keys.issuperset(own)
-        return same and digits in ("", _digits(one))
-
-    return bool(own or digits) and any(map(from_surrogate, known))
-
-
-def _digits(text: str) -> str:
-    return re.sub("[^0-9]", "", plain(text))
 
 
 def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

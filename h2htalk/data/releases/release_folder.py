@@ -8,7 +8,7 @@ RELEASE/
   data/CONFIG/SPLIT-00000-of-00001.parquet
   personas/*.toml   whom the scenarios name
   figures/*
-RELEASE.private/    never published: references, the specification, links to runs
+RELEASE.private/    never published: references, the specification, the list of invented values, links to runs
 """
 
 from __future__ import annotations
@@ -31,8 +31,10 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 
 MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
-# Croissant, which names the hashes of data files; the references of split `test`, in the private folder.
-METADATA, PRIVATE_REFERENCES = "croissant.json", "references-test.jsonl"
+# Croissant, which names the hashes of data files; the folder of the card's figures.
+METADATA, FIGURES_FOLDER = "croissant.json", "figures"
+# In the private folder: the references of split `test`, the specification.
+PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")

@@ -15,6 +15,7 @@ from h2htalk.data.files import missing_folders, remove_file, remove_folders, wri
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona
+from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -27,8 +28,9 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     Raises:
         DataError: the folder holds files already, or cannot be written; then everything written is removed.
     """
-    if os.path.lexists(folder) and (not os.path.isdir(folder) or any(folder.iterdir())):
-        raise DataError(f"{folder}: not an empty folder; name a new one")
+    for path in (folder, private_folder(folder)):
+        if os.path.lexists(path) and (not os.path.isdir(path) or any(path.iterdir())):
+            raise DataError(f"{path}: not an empty folder; name a new one")
     made = missing_folders(folder / "personas")
     written: list[Path] = []
     try:

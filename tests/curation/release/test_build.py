@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 from byte_search import files_with
+from command_line import h2htalk_here
 from curation_made import dialogue, finished
 from hubs_made import hub_here
 from release_items import different
@@ -20,6 +21,8 @@ from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release
 from h2htalk.curation.release.check import check_release
+from h2htalk.curation.release.invented_values import InventedValues
+from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import read_json_object, sha256_of
@@ -33,6 +36,7 @@ from h2htalk.data.releases.release_folder import (
     read_tombstones,
     release_hash,
 )
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, PublishError, RoundError
 from h2htalk.rounds.closing import close_round
@@ -324,14 +328,21 @@ def test_rounds_of_another_workspace_are_refused(folder: Path) -> None:
         build_release(spec, folder / "release")
 
 
+NUMBER = "415-555-0134"
+
+
+def with_surrogate(project: Path, *others: Scenario) -> Path:
+    """A project with closed rounds; anonymisation put a telephone number into one of its four dialogues."""
+    said = [{"role": "user", "content": f"Call my sister on {NUMBER}, please."}]
+    voted(project, [different(9, inputs={"history": said}), *others, *(different(n) for n in range(1, 4))][:4])
+    invented = {"id": "made-000009", "spans": [{"message": 1, "start": 18, "end": 30}]}
+    finished(project / "W", "anonymize", [Kept(dialogue(9, said[0]["content"]), audit=invented)])
+    return project
+
+
 def test_a_project_that_is_moved_as_a_whole_still_builds_and_checks(tmp_path: Path) -> None:
     """Rounds and releases named their workspace by its absolute path."""
-    said = [{"role": "user", "content": "Call my sister on 415-555-0134, please."}]
-    one, project = different(9, inputs={"history": said}), tmp_path / "project"
-    voted(project, [one, *(different(n) for n in range(1, 4))])
-    record = dialogue(9, said[0]["content"])
-    invented = {"id": record["id"], "spans": [{"message": 1, "start": 18, "end": 30}]}
-    finished(project / "W", "anonymize", [Kept(record, audit=invented)])
+    project = with_surrogate(tmp_path / "project")
     assert build_release(write_spec(project), project / "one").findings == ()
     moved = project.rename(tmp_path / "moved")
     assert check_release(moved / "one").findings == ()
@@ -339,15 +350,53 @@ def test_a_project_that_is_moved_as_a_whole_still_builds_and_checks(tmp_path: Pa
     assert build_release(spec, moved / "two").findings == ()
 
 
-def test_a_release_that_is_moved_alone_still_finds_its_workspace(folder: Path, tmp_path: Path) -> None:
-    build_release(write_spec(folder), folder / "release")
-    (tmp_path / "elsewhere").mkdir()
-    for name in ("release", "release.private"):
-        (folder / name).rename(tmp_path / "elsewhere" / name)
-    workspace = finished(folder / "W", "anonymize", [])
-    (workspace.stage("anonymize").path / "summary.json").unlink()
-    with pytest.raises(ConfigError, match="anonymize is not finished"):
-        check_release(tmp_path / "elsewhere" / "release")
+def check(path: Path) -> tuple[int, bool]:
+    """The exit code of a check, and whether it says that personal data was not looked for."""
+    done = h2htalk_here("release", "check", path)
+    unchecked = "personal data: not checked, needs the private folder" in done.stdout
+    assert f"every {'other ' if unchecked else ''}gate passed" in done.stdout
+    return done.returncode, unchecked
+
+
+def test_surrogates_of_a_copied_release_or_split_are_no_personal_data(tmp_path: Path) -> None:
+    """A release that was pulled or copied failed the check, and so did what `split from` and `split export` wrote."""
+    release = tmp_path / "release"
+    build_release(write_spec(with_surrogate(tmp_path)), release)
+    written = {"from": tmp_path / "W", "export": release}
+    for command, source in written.items():
+        assert h2htalk_here("split", command, source, "--out", tmp_path / command).returncode == 0
+        assert load_split(tmp_path / command).scenarios
+    assert check(tmp_path / "W") == (0, False)
+    (tmp_path / "W").rename(tmp_path / "gone")  # the private folder is enough
+    for path in (release, *(tmp_path / command for command in written)):
+        assert check(path) == (0, False)
+        copied = shutil.copytree(path, tmp_path / "copied" / path.name)
+        assert check(copied) == (3, True)
+        assert h2htalk_here("split", "export", copied, "--out", copied / "again").returncode == 0
+        assert check(copied / "again") == (3, True)
+        known = private_folder(path) / "invented-values.json"
+        assert private_folder(path).stat().st_mode & 0o077 == 0
+        assert not any(text in known.read_text() for text in (NUMBER, NUMBER.replace("-", ""), "made-"))
+        assert h2htalk_here("split", "export", copied, "--out", path.with_name(f"{path.name}.private")).returncode == 2
+        known.write_text("{}]")
+        with pytest.raises(DataError, match=r"invented-values\.json: not the list"):
+            check_release(path)
+
+
+def test_allowed_names_go_with_an_exported_split(tmp_path: Path) -> None:
+    said = [{"role": "user", "content": "My colleague Deborah Winslow quit."}]
+    project = with_surrogate(tmp_path, different(5, inputs={"history": said}))
+    assert build_release(write_spec(project, 'allow = ["Deborah Winslow"]'), project / "release").findings == ()
+    h2htalk_here("split", "export", project / "release", "--out", project / "split")
+    assert check(project / "split") == (0, False)
+
+
+def test_a_number_that_anonymisation_did_not_invent_is_found_beside_the_list(tmp_path: Path) -> None:
+    build_release(write_spec(with_surrogate(tmp_path)), tmp_path / "release")
+    other = InventedValues.hashed(b"k" * 32, {"made-000009": ["415-555-0199"], "made-000001": [NUMBER]})
+    other.write(private_folder(tmp_path / "release"), [ReleaseItem(different(n)) for n in (1, 9)])
+    found = check_release(tmp_path / "release").findings
+    assert [(one.gate, one.detail) for one in found] == [("personal_data", f"PHONE_NUMBER: {NUMBER}")]
 
 
 def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
@@ -365,14 +414,11 @@ def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
         build_release(write_spec(tmp_path, 'rounds = ["own", "experts"]'), tmp_path / "release")
 
 
-def test_an_unfinished_stage_of_anonymisation_stops_build_and_check(folder: Path) -> None:
-    build_release(write_spec(folder), folder / "one")
+def test_an_unfinished_stage_of_anonymisation_stops_the_build(folder: Path) -> None:
     workspace = finished(folder / "W", "anonymize", [])
     (workspace.stage("anonymize").path / "summary.json").unlink()
     with pytest.raises(ConfigError, match="run h2htalk curate run first"):
         build_release(write_spec(folder), folder / "two")
-    with pytest.raises(ConfigError, match="run h2htalk curate run first"):
-        check_release(folder / "one")
 
 
 def test_a_build_and_an_erasure_wait_for_each_other(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

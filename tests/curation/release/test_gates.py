@@ -12,8 +12,8 @@ from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
 
 from h2htalk.curation.release.gates import GATES, GateContext, run_gates
+from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.selection import History
-from h2htalk.curation.release.text_gates import _is_surrogate
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
@@ -119,14 +119,20 @@ def found(gate: str, made: Any, given: GateContext = CONTEXT) -> list[tuple[str,
     return [(one.item, one.detail) for one in GATES[gate].run(made, given)]
 
 
+def invented(dialogue: str, *values: str) -> InventedValues:
+    return InventedValues.hashed(b"k" * 32, {dialogue: values})
+
+
 def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
     said = [{"role": "user", "content": "My colleague Deborah Winslow quit, call her on 415-555-0134 she says."}]
     one = kept(scenario(1, inputs={"history": said}))
     details = [detail for _, detail in found("personal_data", content(one))]
     assert details == ["PERSON: Deborah Winslow", "PHONE_NUMBER: 415-555-0134"]
-    known = replace(CONTEXT, surrogates={"made-000001": frozenset({"Deborah Winslow"})})
+    known = replace(CONTEXT, surrogates=invented("made-000001", "Deborah Winslow"))
     assert [detail for _, detail in found("personal_data", content(one), known)] == ["PHONE_NUMBER: 415-555-0134"]
-    other = replace(context(allow=("Deborah Winslow",)), surrogates={"made-000002": frozenset({"Deborah Winslow"})})
+    of_another = replace(CONTEXT, surrogates=invented("made-000002", "Deborah Winslow"))
+    assert [detail for _, detail in found("personal_data", content(one), of_another)] == details
+    other = context(allow=("Deborah Winslow",))
     assert [detail for _, detail in found("personal_data", content(one), other)] == ["PHONE_NUMBER: 415-555-0134"]
 
 
@@ -148,10 +154,12 @@ def test_surrogates_and_allowed_names_are_no_personal_data() -> None:
         ("小王", "王小明", True),
         ("王老师", "王小明", True),
         ("李老师", "王小明", False),
+        ("光州南屏路431号6栋731室", "光州南屏路431号6栋731室", True),
+        ("光州南屏路431号", "光州北屏路431号", False),
     ],
 )
 def test_a_surrogate_clears_itself_and_its_parts_alone(value: str, surrogate: str, clear: bool) -> None:
-    assert _is_surrogate(value, frozenset({surrogate, "Anna Bell"})) == clear
+    assert invented("d-1", surrogate, "Anna Bell").hold({"d-1", "d-2"}, value) == clear
 
 
 @pytest.mark.parametrize(

@@ -60,3 +60,19 @@ def test_a_companion_may_say_that_it_is_an_ai(tmp_path: Path) -> None:
     honest[0]["turns"][0]["reference"] = "As an AI language model I cannot feel."
     found = findings(tmp_path / "split", case(1, sessions=honest, points=[]).to_dict())
     assert {gate for gate, _ in found} == {"leaked_prompts"}
+
+
+def test_the_other_gates_run_where_the_list_of_surrogates_is_missing(tmp_path: Path) -> None:
+    leak = scenario(1, references=["Reference 3: Ask Ferdinand Huber."]).to_dict()
+    folder = tmp_path / "split"
+    assert {gate for gate, _ in findings(folder, leak)} == {"personal_data", "leaked_prompts"}
+    (folder / "split.toml").write_text('surrogates = "private"\n')
+    assert {gate for gate, _ in findings(folder, leak)} == {"leaked_prompts"}
+    assert check_release(folder).unchecked == ("personal data: not checked, needs the private folder",)
+
+
+def test_items_of_several_licences_are_checked(tmp_path: Path) -> None:
+    """What `split from` writes of several sources was refused: its licence is no SPDX identifier."""
+    other = scenario(11, "zh", licence="MIT").to_dict()
+    assert findings(tmp_path / "split", scenario(1).to_dict(), other) == []
+    assert "the items have several" in check_release(tmp_path / "split").notes[0]

@@ -1,0 +1,131 @@
+"""The values that anonymisation invented: keyed hashes in the private folder beside a release, or beside a split.
+
+Nothing public says which values are invented: what is not among them would be the real names that were missed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Self
+
+from pydantic import TypeAdapter, ValidationError
+
+from h2htalk.curation.anonymize.normalization import plain
+from h2htalk.curation.anonymize.values.name_parts import name_parts
+from h2htalk.curation.release.items import ReleaseItem
+from h2htalk.curation.stage_folder import AUDIT, KEPT
+from h2htalk.curation.tombstones import mark
+from h2htalk.curation.workspace import Workspace
+from h2htalk.data.candidate_stages import is_workspace
+from h2htalk.data.files import write_text
+from h2htalk.data.links import link_folder
+from h2htalk.data.releases.release_folder import private_folder
+from h2htalk.errors import ConfigError, DataError
+
+FILE = "invented-values.json"
+_HAN = re.compile("[\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class InventedValues:
+    """What was put into dialogues: hash of a dialogue -> the hashes of the parts of each value.
+
+    `key`: of the hashes, derived from the workspace's, which nobody can find by it. Whoever has the file can test
+    guesses, so it is as private as the references. `allow`: names that the release's specification allows.
+    """
+
+    key: str = ""
+    values: Mapping[str, Sequence[Sequence[str]]] = field(default_factory=dict)
+    allow: Sequence[str] = ()
+
+    @classmethod
+    def hashed(cls, key: bytes, values: Mapping[str, Iterable[str]]) -> Self:
+        """Hash the values of each dialogue, under a key derived from `key`."""
+        one = cls(mark(key, "invented values"))
+        hashes = {
+            one._mark(name): [sorted(map(one._mark, _parts(text))) for text in sorted(put_in)]
+            for name, put_in in values.items()
+        }
+        return cls(one.key, hashes)
+
+    @classmethod
+    def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
+        """The values that anonymisation put into the dialogues of items.
+
+        Raises:
+            ConfigError: anonymisation is not finished: what it put into the texts would be taken for personal data.
+            DataError: a file is damaged.
+        """
+        stage = workspace.stage("anonymize")
+        if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
+            raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
+        wanted = {name for item in items for name in item.family()}
+        found: dict[str, set[str]] = {}
+        for part in stage.parts():
+            audits = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
+            for record in stage.part_records(part, KEPT):
+                if (name := record["id"]) in wanted:
+                    texts = [turn["content"] for turn in record["messages"]]
+                    spans = [span for span in audits.get(name, ()) if "message" in span]
+                    found[name] = {texts[span["message"] - 1][span["start"] : span["end"]] for span in spans}
+        purged = workspace.facts().get("purged")
+        key = workspace.open_erasure_key(make=True) if purged else workspace.open_key()
+        return cls.hashed(key or b"", found)
+
+    @classmethod
+    def find(cls, name: str, items: Iterable[ReleaseItem]) -> Self | None:
+        """The values in items of a workspace, a stage of it, a release or a split; None where they are not known."""
+        folder, path = link_folder(name), Path(name)
+        if folder is not None and is_workspace(folder):
+            return cls.of_workspace(Workspace(folder), items)
+        return cls.read(folder or private_folder(path if path.is_dir() else path.parent))
+
+    @classmethod
+    def read(cls, private: Path) -> Self | None:
+        """The list in a private folder; None where there is none. Raises DataError where it is damaged."""
+        try:
+            return TypeAdapter(cls).validate_json((private / FILE).read_bytes())
+        except FileNotFoundError:
+            return None
+        except (OSError, ValidationError) as error:
+            raise DataError(f"{private / FILE}: not the list that was written here ({type(error).__name__})") from error
+
+    def write(self, private: Path, items: Iterable[ReleaseItem]) -> Path:
+        """Write the list of what is in items into a private folder; return its file."""
+        names = sorted({self._mark(name) for item in items for name in item.family()} & self.values.keys())
+        private.mkdir(mode=0o700, exist_ok=True)
+        only = replace(self, values={name: self.values[name] for name in names})
+        write_text(private / FILE, json.dumps(asdict(only)) + "\n")
+        return private / FILE
+
+    def hold(self, family: Iterable[str], value: str) -> bool:
+        """Whether a value is one that was put into a dialogue of a family, or a part of one, in any format.
+
+        Titles and prefixes are free: of the invented 王小明 also 王老师 and 小王. Digits must be all of them.
+        """
+        own = set(map(self._mark, _parts(value, found=True)))
+        put_in = (one for name in family for one in self.values.get(self._mark(name), ()))
+        return bool(own) and any(own.issubset(one) for one in put_in)
+
+    def _mark(self, text: str) -> str:
+        return mark(self.key.encode(), text)
+
+
+def _parts(value: str, *, found: bool = False) -> set[str]:
+    """What a value is known by in any format: its words, of Han text the pairs of characters, and all digits together.
+
+    `found`: in a text, where it may be a part of the value that was put in: without titles and single characters.
+    """
+    parts = [part.key for part in name_parts((value,))[value].parts if not (found and part.role == "kept")]
+    letters = re.sub(r"[\W\d_]+", "", "".join(parts))
+    known = set(parts)
+    if _HAN.search(value):
+        pairs = set(map("".join, pairwise(letters)))
+        known = pairs or set(letters) if found else known | pairs | set(letters)
+    digits = re.sub("[^0-9]", "", plain(value))
+    return known | ({f"#{digits}"} if digits else set())
