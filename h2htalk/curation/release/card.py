@@ -10,7 +10,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from h2htalk.curation.release.croissant import GAP, SYNTHETIC_SOURCES, check_croissant, croissant_record, licence_page
+from h2htalk.curation.release.croissant import (
+    GAP,
+    SYNTHETIC_SOURCES,
+    check_croissant,
+    croissant_record,
+    licence_page,
+    number_range,
+)
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
@@ -143,6 +150,7 @@ def _render(view: Mapping[str, Any]) -> str:
         "owner": lambda text: paragraphs(text) if text.strip() else Markdown(f"*{GAP}*"),
         "given": lambda text: text if text.strip() else Markdown(f"*{GAP}*"),
         "code": code_block,
+        "spread": number_range,
         "interval": lambda ends: "" if ends is None else f"{ends[0]:.2f} to {ends[1]:.2f}",
     }
     environment.filters |= filters

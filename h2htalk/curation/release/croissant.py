@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,11 @@ _PARTS = {
 def licence_page(licence: str) -> str:
     """The page of an SPDX identifier."""
     return f"https://spdx.org/licenses/{licence}.html"
+
+
+def number_range(ends: Sequence[int]) -> str:
+    """The least and the most of something: `2 to 5`, or `3` where they are equal."""
+    return " to ".join(f"{end:,}" for end in sorted(set(ends)))
 
 
 def croissant_record(folder: Path, manifest: Manifest, card: CardSettings, citation: str) -> dict[str, Any]:
@@ -153,7 +158,7 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
         sources.append(f"cases written for studies ({counted(sum(cases.values()), 'case')})")
     drawn = [
         f"{one['kind']} round: {counted(one['items'], 'item')}, {counted(one['annotators'], 'annotator')}, "
-        f"{one['overlap']} an item, {counted(one['annotations'], 'annotation')}"
+        f"{number_range(one['annotations_an_item'])} annotations an item, {one['annotations']:,} in all"
         for one in rounds
     ]
     replaced = any(one["stage"] == "anonymize" for one in facts["funnel"])
@@ -168,7 +173,7 @@ def _responsible_ai(manifest: Manifest, card: CardSettings) -> dict[str, Any]:
         "dataAnnotationProtocol": "; ".join([*drawn, "each decision names its rule in the configuration votes"]),
         "dataAnnotationPlatform": sorted({one["where"] for one in rounds}),
         "dataAnnotationAnalysis": [line for one in rounds for line in _describe_agreement(one)],
-        "annotationsPerItem": ", ".join(f"{one['kind']}: {one['overlap']}" for one in rounds),
+        "annotationsPerItem": ", ".join(f"{one['kind']}: {number_range(one['annotations_an_item'])}" for one in rounds),
         "annotatorDemographics": [f"{name}: {getattr(card, name) or GAP}" for name in annotators],
         "machineAnnotationTools": tools or ["none"],
         "dataBiases": [card.biases or GAP],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -20,6 +20,7 @@ from h2htalk.data.files import read_json_object
 from h2htalk.data.releases.release_folder import TAGS
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.rounds.outcome import RoundOutcome
+from h2htalk.rounds.questions import SKIPPED
 from h2htalk.version import __version__
 
 
@@ -34,9 +35,9 @@ def release_facts(
 
     Keys: `made_with`; `funnel` (a row a stage, then `accepted`); `refused` (reason -> items); `quotas`; `acceptance`;
     `counts` (split -> subtask -> language -> items); `tags` (tag -> value -> items); `sources` (name -> licence and
-    items); `rounds` (a row each: kind, platform, annotators, annotations, items, overlap, agreement by question);
-    `models` (what composed and reviewed); `reference_origins` (origin -> references); `references` (how many items have
-    1 to 5); `gates` (name -> what it stops); `other_splits`.
+    items); `rounds` (a row each: kind, platform, annotators, annotations, items, the least and the most annotations an
+    item, agreement by question); `models` (what composed and reviewed); `reference_origins` (origin -> references);
+    `references` (how many items have 1 to 5); `gates` (name -> what it stops); `other_splits`.
     """
     return {
         "made_with": f"h2htalk {__version__}",
@@ -84,14 +85,17 @@ def content_facts(content: ReleaseContent) -> dict[str, Any]:
 
 def _round_facts(outcome: RoundOutcome) -> dict[str, Any]:
     spec = outcome.spec
-    annotated = {(item, annotator) for item, annotator, _ in outcome.annotations}
+    # What came: a skip is no annotation, and the settings say only what was asked for.
+    done = {(item, who) for item, who, question in outcome.annotations if question != SKIPPED}
+    each = Counter(item for item, _ in done if item in outcome.sources)
+    numbers = [each[item] for item in outcome.sources]
     return {
         "kind": spec.kind,
         "where": spec.where,
         "items": len(outcome.sources),
-        "annotators": len({annotator for _, annotator in annotated}),
-        "annotations": len(annotated),
-        "overlap": spec.annotators_per_item,
+        "annotators": len({who for _, who in done}),
+        "annotations": sum(numbers),
+        "annotations_an_item": [min(numbers, default=0), max(numbers, default=0)],
         "minutes_an_item": spec.minutes,
         "agreement": dict(outcome.agreement),
     }

@@ -75,8 +75,12 @@ def made_facts(content: ReleaseContent, **other: Any) -> dict[str, Any]:
         "quotas": dict.fromkeys(SUBTASKS, 0) | {"dialogue_base": 4, "dev": 2},
         "acceptance": {"experts": 3, "accuracy": 3.5, "consistency": 3.5, "domain_compliance": 3.5},
         "rounds": [
-            one | {"kind": "crowd", "where": "spreadsheets", "annotators": 20, "overlap": 20} | _agreement("keep"),
-            one | {"kind": "expert", "where": "argilla", "annotators": 5, "overlap": 3} | _agreement("accuracy"),
+            one
+            | {"kind": "crowd", "where": "spreadsheets", "annotators": 20, "annotations_an_item": [2, 5]}
+            | _agreement("keep"),
+            one
+            | {"kind": "expert", "where": "argilla", "annotators": 5, "annotations_an_item": [3, 3]}
+            | _agreement("accuracy"),
         ],
         "models": {"review": "claude-3-7-sonnet"},
         "gates": {gate.name: gate.stops for gate in GATES.values()},

@@ -399,6 +399,21 @@ def test_a_number_that_anonymisation_did_not_invent_is_found_beside_the_list(tmp
     assert [(one.gate, one.detail) for one in found] == [("personal_data", f"PHONE_NUMBER: {NUMBER}")]
 
 
+def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
+    """It printed the overlap of the settings, and counted skips as annotations."""
+    voted(tmp_path)
+    for name in ("annalena", "bogumil"):
+        for column, value in {"skip": "yes", "keep": "", "quality": "", "subtask": ""}.items():
+            change_answer(tmp_path / "crowd", different(1).id, column, value, (name,))
+    reopen_round(tmp_path / "crowd")
+    close_round(tmp_path / "crowd", force=True)
+    build_release(write_spec(tmp_path), tmp_path / "release")
+    crowds, experts = read_manifest(tmp_path / "release").facts["rounds"]
+    assert (crowds["annotations_an_item"], crowds["annotations"]) == ([1, 3], 22)
+    assert (experts["annotations_an_item"], experts["annotations"]) == ([3, 3], 24)
+    assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()
+
+
 def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:
     scenarios = [different(n) for n in range(1, 3)]
     voted(tmp_path, scenarios)

@@ -160,6 +160,7 @@ def test_the_tables_show_the_facts(release: Path) -> None:
     assert counts[1] == ["DialogueEmotion", "99", "0", "0", "0", "0", "0", "0"]
     assert counts[-1] == ["Total", "4,650", "4", "2", "1", "2", "1", "6"]
     assert page.table("Stage")[0] == ["gather", "1,200", "1,150"]
+    assert [row[4] for row in page.table("Platform")] == ["2 to 5", "3"]
     assert page.table("Platform")[1] == ["expert", "argilla", "6", "5", "3", "120", "1.5"]
     agreement = page.table("Krippendorff's alpha")
     assert agreement[0] == ["crowd", "keep", "0.731", "0.61 to 0.84", "6", "120"]
