@@ -116,6 +116,7 @@ def _summary(analysis: Analysis, made: dict[str, str], files: list[str]) -> dict
     return {
         "made_by": MADE_BY,
         "made_with": made,
+        "splits": [one.facts.fingerprint for one in (analysis.split, analysis.compare_with) if one],
         "not_measured": list(analysis.unmeasured),
         "languages": {part.language: _language(part) for part in analysis.split.languages},
         "comparisons": [

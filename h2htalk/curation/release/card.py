@@ -21,8 +21,18 @@ from h2htalk.curation.release.croissant import (
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
+from h2htalk.data.persona import personas_of
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
-from h2htalk.data.releases.release_folder import CARD, TEST, VOTES, Manifest, data_file
+from h2htalk.data.releases.release_folder import (
+    CARD,
+    FIGURES_FOLDER,
+    TEST,
+    VOTES,
+    Manifest,
+    data_file,
+    read_scenarios,
+)
+from h2htalk.data.splits import fingerprint_of
 from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.errors import DataError
 from h2htalk.text.escaping import printable
@@ -182,7 +192,7 @@ def _view(folder: Path, manifest: Manifest, card: CardSettings, record: Mapping[
         ],
         "cells": [(OVERALL, "Overall"), (ITEMS_MEAN, "Mean over items"), *((one, one.title()) for one in DIMENSIONS)],
         "results": [result for path in card.baselines for result in read_results(Path(path))],
-        "figures": list(_copy_figures(folder, card.analysis)),
+        "figures": list(_copy_figures(folder, manifest, card.analysis)),
     }
 
 
@@ -196,10 +206,13 @@ def _count_rows(facts: Mapping[str, Any], parts: Sequence[tuple[str, str]]) -> I
     yield "Total", *(sum(column) for column in zip(*columns, strict=True))
 
 
-def _copy_figures(folder: Path, analysis: str) -> Iterator[tuple[Markdown, str]]:
-    """Copy the figures of an analysis; yield the path and the caption of each."""
-    for source, (language, caption) in (read_figures(Path(analysis)) if analysis else {}).items():
-        target = folder / "figures" / source.name
+def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[tuple[Markdown, str]]:
+    """Copy the figures of an analysis of the public rows; yield the path and the caption of each."""
+    if not analysis:
+        return
+    rows = fingerprint_of(read_scenarios(folder, manifest, TEST), personas_of(folder))
+    for source, (language, caption) in read_figures(Path(analysis), rows).items():
+        target = folder / FIGURES_FOLDER / source.name
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, target)
-        yield Markdown(f"figures/{source.name}"), f"{find_language(language).name}: {caption}"
+        yield Markdown(f"{FIGURES_FOLDER}/{source.name}"), f"{find_language(language).name}: {caption}"

@@ -67,10 +67,20 @@ def _results(summary: Mapping[str, Any], part: str) -> Iterator[Result]:
         yield Result(name, summary["split"], shown, values, row[ITEMS_MEAN]["n"], row[ITEMS_MEAN]["total"])
 
 
-def read_figures(folder: Path) -> dict[Path, tuple[Language, str]]:
-    """Find the PNG figures of an analysis that a card shows, with language and caption. Raises ConfigError."""
-    if read_json_object(folder / SUMMARY, missing_ok=True).get("made_by") != MADE_BY:
+def read_figures(folder: Path, fingerprint: str) -> dict[Path, tuple[Language, str]]:
+    """Find the PNG figures of an analysis that a card shows, with language and caption.
+
+    Raises ConfigError unless it analysed the split of this fingerprint alone: another one may hold words of erased
+    people, or private references.
+    """
+    summary = read_json_object(folder / SUMMARY, missing_ok=True)
+    if summary.get("made_by") != MADE_BY:
         raise ConfigError(f"{folder}: not the folder of an analysis; `h2htalk analyze` makes one")
+    if summary.get("splits") != [fingerprint]:
+        raise ConfigError(
+            f"{folder}: its figures are not those of the public rows of the split test ({fingerprint}) alone; build "
+            "without `analysis`, run `h2htalk analyze RELEASE --out FOLDER`, and build again with that folder"
+        )
     page = (folder / PAGE).read_text(encoding="utf-8")
     captions = dict(re.findall(r'<figure id="figure-(\w+)".*?<img [^>]*?\balt="([^"]*)"', page, re.DOTALL))
     wanted = {name: language for language in LANGUAGES for name in _SHOWN.format(language).split()}

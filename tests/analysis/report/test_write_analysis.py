@@ -79,6 +79,7 @@ def test_the_tables_are_read_back_as_they_were_counted(folder: Path, analysis: A
 def test_the_summary_says_what_was_counted_and_with_what(folder: Path) -> None:
     summary = summary_of(folder)
     assert summary["made_by"] == MADE_BY
+    assert summary["splits"] == ["0123456789abcdef"]
     made = summary["made_with"]
     assert made["split"] == "made 1, fingerprint 0123456789abcdef, 11 of 154 scenarios, fed"
     for key in ("parser zh", "font zh", "words", "model tokens", "embedder", "seed", "h2htalk", "spacy"):

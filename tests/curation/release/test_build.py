@@ -24,8 +24,9 @@ from h2htalk.curation.release.check import check_release
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.append_log import writer_lock
-from h2htalk.data.files import read_json_object, sha256_of
+from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text
 from h2htalk.data.links import read_links
 from h2htalk.data.releases.publish import publish
 from h2htalk.data.releases.release_folder import (
@@ -412,6 +413,31 @@ def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
     assert (crowds["annotations_an_item"], crowds["annotations"]) == ([1, 3], 22)
     assert (experts["annotations_an_item"], experts["annotations"]) == ([3, 3], 24)
     assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()
+
+
+def test_figures_are_those_of_the_public_rows(folder: Path) -> None:
+    """Words and counts of an erased person and of private references came into a card that every gate passed."""
+
+    def analysed(name: str, split: str) -> str:
+        write_json(folder / name / "summary.json", {"made_by": MADE_BY, "splits": [load_split(split).fingerprint]})
+        write_text(folder / name / "index.html", '<figure id="figure-lengths_en"><img src="x" alt="Lengths.">')
+        write_text(folder / name / "figures" / "lengths_en.png", "png")
+        return f"private_references = true\n[card]\nanalysis = '{name}'"
+
+    build_release(write_spec(folder, "private_references = true", quota=8), folder / "one")
+    analysed("whole", str(folder / "W"))
+    with pytest.raises(ConfigError, match="whole: its figures are not those of the public rows"):
+        build_release(write_spec(folder, analysed("whole", str(folder / "W")), quota=8), folder / "two")
+    settings = analysed("public", str(folder / "one"))
+    made = build_release(write_spec(folder, settings, quota=8), folder / "two")
+    assert (made.findings, (folder / "two" / "figures" / "lengths_en.png").exists()) == ((), True)
+    Workspace(folder / "W").tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
+    erased = {one.name: one for one in erase(Workspace(folder / "W"), "made-000001").folders}
+    messages = next(one.messages for name, one in erased.items() if name.endswith("two"))
+    assert f"the analysis {folder / 'public'} shows words of the items: delete it" in messages[1]
+    assert not (folder / "two" / "figures").exists()
+    with pytest.raises(ConfigError, match="public: its figures are not those of the public rows"):
+        build_release(write_spec(folder, settings, quota=7, version="1.1.0"), folder / "three")
 
 
 def test_rounds_on_files_of_ones_own_are_refused(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from h2htalk.data.analysis_folder import MADE_BY
 from h2htalk.data.files import write_json, write_text
 from h2htalk.data.releases.release_folder import Manifest, read_manifest
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 
 TEXTS = [name for name, value in asdict(CardSettings()).items() if value == "" and name != "analysis"]
@@ -186,7 +187,9 @@ def test_baselines_and_figures_come_from_finished_folders(tmp_path: Path) -> Non
     summary = made_summary(model="openai:gpt-4o")
     write_json(run / "run.json", {"spec": {}, "signature": summary.signature.to_dict(), "package_version": "0.1.0"})
     RunFolder(run).write_summary(summary.to_dict())
-    write_json(analysis / "summary.json", {"made_by": MADE_BY})
+    make_card(tmp_path / "without")
+    rows = load_split(tmp_path / "without").fingerprint
+    write_json(analysis / "summary.json", {"made_by": MADE_BY, "splits": [rows]})
     alt = "Lengths in words. Most: a|b &lt;c&gt; *d*."
     write_text(analysis / "index.html", f'<figure id="figure-lengths_en"><img src="data:," alt="{alt}"></figure>')
     write_text(analysis / "figures" / "lengths_en.png", "png")

@@ -79,11 +79,11 @@ def test_runs_that_are_not_finished_are_refused(tmp_path: Path) -> None:
             read_results(folder)
 
 
-def make_analysis(folder: Path) -> Path:
-    """The page and the summary of an analysis, with empty figures."""
+def make_analysis(folder: Path, *more: str) -> Path:
+    """The page and the summary of an analysis of the split 0a (and `more`), with empty figures."""
     analysis = made_analysis()
     shown = figure_specs(analysis)
-    write_json(folder / "summary.json", {"made_by": MADE_BY})
+    write_json(folder / "summary.json", {"made_by": MADE_BY, "splits": ["0a", *more]})
     write_text(folder / "index.html", page_text(analysis, shown, {spec.name: SVG for spec in shown}, {"seed": "0"}))
     for spec in shown:
         write_text(folder / "figures" / f"{spec.name}.png", spec.name)
@@ -91,7 +91,7 @@ def make_analysis(folder: Path) -> Path:
 
 
 def test_the_figures_of_the_paper_come_with_language_and_caption(tmp_path: Path) -> None:
-    figures = read_figures(make_analysis(tmp_path))
+    figures = read_figures(make_analysis(tmp_path), "0a")
     assert [path.stem for path in figures][:4] == [
         "lengths_en",
         "words_en_instruction",
@@ -110,4 +110,11 @@ def test_a_folder_without_an_analysis_is_refused(tmp_path: Path) -> None:
     write_json(tmp_path / "summary.json", {"made_by": "another"})
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(ConfigError, match="h2htalk analyze"):
-            read_figures(folder)
+            read_figures(folder, "0a")
+
+
+@pytest.mark.parametrize(("rows", "more"), [("0b", ()), ("0a", ("0c",))])
+def test_figures_of_other_rows_are_refused(tmp_path: Path, rows: str, more: tuple[str, ...]) -> None:
+    """Words of erased people, private references or another split came into a card."""
+    with pytest.raises(ConfigError, match=rf"not those of the public rows .*\({rows}\)"):
+        read_figures(make_analysis(tmp_path, *more), rows)

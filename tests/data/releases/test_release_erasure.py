@@ -13,14 +13,18 @@ from kills import interrupted_at
 from releases_made import case, make_release, scenario
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl
+from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.releases.erasure import erase_from_release
 from h2htalk.data.releases.release_folder import (
+    CARD,
+    FIGURES_FOLDER,
     METADATA,
     PRIVATE_REFERENCES,
+    SPEC,
     TOMBSTONES,
     data_file,
+    hash_files,
     private_folder,
     read_manifest,
     read_tombstones,
@@ -51,9 +55,13 @@ def released(folder: Path) -> Path:
     write_json(release / METADATA, {"files": dict(manifest.files)})
     private = private_folder(release)
     private.mkdir()
+    write_text(release / FIGURES_FOLDER / "words_en_response.png", WORDS)
+    write_text(release / CARD, f"## Counts\n\nFour.\n\n## Figures\n\n*Words: {WORDS}.*\n\n## Canary\n\nCanary.\n")
+    analysis = str(folder / "analysis")
+    write_json(private / SPEC, {"card": {"analysis": analysis}})
     lines = [{"id": one.id, "references": list(one.references)} for one in splits["test"]]
     write_jsonl(private / PRIVATE_REFERENCES, lines)
-    files = dict(manifest.files) | {name: sha256_of(release / name) for name in (METADATA, data_file("votes", "test"))}
+    files = hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
     references = sha256_of(private / PRIVATE_REFERENCES)
     replace(manifest, files=files, configs=configs, references_sha256=references).write(release)
@@ -65,11 +73,17 @@ GONE = {"made-000001:dialogue_base", "case-zh-2"}
 
 def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     release = released(tmp_path)
-    assert len(files_with(tmp_path, WORDS)) == 3
+    (tmp_path / "analysis").mkdir()
+    assert len(files_with(tmp_path, WORDS)) == 5
     before = read_manifest(release)
     result = erase_from_release(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "1.0.0 still holds the items" in result.messages[0]
+    assert f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it" in result.messages[1]
+    assert not (release / FIGURES_FOLDER).exists()
+    note = "*Removed with erased items; the next version shows figures of its own rows.*"
+    card = f"## Counts\n\nFour.\n\n## Figures\n\n{note}\n\n## Canary\n\nCanary.\n"
+    assert (release / CARD).read_text() == card
     manifest = read_manifest(release)
     verify_files(release, manifest)
     assert manifest.configs["en"] == {"test": 2, "dev": 1}
@@ -79,7 +93,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert replace(manifest, files={}, configs={}, references_sha256="") == replace(
         before, files={}, configs={}, references_sha256=""
     )
-    assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k or k.endswith(".md")}.items()
+    assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
     assert manifest.files[data_file("en", "test")] in (release / METADATA).read_text()
     assert before.files[data_file("en", "test")] not in (release / METADATA).read_text()
     assert read_tombstones(release / TOMBSTONES) == GONE
