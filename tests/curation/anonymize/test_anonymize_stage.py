@@ -224,3 +224,33 @@ def test_a_source_that_is_called_like_a_value_rejected_an_innocent_dialogue() ->
 
 def test_an_allowed_name_kept_its_first_word_for_everybody() -> None:
     assert "John" not in texts(kept(dialogue(6, "My name is John Peterson", "Hi John"), allow=["John Lewis"]))[1]
+
+
+# The rules that find these are rewritten as a whole: until then each case is known to fail.
+KNOWN_FAILURES = [
+    ('"Boiler\'s dead" becomes "Henri\'s dead"', "en", "Boiler's dead again.", ["Boiler's dead again."], []),
+    ("堂姐谈婚 becomes 堂姐韩然", "zh", "堂姐谈婚的时候我在场。", ["堂姐谈婚的时候我在场。"], []),
+    (
+        "obfuscated mail becomes `I't@example.net at fastmail dot co dot uk`",
+        "en",
+        "I'm at beth dot rowe at fastmail dot co dot uk",
+        ["I'm at "],
+        ["beth", "rowe", "fastmail"],
+    ),
+    (
+        'a card with a wrong check digit beside "my card" keeps half of its digits',
+        "en",
+        "it's my card 6723 3000 34381874, call them",
+        ["it's my card ", ", call them"],
+        ["6723", "3000", "34381874"],
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("language", "said", "stays", "gone"),
+    [pytest.param(*case, marks=pytest.mark.xfail(strict=True, reason=why)) for why, *case in KNOWN_FAILURES],
+)
+def test_cases_that_fail_so_far(language: str, said: str, stays: list[str], gone: list[str]) -> None:
+    (text,) = texts(kept(dialogue(1, said) | {"language": language}))
+    assert ([one in text for one in stays], [one in text for one in gone]) == ([True] * len(stays), [False] * len(gone))
