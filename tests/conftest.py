@@ -14,6 +14,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from possessive_patterns import refuse_possessive
+
+# Before a module of the package compiles its patterns.
+refuse_possessive()
 
 # HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
 settings.register_profile("few", max_examples=5, deadline=None)

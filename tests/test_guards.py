@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import shlex
 import subprocess
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 import typer.main
+from possessive_patterns import possessive_strings
 
 from h2htalk.chat.engines import ENGINES
 from h2htalk.cli import app
@@ -177,6 +179,45 @@ def test_languages_and_engines_are_compared_in_no_code_but_asked_for_their_recor
 def test_no_file_is_named_after_nothing() -> None:
     vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "handler"}
     assert [name for name in MODULES if vague & set(re.split(r"[._]", name))] == []
+
+
+# --- Patterns that Debian 12's own Python matches ---------------------------------------------------------------
+
+# How a pattern is written in each kind of file that holds some.
+WRITTEN = {
+    ".py": ("import re\nX = re.compile({})", "import re\nX = [{}]\nY = re.compile(X[0], re.I)"),
+    ".toml": ("x = {}", "[[table]]\nx = [{{y = [{}]}}]"),
+}
+
+
+def test_no_pattern_has_a_possessive_quantifier_or_an_atomic_group() -> None:
+    """`re` of Python 3.11.2 reads a name as `Bethan'` with one: spans, gates and a test differed between machines."""
+    paths = [path for folder in (PACKAGE, ROOT / "tools") for path in folder.rglob("*") if path.suffix in WRITTEN]
+    found = {path.name: possessive_strings(path.read_text(encoding="utf-8"), path.suffix) for path in paths}
+    assert {name: strings for name, strings in found.items() if strings} == {}
+    assert {path.suffix for path in paths} == set(WRITTEN)
+
+
+@pytest.mark.parametrize(("suffix", "text"), [(suffix, text) for suffix, texts in WRITTEN.items() for text in texts])
+@pytest.mark.parametrize(
+    ("pattern", "wrong"),
+    [
+        (r"[^\W\d_]+(?:['’-][^\W\d_]+)*+", True),
+        ("a{2,3}+b", True),
+        ("a?+b", True),
+        ("(?>a|b)", True),
+        (r"[*+]+\++a+?(?:b|c{2})+", False),
+    ],
+)
+def test_the_guard_finds_a_planted_possessive_quantifier(suffix: str, text: str, pattern: str, wrong: bool) -> None:
+    assert possessive_strings(text.format(json.dumps(pattern)), suffix) == ([pattern] if wrong else [])
+
+
+def test_the_guard_finds_a_possessive_quantifier_that_is_put_together() -> None:
+    name = "letter"
+    assert possessive_strings('import re\nX = re.compile(rf"{name}++")', ".py") == ["x++"]
+    with pytest.raises(AssertionError, match=r"test_guards.py:\d+: `re` of Python 3.11.2"):
+        re.compile(name + "+" * 2)
 
 
 # --- What --help loads ------------------------------------------------------------------------------------------

@@ -10,12 +10,14 @@ from h2htalk.data.languages import Language, find_language
 _HAN = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff々〇"
 _KANA = "\u3041-\u3096\u30a1-\u30fa"
 
-# A word: letters and digits with inner apostrophes and hyphens, or a time, decimal or grouped number.
-_INNER = r"(?:['’‐\-]{0}+|(?<=\d)[:：.,](?=\d){0}+)*"
-_LETTERS = r"[^\W_]"
-_LETTERS_NOT_HAN = rf"[^\W_{_HAN}]"
-_WORD = re.compile(_LETTERS + "+" + _INNER.format(_LETTERS))
-_ZH_UNIT = re.compile(rf"[{_HAN}]|{_LETTERS_NOT_HAN}+" + _INNER.format(_LETTERS_NOT_HAN))
+
+def _word_pattern(letter: str) -> str:
+    """A word: letters and digits with inner apostrophes and hyphens, or a time, decimal or grouped number."""
+    return rf"{letter}+(?:['’‐\-]{letter}+|(?<=\d)[:：.,](?=\d){letter}+)*"
+
+
+_WORD = re.compile(_word_pattern(r"[^\W_]"))
+_ZH_UNIT = re.compile(rf"[{_HAN}]|" + _word_pattern(rf"[^\W_{_HAN}]"))
 _HAN_CHARACTER = re.compile(f"[{_HAN}]")
 _LATIN_LETTER = re.compile(r"[A-Za-z\u00aa\u00ba\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024fＡ-Ｚａ-ｚ]")
 _LETTER = re.compile(r"[^\W\d_]")

@@ -44,7 +44,7 @@ _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
 _BROAD = 300.0  # points: a figure of two printed columns is wider
 _HEADING = 40  # characters
 # Characters that a data address need not escape: nearly all of a picture.
-_UNQUOTED = " !$()*+,-./:;=?@_~"
+_UNQUOTED = " !$()+*,-./:;=?@_~"
 
 
 def page_view(

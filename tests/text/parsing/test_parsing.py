@@ -193,7 +193,9 @@ def test_names_take_time_in_proportion(language: str, unit: str) -> None:
     assert min(cost(20_000) for _ in range(2)) < 40 * max(cost(2000), 0.005)
 
 
-@pytest.mark.parametrize("unit", [".", ".'", '." ' * 3 + "." * 40, "a", "😂", " ", "\n", "a, ", "\ud83d"])
+@pytest.mark.parametrize(
+    "unit", [".", ".'", '." ' * 3 + "." * 40, "!'", "." * 99 + "'" * 99, "a", "😂", " ", "\n", "a, ", "\ud83d"]
+)
 def test_two_million_characters_are_cut_in_two_seconds(unit: str) -> None:
     """Runs of full stops were tried again from each of them: half a minute."""
     text = unit * (2_000_000 // len(unit))

@@ -11,7 +11,7 @@ from h2htalk.curation.anonymize.english.word_lists import COMMON, RARE, folded, 
 from h2htalk.curation.anonymize.spans import Span
 
 # Letters, with an apostrophe or a hyphen only between letters: O'Malley, Hye-jin, don't.
-_TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*+")
+_TOKEN = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 # Between two words of one sentence stands nothing but these.
 _INNER = frozenset(" ,;&/'’()-–_*~\t0123456789#@+")
 _POSSESSIVE = ("'s", "’s", "'S", "’S")
