@@ -77,7 +77,8 @@ _REPEATED = {
                    "plate a1 ", "a dot ", "-at-", ")", "1然后", "one ", "yao", "a b ", "1 ... ", "bravo 1 ",
                    "四个6", "l1O", "1冒号"],
     "english": ["Ab, ", "work at The A of the ", "one two ", "my shop, A ", "3 The ", "1 ", "12 Oak Street, ", "A ",
-                "apt 4, ", "12 Xylo ", "St. ", "Hall "],
+                "apt 4, ", "12 Xylo ", "St. ", "Hall ", "a",
+                "Ann-", "Bo'", "o'-", "a--b"],
     "chinese": ["李", "花园路1号", "12", "大学", "老王，", "·阿", "《", "Li ", " ", "\u200b", "市一中在", "住东门",
                 "4-2-701", "县乡村", "12号，", "在我住"],
 }  # fmt: skip
