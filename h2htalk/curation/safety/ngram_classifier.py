@@ -178,9 +178,10 @@ class NgramClassifier:
             norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
         else:
             norms = np.sqrt(np.maximum(np.bincount(owners, self.squares[buckets], len(spans)), 1.0))
-        totals = sums / norms + self.bias
+        # Rounded, so that the last digits, which differ between machines, decide no threshold.
+        totals = (sums / norms + self.bias).round(9)
         best = int(totals.argmax())
-        return Reading(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), *spans[best])
+        return Reading(round(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), 9), *spans[best])
 
 
 @lru_cache(maxsize=32)

@@ -6,7 +6,7 @@ the dictionary's words do (`segment_text`). The priors were set on chat text by 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from math import log
@@ -27,6 +27,7 @@ _FAMILIES = frozenset("姐哥叔姨")
 _FAMILIAR = -8.5  # log probability of a usual given name after a surname
 _KNOWN_GIVEN = -16.0  # log probability of a usual given name alone
 _TITLE_WORD, _TITLE_LETTER = -5.5, -5.0  # log probability of a title after a name
+_DIGITS, _TIE = 9, 1e-9  # of log probabilities; two readings whose scores differ by less are equally good
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,12 @@ class NameCandidate:
     shape: str
 
 
+def _log_shares(weights: Mapping[str, float]) -> dict[str, float]:
+    """The logarithm of each weight's share, rounded: sums of floats differ between versions of Python."""
+    total = sum(weights.values())
+    return {key: round(log(weight / total), _DIGITS) for key, weight in weights.items()}
+
+
 @cache
 def surnames() -> dict[str, float]:
     """Log probabilities of surnames."""
@@ -50,8 +57,7 @@ def surnames() -> dict[str, float]:
         for letter in letters
     }
     weights |= dict.fromkeys(table("persons")["surnames"]["double"].split(), 0.8)
-    total = sum(weights.values())
-    return {name: log(weight / total) for name, weight in weights.items()}
+    return _log_shares(weights)
 
 
 @cache
@@ -60,13 +66,13 @@ def _given() -> dict[str, float]:
     for weight, letters in table("persons")["given"].items():
         for letter in letters:
             weights.setdefault(letter, float(weight))
-    total = sum(weights.values())
-    return {letter: log(weight / total) for letter, weight in weights.items()}
+    return _log_shares(weights)
 
 
 @cache
 def _rare() -> float:
-    return log(_RARE) - log(sum(float(w) * len(s) for w, s in table("persons")["given"].items()))
+    total = sum(float(w) * len(s) for w, s in table("persons")["given"].items())
+    return round(log(_RARE / total), _DIGITS)
 
 
 def given(letter: str, left: float = 0.0) -> float | None:
@@ -321,7 +327,7 @@ def segment_text(text: str) -> list[Segment]:
                 break
             if count and not (count < _JUNK and tags().get(text[at:end]) in _NAME_TAGS):
                 score = log(count) - total + best[end]
-                if score > top:
+                if score > top + _TIE:
                     top, chosen = score, end
             end += 1
         for naming in name_candidates(text, at):
@@ -331,7 +337,7 @@ def segment_text(text: str) -> list[Segment]:
             least = _RARE_NAME if naming.end - at > 2 or naming.cue >= KIN else _RARE_WORD
             if count and count < least and _known_name(word, naming):
                 score = max(score, log(count) - total + best[naming.end] + 0.5)
-            if score > top:
+            if score > top + _TIE:
                 top, chosen = score, naming
         best[at], choice[at] = top, chosen
     segments = []

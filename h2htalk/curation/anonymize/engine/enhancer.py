@@ -45,7 +45,7 @@ class DialogueEnhancer(LemmaContextAwareEnhancer):
         found: dict[tuple[int, int, str], RecognizerResult] = {}
         ours: list[Span] = []
         users: list[Span] = []
-        for result in (result for result in raw_results if result.score >= THRESHOLD):
+        for result in (result for result in raw_results if round(result.score, 6) >= THRESHOLD):
             recognizer = by_id[result.recognition_metadata[RecognizerResult.RECOGNIZER_IDENTIFIER_KEY]]
             span = Span(result.start, result.end, result.entity_type, result.score, recognizer.name)
             place = (span.start, span.end, span.type)

@@ -130,8 +130,9 @@ MODEL_CLASSES: Mapping[str, type[ModelRecognizer]] = {
 
 
 def _found(entities: Iterable[Iterable[Mapping[str, Any]]], label: str) -> Iterator[list[Found]]:
-    """What a model gives of each text; `label`: the key of its label."""
-    return ([(each["start"], each["end"], each[label], float(each["score"])) for each in text] for text in entities)
+    """What a model gives of each text; `label`: the key of its label. Scores of 32 bits have six certain digits."""
+    for text in entities:
+        yield [(each["start"], each["end"], each[label], round(float(each["score"]), 6)) for each in text]
 
 
 def _load(package: str, command: str, make: Callable[[Any], Any], what: str) -> Any:
