@@ -56,12 +56,12 @@ def refuse_possessive() -> None:
     """Let `re` refuse to compile such a pattern for a file of this repository."""
     from re import _parser  # type: ignore[attr-defined]  # the one place that every pattern passes
 
-    def checked(pattern: str | bytes, *rest: Any) -> Any:
+    def checked(pattern: str | bytes, *rest: Any, **named: Any) -> Any:
         if isinstance(pattern, str) and possessive_parts(pattern) and (where := _place(sys._getframe(1))):
             raise AssertionError(
                 f"{where}: `re` of Python 3.11.2 matches {possessive_parts(pattern)} wrongly: {pattern!r}"
             )
-        return parse(pattern, *rest)
+        return parse(pattern, *rest, **named)
 
     parse: Callable[..., Any] = _parser.parse
     _parser.parse = checked

@@ -1,7 +1,8 @@
 """The spans of 300 frozen lines, compared byte for byte: the same under every version of Python that CI runs.
 
 The lines are of the sets in `tests/curation/golden`, and 20 a language with apostrophes, hyphens and words that are
-names too. Who changes a rule remakes the file, `python tests/curation/anonymize/test_frozen_spans.py`, and reads the diff.
+names too. Who changes a rule remakes the file and reads the
+diff: `python tests/curation/anonymize/test_frozen_spans.py`.
 """
 
 from __future__ import annotations
