@@ -75,8 +75,8 @@ def installed_modules() -> dict[str, set[str]]:
 def modules_of(requirements: list[str]) -> dict[str, set[str]]:
     """The top-level modules that each required distribution installs, by its normalised name."""
     installed = installed_modules()
-    names = [normalise(re.split(r"[<>=~!\[ ;]", line)[0]) for line in requirements]
-    return {name: installed.get(name, {name.replace("-", "_")}) for name in names}
+    names = [re.split(r"[<>=~!\[ ;]", line)[0] for line in requirements]
+    return {normalise(name): installed.get(normalise(name), {name.replace("-", "_")}) for name in names}
 
 
 def normalise(name: str) -> str:

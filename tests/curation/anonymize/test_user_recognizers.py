@@ -202,6 +202,7 @@ def test_a_model_that_is_not_there_is_an_error(tmp_path: Path) -> None:
         chat_analyzer("en", users)
 
 
+@pytest.mark.local
 def test_a_token_classifier_of_transformers_is_read(tmp_path: Path) -> None:
     """One with random weights: what it labels is chance, but it labels, and its places are those of the text."""
     torch = pytest.importorskip("torch", reason="transformers models need torch")
