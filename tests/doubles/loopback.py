@@ -141,7 +141,7 @@ class LoopbackServer:
         self.port = listener.sockets[0].getsockname()[1]
         started()
         await self._stop.wait()
-        for _ in range(5):  # a connection accepted just now becomes a protocol: on a closed listener Python 3.13.0 fails
+        for _ in range(5):  # a connection accepted just now becomes a protocol: Python 3.13.0 fails on a closed port
             await asyncio.sleep(0)
         listener.close()
         for protocol in tuple(self.protocols):
