@@ -258,7 +258,8 @@ class _Gliner:
         if any("fail" in text for text in texts):
             raise RuntimeError("CUDA out of memory")
         return [
-            [{"start": at, "end": at + 6, "text": "Zorblo", "label": "person", "score": 0.93}]
+            # One half, the threshold, with the noise of 32 bits.
+            [{"start": at, "end": at + 6, "text": "Zorblo", "label": "person", "score": 0.49999997}]
             if (at := text.find("Zorblo")) >= 0
             else []
             for text in texts

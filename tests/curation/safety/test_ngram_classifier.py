@@ -64,6 +64,13 @@ def test_less_is_enough_with_a_second_sign(folder: str, language: Language) -> N
     assert 0 < model.low() < model.high() < 1
 
 
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_scores_are_rounded_so_that_the_last_digit_of_a_sum_meets_no_threshold(folder: str, language: Language) -> None:
+    scores = [load_classifier(folder, language).score(text).score for text in (*CRUEL[language], *HARMLESS[language])]
+    assert scores == [round(score, 9) for score in scores]
+
+
 def test_a_long_kind_message_does_not_hide_a_short_cruel_one() -> None:
     kind, cruel = (
         "今天天气很好，我们去公园散步吧。",
