@@ -11,11 +11,12 @@ import mmap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from h2htalk.curation.dedup.dialogue_quality import Quality
-from h2htalk.curation.dedup.hashing import KINDS, read_arrays
+from h2htalk.curation.dedup.hashing import KINDS, MappedPart, read_arrays
 from h2htalk.curation.dedup.lengths import lengths
 from h2htalk.curation.dedup.minhash import unique_values
 from h2htalk.curation.dedup.minhash_lsh import candidate_pairs
@@ -30,10 +31,10 @@ if TYPE_CHECKING:
 
 
 class MappedDialogues:
-    """All mapped dialogues, numbered through all parts. Each takes some 70 bytes of memory; texts are in a file."""
+    """All mapped dialogues, numbered through all parts. Each takes some 70 bytes of memory, and its texts in a file."""
 
-    def __init__(self, paths: Sequence[Path], texts: Path) -> None:
-        """Read the files of the parts (`MappedPart.save`), and join their texts in the file `texts`.
+    def __init__(self, parts: Sequence[Path | MappedPart], texts: Path | None) -> None:
+        """Read the parts, or their files (`MappedPart.save`), and join their texts in the file `texts`, or in memory.
 
         Raises:
             DataError: a file is damaged, or `texts` cannot be written.
@@ -49,11 +50,11 @@ class MappedDialogues:
         ]
         self.contaminated: dict[int, Any] = {}
         self.starts: list[int] = []
-        count = offset = 0
+        count, offset, memory = 0, 0, BytesIO()
         try:
-            with texts.open("wb") as file:
-                for path in paths:
-                    *found, text, notes = read_arrays(path, *names, "texts", "contaminated")
+            with texts.open("wb") if texts else memory as file:
+                for part in parts:
+                    *found, text, notes = read_arrays(part, *names, "texts", "contaminated")
                     found[3] = found[3] + offset
                     for table, array in zip(tables, found, strict=True):
                         table.append(array)
@@ -62,16 +63,18 @@ class MappedDialogues:
                         self.contaminated[count + number] = evidence
                     self.starts.append(count)
                     count, offset = count + len(found[0]), offset + file.write(text.tobytes())
+                self._texts: Path | bytes = texts or memory.getvalue()
         except OSError as error:
             raise DataError(f"{texts}: {write_problem(error)}") from error
         self.language, self.hashes, self.quality, self.ends = (np.concatenate(table) for table in tables)
-        self._texts = texts
 
     def __len__(self) -> int:
         return len(self.language)
 
     @cached_property
     def _bytes(self) -> mmap.mmap | bytes:
+        if isinstance(self._texts, bytes):
+            return self._texts
         with self._texts.open("rb") as file:
             return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) if len(self) else b""
 
@@ -128,12 +131,12 @@ class Pairs(NamedTuple):
     second: NDArray[np.int64]
 
 
-def group(paths: Sequence[Path], mapped: MappedDialogues, nodes: Nodes) -> Pairs:
+def group(parts: Sequence[Path | MappedPart], mapped: MappedDialogues, nodes: Nodes) -> Pairs:
     """The pairs of nodes that may be duplicates: equal on one side, or with similar signatures."""
     import numpy as np
 
     found = [_code(*_equal_sides(mapped, nodes, side)) for side in (0, 1)]
-    found += [_code(*pair) for pair in _by_signatures(paths, mapped, nodes)]
+    found += [_code(*pair) for pair in _by_signatures(parts, mapped, nodes)]
     codes = unique_values(np.concatenate(found))
     first, second = codes >> 32, codes & 0xFFFFFFFF
     other = first != second
@@ -166,15 +169,15 @@ def _equal_sides(mapped: MappedDialogues, nodes: Nodes, side: int) -> tuple[NDAr
 
 
 def _by_signatures(
-    paths: Sequence[Path], mapped: MappedDialogues, nodes: Nodes
+    sources: Sequence[Path | MappedPart], mapped: MappedDialogues, nodes: Nodes
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """The pairs of every kind of signature."""
     import numpy as np
 
     names = ("row_dialogue", "row_kind", "row_hash", "row_signature")
-    parts = [read_arrays(path, *names) for path in paths]
+    parts = [read_arrays(source, *names) for source in sources]
     for part, start in zip(parts, mapped.starts, strict=True):
-        part[0] += start
+        part[0] = part[0] + start
     owner, kind, digest, signature = map(np.concatenate, zip(*parts, strict=True))
     del parts
     node = nodes.node[owner]

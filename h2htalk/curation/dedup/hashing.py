@@ -63,15 +63,17 @@ class MappedPart:
             np.savez(file, **arrays)
 
 
-def read_arrays(path: Path, *names: str) -> list[Any]:
-    """Read arrays of a mapped part by their names; raises DataError where the file is damaged."""
+def read_arrays(part: Path | MappedPart, *names: str) -> list[Any]:
+    """Get arrays of a mapped part, or its file, by their names; raises DataError where the file is damaged."""
     import numpy as np
 
+    if isinstance(part, MappedPart):
+        return [getattr(part, name) for name in names]
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with np.load(part, allow_pickle=False) as file:
             return [file[name] for name in names]
     except (OSError, ValueError, KeyError, BadZipFile) as error:
-        raise DataError(f"{path}: damaged; remove it and start the same command again") from error
+        raise DataError(f"{part}: damaged; remove it and start the same command again") from error
 
 
 def map_part(records: Sequence[Record], index: SplitIndex) -> MappedPart:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
 from h2htalk.curation.dedup.candidate_pairs import MappedDialogues, Nodes, group
 from h2htalk.curation.dedup.hashing import map_part, open_index
@@ -80,25 +78,22 @@ def near_duplicates(content: ReleaseContent, context: GateContext) -> Iterator[F
     import numpy as np
 
     part = map_part([dialogue.to_dict() for dialogue in dialogues], open_index(context.spec.other_splits, THRESHOLD))
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "part.npz")
-        part.save(path)
-        mapped = MappedDialogues([path], Path(folder, "texts"))
-        nodes = Nodes.of(mapped)
-        found = group([path], mapped, nodes)
-        sides = cache(mapped.sides)
-        names = [dialogue.id for dialogue in dialogues]
-        for number, evidence in mapped.contaminated.items():
-            of = f"{evidence['of']} of the split {evidence['split']}"
-            yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
-        # Of equal texts one stands for all: those of other families are found already.
-        first = nodes.first.tolist()
-        pairs = [(first[node], number) for number, node in enumerate(nodes.node.tolist()) if node >= 0]
-        pairs += [(first[one], first[other]) for one, other in zip(*map(np.ndarray.tolist, found), strict=True)]
-        for one, other in pairs:
-            if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):
-                first_name, second_name = sorted((names[one], names[other]))
-                yield second_name, f"{same.similarity:.2f} similar to {first_name}"
+    mapped = MappedDialogues([part], None)  # a kill leaves no text in a temporary file
+    nodes = Nodes.of(mapped)
+    found = group([part], mapped, nodes)
+    sides = cache(mapped.sides)
+    names = [dialogue.id for dialogue in dialogues]
+    for number, evidence in mapped.contaminated.items():
+        of = f"{evidence['of']} of the split {evidence['split']}"
+        yield names[number], f"{evidence['similarity']:.2f} similar to {of}"
+    # Of equal texts one stands for all: those of other families are found already.
+    first = nodes.first.tolist()
+    pairs = [(first[node], number) for number, node in enumerate(nodes.node.tolist()) if node >= 0]
+    pairs += [(first[one], first[other]) for one, other in zip(*map(np.ndarray.tolist, found), strict=True)]
+    for one, other in pairs:
+        if family[names[one]] != family[names[other]] and (same := match(sides(one), sides(other), THRESHOLD)):
+            first_name, second_name = sorted((names[one], names[other]))
+            yield second_name, f"{same.similarity:.2f} similar to {first_name}"
 
 
 def splits(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
