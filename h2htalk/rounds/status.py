@@ -97,7 +97,7 @@ class Status:
 
 
 def round_status(path: Path) -> Status:
-    """Collect new annotations of an open round, and return its status.
+    """Collect new annotations of an open round, and return its status. A closed one loses what was erased from it.
 
     Raises:
         RoundError, DataError: the folder holds no round, or annotations cannot be read.
@@ -105,7 +105,7 @@ def round_status(path: Path) -> Status:
     folder = RoundFolder(path).require()
     if not _can_collect(folder):
         validate_round(folder)
-        return _with_notes(folder, compute_status(folder, Collected()))
+        return _with_notes(folder, compute_status(folder, Collected(notes=_erase_returned(folder))))
     with folder.locked():
         validate_round(folder)
         # Another process may have closed the round before this one locked it.
@@ -114,6 +114,15 @@ def round_status(path: Path) -> Status:
         require_annotator_list(folder)
         collected, new = collect_annotations(folder)
         return _with_notes(folder, compute_status(folder, collected, new))
+
+
+def _erase_returned(folder: RoundFolder) -> tuple[str, ...]:
+    """Remove erased items from spreadsheets that came back after closing; return what may still hold them."""
+    items = folder.erased_items().items
+    if not items or not (platform := open_platform(folder.spec().where)).assigns_items:
+        return ()
+    with folder.locked():
+        return tuple(platform.erase(folder, items))
 
 
 def _with_notes(folder: RoundFolder, status: Status) -> Status:

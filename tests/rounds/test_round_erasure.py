@@ -159,6 +159,18 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     assert len(read_outcome(path).annotations) == 2 * 3 * 4
 
 
+def test_a_spreadsheet_that_comes_back_into_a_closed_round(closed: Path) -> None:
+    """Nobody read it, so its rows stayed."""
+    sheet = closed / "spreadsheets" / "annalena.csv"
+    sent = sheet.read_bytes()
+    assert "loses these rows with the next `h2htalk round status" in erase_from_round(closed, EMILY).messages[-1]
+    sheet.write_bytes(sent)
+    assert files_with(closed, WORDS) == ["spreadsheets/annalena.csv"]
+    assert round_status(closed).state == "closed"
+    assert files_with(closed, WORDS) == []
+    read_outcome(closed)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "gb18030", "utf-16"])
 @pytest.mark.parametrize("delimiter", [",", ";"])
 def test_other_bytes_of_a_csv_file_do_not_change(tmp_path: Path, encoding: str, delimiter: str) -> None:

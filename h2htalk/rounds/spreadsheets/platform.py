@@ -165,7 +165,7 @@ class SpreadsheetPlatform:
         if names:
             messages.append(
                 f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "
-                "file that comes back loses these rows as soon as it is read"
+                f"file that comes back loses these rows with the next `h2htalk round status {folder.path}`"
             )
         return messages
 
