@@ -42,8 +42,8 @@ def interrupted_at(write: int, work: Callable[[], object]) -> bool:
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
     """Run in a process that is killed before its `step`-th change of a file; False where it finished first."""
-    child = os.fork()
-    if not child:
+
+    def watched() -> None:
         left = [step]
 
         def watch(event: str, args: tuple[object, ...]) -> None:
@@ -54,5 +54,16 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
         sys.addaudithook(watch)
         work()
-        os._exit(0)
+
+    return killed_in(watched)
+
+
+def killed_in(work: Callable[[], object]) -> bool:
+    """Run in a process of its own; whether the work ended it with `KILLED`."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        finally:
+            os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED

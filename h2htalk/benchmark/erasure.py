@@ -15,7 +15,7 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_for_good, remove_partial_files
-from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.erasure.folder_kinds import FolderErasure, marked
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl
 from h2htalk.data.run_folder import ERASED, RunFolder
 from h2htalk.data.scenario import Scenario
@@ -23,6 +23,7 @@ from h2htalk.data.splits import fingerprint_of
 from h2htalk.errors import ConfigError, DataError, MissingExtraError
 
 
+@marked
 def erase_from_run(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted.
 

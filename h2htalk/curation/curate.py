@@ -18,11 +18,11 @@ from h2htalk.curation.erase import finish_erasure
 from h2htalk.curation.pipeline import run_stage
 from h2htalk.curation.preflight import leave_out_unnamed, preflight
 from h2htalk.curation.settings import CurateSpec, read_spec
-from h2htalk.curation.stage_folder import RecordCounts, require_no_links
+from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.arguments import as_list, as_path
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
 from h2htalk.errors import ConfigError, IncompleteError
 
 
@@ -69,8 +69,8 @@ def curate(
         finish_erasure(place)
         key = place.open_key()
         names = chosen.names()
-        for name in renewed:
-            require_no_links(place.stage(name).path)
+        if renewed:
+            refuse_links(place.path)
         preflight([name for name in names if name in renewed or not _finished(place, name)], spec, place, key)
         removed = False
         for name in names:

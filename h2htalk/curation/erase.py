@@ -32,10 +32,11 @@ from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import CANDIDATE_STAGES
 from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
-from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
+from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
-from h2htalk.data.erasure.sweep import sweep
-from h2htalk.data.files import write_json
+from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_source
+from h2htalk.data.files import refuse_links, write_json
+from h2htalk.data.links import HUB
 from h2htalk.errors import ConfigError
 
 # The first stage that compares records, and with it all that follow, are made again as a whole.
@@ -84,7 +85,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
     if missing := [path for path in also if not path.is_dir()]:
         raise ConfigError(f"--also {missing[0]}: is no folder")
     with workspace.locked():
-        workspace.require_no_links()
+        refuse_links(workspace.path)
         # Without the key nobody could be recognized in a file that is read again.
         open_key = workspace.open_erasure_key if workspace.facts().get("purged") else workspace.open_key
         key = open_key(make=False)
@@ -97,6 +98,7 @@ def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Er
         raw = {source_place(index[name]) for name in ids if "file" in index.get(name, {})}
         if new := ids - workspace.erased():
             lines = _tombstone_lines(workspace, new, asked, index, key)
+            mark_folders(workspace.path, also)
             write_tombstones(workspace.tombstones_path, [*workspace.tombstones().lines, *lines])
         removed = _apply(workspace)
         folders = _sweep(workspace, ids, also)
@@ -111,7 +113,8 @@ def finish_erasure(workspace: Workspace) -> None:
     Raises DataError.
     """
     _finish_stages(workspace)
-    if len(workspace.tombstones().lines) != workspace.facts().get("reached", 0):
+    pending = len(workspace.tombstones().lines) != workspace.facts().get("reached", 0)
+    if pending or (workspace.path / MARK).exists():
         for one in _sweep(workspace):
             if one.unfinished:
                 print(f"erase: {one.name} is not finished: {'; '.join(one.messages)}", file=sys.stderr, flush=True)
@@ -127,6 +130,10 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
     new = [line for at, line in enumerate(lines) if at >= facts.get("reached", 0) or line["id"] in ids]
     items = frozenset(item for line in new for item in line.get("items", ()))
     folders = tuple(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
+    # Of a data set on the Hub, `of` is the format and its name and commit.
+    gathered = {str(line.get("of")).partition("/")[2] for line in new}
+    folders += tuple(sweep_source(name) for name in sorted(gathered) if name.startswith(HUB))
+    remove_for_good(workspace.path / MARK)
     if not any(folder.unfinished for folder in folders):
         write_json(workspace.path / "workspace.json", {**facts, "reached": len(lines)})
     return folders
@@ -134,7 +141,7 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
 
 def _finish_stages(workspace: Workspace) -> None:
     if len(workspace.tombstones().lines) != workspace.facts().get("erased", 0):
-        workspace.require_no_links()
+        refuse_links(workspace.path)
         _apply(workspace)
         print("erase: an interrupted erasure was completed", file=sys.stderr, flush=True)
 

@@ -11,7 +11,7 @@ from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stages_from
 from h2htalk.curation.tombstones import mark, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.filter_files import remove_for_good
-from h2htalk.data.files import write_json
+from h2htalk.data.files import refuse_links, write_json
 from h2htalk.errors import ConfigError
 
 
@@ -33,7 +33,7 @@ def purge(workspace: Workspace) -> list[Path]:
                 f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
                 "h2htalk curate run"
             )
-        workspace.require_no_links()
+        refuse_links(workspace.path)
         if not workspace.facts().get("purged"):
             _write_index(workspace)
         # Written first: after a kill nothing is added to the workspace any more.

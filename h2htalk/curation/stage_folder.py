@@ -12,7 +12,6 @@ calls/ costs/ batches/       what was paid for (`stored_calls`): kept when the s
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -244,19 +243,3 @@ class StageFolder:
         remove_for_good(self.path / "stage.json")
         if self.path.is_dir() and not any(self.path.iterdir()):
             self.path.rmdir()
-
-
-def require_no_links(place: Path) -> None:
-    """Check that a path, and everything in it, is no symbolic link.
-
-    Raises:
-        DataError: one is; names it. Nothing was changed.
-    """
-    for folder, folders, files in [("", [str(place)], []), *os.walk(place)]:
-        for name in sorted((*folders, *files)):
-            path = Path(folder, name)
-            if path.is_symlink():
-                raise DataError(
-                    f"{path}: is a symbolic link, and its target would not be removed; replace it by its target (the "
-                    "whole workspace may be elsewhere) and start the same command again"
-                )

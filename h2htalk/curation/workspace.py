@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.stage_folder import StageFolder, require_no_links
+from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage
 from h2htalk.curation.tombstones import Tombstones
 from h2htalk.data.append_log import writer_lock
@@ -117,11 +117,6 @@ class Workspace:
         """Raise DataError where there is no workspace, before a lock would make its folder."""
         if not any((self.path / name).exists() for name in ("workspace.json", *STAGES)):
             raise DataError(f"{self.path}: there is no curation here; name the folder of one")
-
-    def require_no_links(self) -> None:
-        """Raise DataError for a symbolic link in the workspace, which may be one itself."""
-        for path in sorted(self.path.iterdir()):
-            require_no_links(path)
 
     def make_folder(self) -> None:
         """Make the folder, for its owner alone, as it will hold raw conversations. Raises DataError.

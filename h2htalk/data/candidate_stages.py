@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_json_object, read_jsonl
 from h2htalk.errors import DataError
 
@@ -25,6 +26,7 @@ def find_stage_folder(path: Path) -> Path | None:
     """
     if is_workspace(path):
         return last_candidates(path)
+    require_erased(path.parent)
     if not is_workspace(path.parent) or not os.path.isfile(path / "stage.json"):
         return None
     if path.name not in CANDIDATE_STAGES:
@@ -41,6 +43,7 @@ def is_workspace(path: Path) -> bool:
 
 def last_candidates(workspace: Path) -> Path:
     """The folder of the last finished stage with candidates. Raises DataError where there is none."""
+    require_erased(workspace)
     for name in CANDIDATE_STAGES:
         if (workspace / name / "summary.json").is_file():
             return workspace / name

@@ -7,6 +7,7 @@ import errno
 import hashlib
 import json
 import os
+import stat
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -223,6 +224,21 @@ def remove_file(path: Path) -> None:
     """Remove a file if it exists. Errors are ignored: the error that made the file useless is reported instead."""
     with contextlib.suppress(OSError):
         path.unlink()
+
+
+def refuse_links(place: Path) -> None:
+    """Raise DataError where something in a folder is no file and no folder: a symbolic link, which writing would follow
+    and removing would not, or a pipe."""
+    for folder, folders, names in os.walk(place):
+        for name in sorted((*folders, *names)):
+            mode = os.lstat(path := os.path.join(folder, name)).st_mode
+            if stat.S_ISLNK(mode):
+                raise DataError(
+                    f"{path}: is a symbolic link, and its target would not be removed; replace it by its target (the "
+                    "whole folder may be elsewhere) and start the same command again"
+                )
+            if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
+                raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
 
 
 def missing_folders(path: Path) -> list[Path]:

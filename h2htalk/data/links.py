@@ -1,12 +1,14 @@
 """Links: what was made from a folder, in its `links.jsonl`, so that a history and an erasure can follow it.
 
 A workspace links the rounds opened from its candidates, the runs evaluated on them and its releases; a round or a run
-links the rounds opened from it; the private folder beside a release links its runs and its places on the Hub.
+links the rounds opened from it; the private folder beside a release links its runs and its places on the Hub; a run or
+a study links the pages and files that show its items (`copy`), which an erasure names.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +20,8 @@ from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.releases.release_folder import is_release, private_folder
 from h2htalk.errors import DataError
 
-KINDS = (*FOLDER_KINDS, "hub")
+COPY = "copy"
+KINDS = (*FOLDER_KINDS, "hub", COPY)
 HUB = "hub:"
 FILE = "links.jsonl"
 # Many runs may start on one workspace at the same moment; writing a link takes milliseconds.
@@ -27,7 +30,7 @@ _WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What was made from a folder: a `round`, `run` or `release` by relative path, or `hub` as `hub:OWNER/NAME@TAG`.
+    """What was made from a folder: a `round`, `run`, `release` or `copy` by relative path, or `hub:OWNER/NAME@TAG`.
 
     `path`: the target as an absolute path, which may not exist any more; None on the Hub.
     """
@@ -64,7 +67,7 @@ def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
     waiting, seen = list(links), set()
     while waiting:
         link = waiting.pop(0)
-        if link.path is not None and (place := os.path.realpath(link.path)) not in seen:
+        if link.path is not None and link.kind != COPY and (place := os.path.realpath(link.path)) not in seen:
             seen.add(place)
             yield link, link.path
             waiting = [*read_links(link.path), *read_links(private_folder(link.path)), *waiting]
@@ -83,6 +86,19 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
     with writer_lock(folder / FILE, "try again", timeout=_WAIT):
         if line not in (lines := _lines(folder)):
             write_jsonl(folder / FILE, [*lines, line])
+
+
+def link_copies(folders: Iterable[Path], target: Path) -> None:
+    """Record in runs or studies a page or file that shows their items, before it is written.
+
+    A folder that cannot be written is named on standard error: what it holds may be shown, as before.
+    """
+    for folder in folders:
+        try:
+            if kind_of(folder) is not None:  # else a log of another harness
+                add_link(folder, COPY, target)
+        except DataError as error:
+            print(f"{target}: an erasure from {folder} will not name it: {error}", file=sys.stderr)
 
 
 def _lines(folder: Path) -> list[dict[str, str]]:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
@@ -21,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.append_log import AppendLog
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import (
     missing_folders,
     read_json_object,
     read_jsonl,
     read_sealed,
+    refuse_links,
     remove_file,
     remove_folders,
     sha256_of,
@@ -94,10 +95,12 @@ class RunFolder:
         """Read `run.json`: spec, signature and package_version.
 
         Raises:
-            DataError: the folder is not a run, its run.json is damaged, or something in it is a link.
+            DataError: the folder is not a run, its run.json is damaged, something in it is a link, or an erasure from
+                it is not finished.
         """
         path = self.path / "run.json"
-        self.refuse_links()
+        refuse_links(self.path)
+        require_erased(self.path)
         try:
             raw = read_json_object(path)
         except FileNotFoundError:
@@ -105,15 +108,6 @@ class RunFolder:
         if not isinstance(raw.get("spec"), dict):
             raise DataError(f"{path}: must hold a spec and a signature")
         return raw
-
-    def refuse_links(self) -> None:
-        """Raise DataError where something in the folder is a symbolic link, which writing would follow, or a pipe."""
-        for folder, folders, names in os.walk(self.path):
-            for name in (*folders, *names):
-                mode = os.lstat(path := os.path.join(folder, name)).st_mode
-                if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                    what = "a symbolic link" if stat.S_ISLNK(mode) else "no file"
-                    raise DataError(f"{path}: is {what}, and a run holds files and folders alone; replace it")
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
         """Write `summary.json` with the hash of the file of scores, and that of its own content. Raises DataError."""
@@ -126,7 +120,7 @@ class RunFolder:
             FileNotFoundError: there is none.
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
-        self.refuse_links()
+        refuse_links(self.path)
         sealed = read_sealed(self.summary, SCORE_AGAIN)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
             scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
@@ -150,7 +144,7 @@ class RunFolder:
             ConfigError: the folder holds a run of another signature (the keys are named).
             DataError: it is some other folder, or cannot be read.
         """
-        self.refuse_links()
+        refuse_links(self.path)
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
         if os.path.exists(self.path / "run.json"):
             _require_same(self, signature, partial)

@@ -29,8 +29,6 @@ def validate_round(folder: RoundFolder) -> tuple[tuple[Item, ...], list[Annotati
         DataError: a file is invalid or does not fit the others.
         RoundError, ConfigError: the folder holds no round, or its settings are invalid.
     """
-    if folder.erased_items().pending:
-        raise DataError(f"{folder.path}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
     # Writers add annotators first, then assignment sets, then annotations. Reading in the opposite order finds
     # consistent files although another process adds to them.
     spec, events, annotations = folder.spec(), folder.events(), list(folder.annotation_lines())

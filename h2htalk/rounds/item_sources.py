@@ -18,6 +18,7 @@ from h2htalk.data.candidate_stages import is_workspace, last_candidates
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
 from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, read_mapping
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
@@ -135,6 +136,7 @@ def _read(name: str) -> Iterable[SourcedItem]:
     if RoundFolder(path).exists:
         return ((item, None) for item in tie_items(path))
     if os.path.isdir(path / "kept"):
+        require_erased(path.parent)
         if not (path / "summary.json").is_file():
             raise RoundError(f"{path}: this stage is not finished; run `h2htalk curate run` first")
         parts = sorted((path / "kept").glob("part-*.jsonl"))

@@ -32,6 +32,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
 from h2htalk.data.append_log import AppendLog, writer_lock
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import (
     json_line,
     read_json_object,
@@ -93,7 +94,8 @@ class RoundFolder:
         return self.path / "private"
 
     def manifest(self) -> dict[str, Any]:
-        """Return the content of `round.json`; empty if it does not exist."""
+        """Return the content of `round.json`; empty if it does not exist. Raise while an erasure is not finished."""
+        require_erased(self.path)
         return read_json_object(self.path / "round.json", missing_ok=True)
 
     def require(self) -> Self:

@@ -49,7 +49,12 @@ def open_rating_round(
     """
     name = out.resolve().name
     for link in read_links(run.data.folder.path):
-        if link.path is not None and link.path.name == name and os.path.realpath(link.path) != os.path.realpath(out):
+        if (
+            link.path
+            and link.kind == "round"
+            and link.path.name == name
+            and os.path.realpath(link.path) != os.path.realpath(out)
+        ):
             raise RoundError(f"{out}: a round {name} was opened from this run before ({link.path}); use another name")
     if run.data.folder.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise RoundError(f"{out}: lies in the run; name a folder outside it")
@@ -68,11 +73,14 @@ def open_rating_round(
         raise
 
 
+def _rounds(run: Run) -> list[Path]:
+    return [link.path for link in read_links(run.data.folder.path) if link.path and link.kind == "round"]
+
+
 def answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
     """Return the ids of the answers that other rounds of this run wait for, each with the name of its round."""
     found: dict[str, str] = {}
-    rounds = (RoundFolder(link.path) for link in read_links(run.data.folder.path) if link.path is not None)
-    for folder in rounds:
+    for folder in map(RoundFolder, _rounds(run)):
         path = _items_file(run, folder.path.name)
         if folder.path.name != except_name and path.exists() and folder.exists and folder.state != "closed":
             found |= {str(line["item"]["id"]): folder.path.name for _, line in read_jsonl(path)}

@@ -12,12 +12,13 @@ from h2htalk.benchmark.studies.study_folder import ERASED, LOCK, PEOPLE, read_st
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
-from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.erasure.folder_kinds import FolderErasure, marked
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import fingerprint_of
 from h2htalk.errors import ConfigError, DataError, MissingExtraError
 
 
+@marked
 def erase_from_study(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the cases that hold words of erased ids; complete an erasure that was interrupted.
 

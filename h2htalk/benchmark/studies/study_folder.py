@@ -26,11 +26,11 @@ from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import turn_scenarios
-from h2htalk.data.files import read_json_object, read_jsonl, write_json, write_jsonl
+from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_json, write_jsonl
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import FailedResponse, Response, read_response
-from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import Split, load_split
@@ -127,7 +127,7 @@ def open_study(spec: StudySpec) -> Study:
     if manifest is None:
         _require_free(path)
     else:
-        RunFolder(path).refuse_links()
+        refuse_links(path)
         signed = Signature.from_dict(manifest.get("signature"), str(path / MANIFEST))
         sessions_of(path)
         keys = differing_keys(_flat(signed), _flat(signature))
@@ -141,14 +141,7 @@ def open_study(spec: StudySpec) -> Study:
     write_json(path / MANIFEST, (manifest or {"sessions": []}) | record)
     if _erased(path):  # what was erased is not asked again, although the split that is named may still hold it
         study = replace(study, split=load_split(str(path / "cases")))
-        require_erased(study)
     return study
-
-
-def require_erased(study: Study) -> None:
-    """Raise DataError where an erasure was interrupted."""
-    if study.erased_ids() & {case.id for case in study.cases}:
-        raise DataError(f"{study.path}: an erasure was interrupted; repeat it: h2htalk curate erase")
 
 
 def _require_free(path: Path) -> None:
@@ -168,7 +161,7 @@ def read_study(path: Path) -> Study:
     manifest = _read_manifest(path)
     if manifest is None:
         raise DataError(f"{path}: not a study: it holds no {MANIFEST}")
-    RunFolder(path).refuse_links()
+    refuse_links(path)
     raw = manifest.get("spec")
     spec = StudySpec.from_dict(raw if isinstance(raw, dict) else {}, str(path / MANIFEST))
     spec = replace(spec, ask=replace(spec.ask, out=str(path)))  # it may have been moved
@@ -220,6 +213,7 @@ def add_people(path: Path, lines: Iterable[Mapping[str, Any]], round_name: str) 
 
 
 def _read_manifest(path: Path) -> dict[str, Any] | None:
+    require_erased(path)
     try:
         return read_json_object(path / MANIFEST)
     except FileNotFoundError:

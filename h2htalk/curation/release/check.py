@@ -14,7 +14,10 @@ from h2htalk.curation.release.gates import GATES, GateContext, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
+from h2htalk.curation.workspace import Workspace
 from h2htalk.data.arguments import as_path
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.help_lines import read_help_lines
 from h2htalk.data.releases.release_folder import (
     DEV,
@@ -24,12 +27,14 @@ from h2htalk.data.releases.release_folder import (
     TEST,
     Manifest,
     is_release,
+    item_rows,
     private_folder,
     read_manifest,
     release_hash,
     verify_files,
 )
 from h2htalk.data.splits import load_split, resolve_split
+from h2htalk.errors import DataError
 
 PERSONAL_DATA = "personal_data"
 
@@ -59,6 +64,24 @@ def check_release(folder: str | Path) -> Release:
         spec, known = _spec_of_manifest(manifest, folder), None
     given = GateContext(spec, known or InventedValues())
     return _run(Release(folder, (), content, release_hash(folder)), given, () if known else (PERSONAL_DATA,))
+
+
+def require_erased_release(folder: Path) -> None:
+    """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds.
+
+    Nothing is asked where the private folder, or the workspace that it names, is not at hand.
+    """
+    try:
+        workspace = Workspace(Path(read_stored_spec(private_folder(folder) / SPEC).workspace))
+    except FileNotFoundError:
+        return
+    require_erased(workspace.path)
+    erased = ErasedIds(workspace.erased())
+    if any(map(erased.covers, item_rows(folder, read_manifest(folder)))):
+        raise DataError(
+            f"{folder}: holds items that were erased from {workspace.path}: repeat `h2htalk curate erase` with "
+            f"`--also {folder}`"
+        )
 
 
 def _check_split(name: str) -> Release:

@@ -12,6 +12,9 @@ from h2htalk.data.files import read_jsonl, remove_file, replacing, write_jsonl
 from h2htalk.data.parquet import read_parquet
 from h2htalk.errors import DataError
 
+# In a folder from which an erasure is not finished (`folder_kinds`).
+MARK = ".erasing"
+
 
 def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
     """Remove the records of a JSONL or Parquet file for which `stays` is false; return the rest's number."""
@@ -47,5 +50,5 @@ def remove_partial_files(folder: Path) -> None:
     """Remove files that a kill left half written, anywhere in a folder: an erasure does not search them."""
     for path in folder.rglob(".*"):
         # A spreadsheet program's lock, and a list of names, hold no text of an item.
-        if path.is_file() and not path.name.startswith((".~", ".git")):
+        if path.is_file() and not path.name.startswith((".~", ".git")) and path.name != MARK:
             remove_file(path)

@@ -1,17 +1,26 @@
 """The table of kinds of folders that are made from a workspace, and how an item leaves each of them.
 
-A new kind is one record here, and the function that it names.
+A new kind is one record here, and the function that it names. While an erasure works on a folder, and after a kill, the
+folder holds the file `.erasing`: its readers call `require_erased`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import wraps
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.filter_files import MARK, remove_for_good
+from h2htalk.data.files import write_text
+from h2htalk.errors import DataError
+
+_here: set[str] = set()  # the folders from which this process erases now
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,8 +46,8 @@ class FolderErasure:
 class FolderKind:
     """A kind of folder: its name in links, and the file that identifies it.
 
-    `path`: `module:function` that removes items. Called with the folder and ErasedIds, it returns a FolderErasure; it
-    may be called again at any time, also after a kill at any write.
+    `path`: `module:function` that removes items, `marked`. Called with the folder and ErasedIds, it returns a
+    FolderErasure; it may be called again at any time, also after a kill at any write.
     """
 
     name: str
@@ -47,9 +56,13 @@ class FolderKind:
 
     def erase(self, folder: Path, erased: ErasedIds) -> FolderErasure:
         """Remove the items of erased ids from a folder. Raises H2HTalkError where it cannot."""
-        module, _, name = self.path.partition(":")
-        result: FolderErasure = getattr(import_module(module), name)(folder, erased)
+        result: FolderErasure = _load(self.path)(folder, erased)
         return result
+
+
+def _load(path: str) -> Any:
+    module, _, name = path.partition(":")
+    return getattr(import_module(module), name)
 
 
 FOLDER_KINDS: Mapping[str, FolderKind] = {
@@ -61,6 +74,42 @@ FOLDER_KINDS: Mapping[str, FolderKind] = {
         FolderKind("release", "release.json", "h2htalk.data.releases.erasure:erase_from_release"),
     )
 }
+
+
+def mark_folder(folder: Path) -> None:
+    """Mark a folder from which somebody is to be erased; one that cannot be written cannot be half erased either."""
+    with suppress(DataError):
+        if not os.path.lexists(folder / MARK):
+            write_text(folder / MARK, "")
+
+
+def require_erased(folder: Path) -> None:
+    """Raise DataError where an erasure from a folder is not finished, unless it is this process that erases there."""
+    if os.path.lexists(folder / MARK) and os.path.realpath(folder) not in _here:
+        raise DataError(f"{folder}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
+
+
+def require_published_erased(release: Path) -> None:
+    """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
+    _load("h2htalk.curation.release.check:require_erased_release")(release)
+
+
+def marked(erase: Callable[[Path, ErasedIds], FolderErasure]) -> Callable[[Path, ErasedIds], FolderErasure]:
+    """Keep a folder marked while a function erases from it. Where it fails or is killed, the mark stays."""
+
+    @wraps(erase)
+    def erasing(path: Path, erased: ErasedIds) -> FolderErasure:
+        place = os.path.realpath(path)
+        mark_folder(path)
+        _here.add(place)
+        try:
+            result = erase(path, erased)
+            remove_for_good(path / MARK)
+        finally:
+            _here.discard(place)
+        return result
+
+    return erasing
 
 
 def kind_of(folder: Path) -> FolderKind | None:

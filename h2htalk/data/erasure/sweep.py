@@ -3,32 +3,61 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of
-from h2htalk.data.links import HUB, Link, follow_links, read_links
-from h2htalk.data.releases.erasure import remove_leftovers
-from h2htalk.data.releases.hub import delete_cached
+from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of, mark_folder
+from h2htalk.data.links import COPY, HUB, Link, follow_links, read_links
+from h2htalk.data.releases.erasure import find_leftovers, whole_release, work_folder
+from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import private_folder
-from h2htalk.errors import H2HTalkError
+from h2htalk.errors import H2HTalkError, listed
+
+
+def mark_folders(start: Path, also: Sequence[Path] = ()) -> None:
+    """Mark a workspace and all folders that `sweep` will reach: nobody opens them until it has been there."""
+    for path in (start, *(path for _, path, _ in _folders(start, also))):
+        if path == start or kind_of(path) is not None:
+            mark_folder(path)
 
 
 def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator[FolderErasure]:
     """Erase from all folders linked from a workspace, from those linked from them, and from all folders inside `also`.
 
-    What cannot be erased from one folder is in its result, and the next folders follow.
+    Folders inside `also` may be anybody's: they lose what this workspace erased, what they list as erased touches no
+    other folder, and their links are named and not followed. What cannot be erased from one folder is in its result,
+    and the next folders follow.
     """
-    for link, path in follow_links([*read_links(start), *find_folders(also)]):
+    named = {os.path.realpath(one.target) for one in find_folders(also)}
+    for link, path, linked in _folders(start, also):
         swept = _sweep_folder(link.kind, path, erased)
+        made = _links_of(path) if swept.items else ()
+        if not linked and (others := [one for one in made if not one.path or os.path.realpath(one.path) not in named]):
+            targets = listed([one.path or one.target for one in others])
+            message = f"links of a folder of --also are not followed; those that are yours, name there too: {targets}"
+            unfinished = swept.unfinished or any(kind_of(one.path) for one in others if one.path)
+            swept = replace(swept, messages=(*swept.messages, message), unfinished=unfinished)
         yield swept
-        # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
-        erased = replace(erased, items=erased.items | swept.items)
-        # On the Hub is what a release had when it was built.
-        published = read_links(private_folder(path)) if swept.items else ()
-        yield from (_sweep_hub(one.target) for one in published if one.kind == "hub")
+        if linked:
+            # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
+            erased = replace(erased, items=erased.items | swept.items)
+            # On the Hub, and on a page, is what the folder had when that was made.
+            yield from (_sweep_hub(one.target) for one in made if one.kind == "hub")
+            yield from _name_copies(made)
+
+
+def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[Link, Path, bool]]:
+    """Yield each folder once, with whether links lead to it; its own links are read after it was yielded."""
+    linked = ((link, path, True) for link, path in follow_links(read_links(start)))
+    named = ((link, Path(link.target), False) for link in find_folders(also))
+    seen: set[str] = set()
+    for link, path, is_linked in chain(linked, named):
+        if (place := os.path.realpath(path)) not in seen:
+            seen.add(place)
+            yield link, path, is_linked
 
 
 def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
@@ -37,34 +66,67 @@ def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
         for path, folders, _ in os.walk(base):
             folders.sort()
             if (kind := kind_of(Path(path))) is not None:
-                yield Link(kind.name, path, Path(path))
+                whole = whole_release(Path(path), base) if kind.name == "release" else Path(path)
+                yield Link(kind.name, str(whole), whole)
                 folders.clear()
+
+
+def _links_of(path: Path) -> Collection[Link]:
+    try:
+        return (*read_links(path), *read_links(private_folder(path)))
+    except H2HTalkError:  # `follow_links` reports it for a linked folder; those of others are not followed
+        return ()
 
 
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
     kind = kind_of(path)
     try:
-        left = remove_leftovers(path) if linked_as == "release" else ()
+        if left := find_leftovers(path) if linked_as == "release" else []:
+            with work_folder(path):  # which removes them, unless another process works there
+                pass
         if kind is not None:
             result = kind.erase(path, erased)
+            if result.items and kind.name == "release":
+                result = replace(result, messages=(*result.messages, *_deleted(delete_rows(path.resolve().name))))
         else:
             gone = f"this {linked_as} is not there any more; if it was moved, name its folder with --also"
-            killed = (f"deleted, left by a build that was killed: {one}" for one in left)
+            killed = (f"deleted, left by a command that was killed: {one}" for one in left)
             result = FolderErasure(messages=(*killed, gone))
     except H2HTalkError as error:
         result = FolderErasure(messages=(str(error),), unfinished=True)
-    shown = min(os.path.relpath(path), str(path), key=len)
-    return replace(result, name=shown, kind=kind.name if kind else "")
+    return replace(result, name=_shown(path), kind=kind.name if kind else "")
+
+
+def sweep_source(name: str) -> FolderErasure:
+    """Delete what this machine keeps of a data set on the Hub that dialogues were gathered from."""
+    repo = name.removeprefix(HUB).partition("@")[0]
+    message = "the data set on the Hub still holds the raw text, and gathering from it again loads it again"
+    return FolderErasure(messages=(*_deleted(delete_cached(repo)), message), name=name, kind="hub")
 
 
 def _sweep_hub(name: str) -> FolderErasure:
     """Delete what this machine keeps of a version on the Hub; the version itself is its owner's to delete."""
     repo, _, tag = name.removeprefix(HUB).partition("@")
-    removed = [f"deleted from the cache: {path}" for path in delete_cached(repo)]
     options = "--repo-type dataset"
     message = (
         f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with this "
         f"one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} {options}`, and "
         f"HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private {options}`"
     )
-    return FolderErasure(messages=(*removed, message), name=name, kind="hub")
+    return FolderErasure(messages=(*_deleted(delete_cached(repo)), message), name=name, kind="hub")
+
+
+def _deleted(paths: Sequence[Path]) -> Iterator[str]:
+    return (f"deleted from the cache: {path}" for path in paths)
+
+
+def _name_copies(links: Collection[Link]) -> Iterator[FolderErasure]:
+    """Name the pages and files that were made from a folder before an item left it, if they are still there."""
+    message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"
+    for path in (link.path for link in links if link.kind == COPY):
+        if path is not None and os.path.lexists(path):
+            yield FolderErasure(messages=(message,), name=_shown(path), kind=COPY)
+
+
+def _shown(path: Path) -> str:
+    return min(os.path.relpath(path), str(path), key=len)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import filter_file, remove_for_good, remove_partial_files
-from h2htalk.data.erasure.folder_kinds import FolderErasure
-from h2htalk.data.files import read_json_object, remove_file, sha256_of, write_jsonl, write_text
-from h2htalk.data.parquet import read_parquet
+from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good, remove_partial_files
+from h2htalk.data.erasure.folder_kinds import FolderErasure, marked
+from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_jsonl, write_text
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -20,40 +21,41 @@ from h2htalk.data.releases.release_folder import (
     PRIVATE_REFERENCES,
     SPEC,
     TOMBSTONES,
-    VOTES,
     Manifest,
     data_file,
+    item_rows,
     private_folder,
     read_manifest,
     read_tombstones,
     verify_files,
 )
+from h2htalk.errors import DataError
+
+_BEGUN = "begun\n"  # in the mark of a release whose files were changed
 
 
+@marked
 def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted. Raises DataError.
 
     Their ids are added to `tombstones.jsonl`, so that they leave other copies of the release as well.
     """
-    # Beside the release while its files change: they do not have the hashes that release.json records.
-    manifest, pending = read_manifest(path), path.resolve().with_name(f".{path.resolve().name}.erasing")
-    if not pending.exists():
+    for folder in (path, private := private_folder(path)):
+        refuse_links(folder)
+    if private.is_symlink():
+        raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
+    manifest, mark = read_manifest(path), path / MARK
+    # While files change they do not have the hashes that release.json records.
+    begun = mark.is_file() and mark.read_text(encoding="utf-8") == _BEGUN
+    if not begun:
         verify_files(path, manifest)
     before = read_tombstones(path / TOMBSTONES)
-    gone = {
-        str(row["id"])
-        for config, splits in manifest.configs.items()
-        for split in splits
-        if config != VOTES
-        for _, row in read_parquet(path / data_file(config, split))
-        if erased.covers(row) or row["id"] in before
-    }
+    gone = {str(row["id"]) for row in item_rows(path, manifest) if erased.covers(row) or row["id"] in before}
     ids = before | gone
-    if gone or pending.exists():
-        write_text(pending, "")
+    if gone or begun:
+        write_text(mark, _BEGUN)
         write_jsonl(path / TOMBSTONES, ({"id": name} for name in sorted(ids)))
         _remove(path, manifest, ids)
-        remove_file(pending)
     if not ids:
         return FolderErasure()
     message = (
@@ -77,12 +79,37 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
     return own.with_name(f".{own.name}.part"), own.with_name(f".{private.name}.part")
 
 
-def remove_leftovers(release: Path) -> list[Path]:
-    """Remove what a build of a release left when it was killed; return the paths. Nobody may build it meanwhile."""
-    left = [path for path in partial_folders(release) if path.is_dir()]
-    for path in left:
+def whole_release(path: Path, base: Path) -> Path:
+    """The release beside which a command, in `base`, made a folder that a kill has left; else the folder itself."""
+    inside = (one for one in (path, *path.parents) if base in one.parents)
+    return next((one.with_name(one.stem[1:]) for one in inside if re.fullmatch(r"\..+\.part", one.name)), path)
+
+
+def find_leftovers(release: Path) -> list[Path]:
+    """What a command on a release left beside it when it was killed."""
+    return [path for path in partial_folders(release) if path.is_dir()]
+
+
+def remove_leftovers(release: Path) -> None:
+    """Remove `find_leftovers`. Nobody may work there meanwhile."""
+    for path in find_leftovers(release):
         remove_for_good(path)
-    return left
+
+
+@contextmanager
+def work_folder(release: Path) -> Iterator[Path]:
+    """Yield the path of a new folder in one beside a release, which is removed at the end.
+
+    What a kill leaves there is removed by the next command that works on the release, and by an erasure. Raises
+    DataError where another process works there.
+    """
+    work = partial_folders(release)[0]
+    with writer_lock(work / "made", WAIT):
+        try:
+            remove_for_good(work / "made")
+            yield work / "made"
+        finally:
+            remove_leftovers(release)
 
 
 def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:

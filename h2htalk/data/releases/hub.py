@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import sys
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_problem
 from h2htalk.data.links import HUB
+from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.hub_client import hub_api, hub_errors, read_token, set_timeouts
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
@@ -187,9 +187,7 @@ def pull(name: str, out: Path) -> HubRelease:
     folder, manifest = download(release)
     erased = erased_later(release)
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as made:
-            copy = Path(made) / "copy"
+        with work_folder(out) as copy:
             for path in (MANIFEST, *manifest.files):
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(folder / path, copy / path)
@@ -204,13 +202,21 @@ def pull(name: str, out: Path) -> HubRelease:
 
 def delete_cached(repo: str) -> list[Path]:
     """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
-    home = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets")
-    key = re.sub("[/_]", "", repo).lower()
-    rows = [folder for folder in home.glob("*___*") if folder.name.replace("_", "").lower() == key]  # MyData: my_data
-    there = [folder for folder in (cache_folder(repo), *rows) if folder.is_dir()]
-    for folder in there:
+    downloads = [folder for folder in (cache_folder(repo),) if folder.is_dir()]
+    for folder in downloads:
         remove_for_good(folder)
-    return there
+    return [*downloads, *delete_rows(repo)]
+
+
+def delete_rows(name: str) -> list[Path]:
+    """Remove what `datasets` keeps of the rows of a data set, or of a folder of that name; return the folders."""
+    home = Path(os.environ.get("HF_DATASETS_CACHE") or Path(constants.HF_HOME) / "datasets")
+    key = re.sub("[/_]", "", name).lower()
+    # OWNER/MyData is OWNER___my_data there, the folder MyData my_data.
+    rows = [one for one in home.glob("*") if one.is_dir() and one.name.replace("_", "").lower() == key]
+    for folder in rows:
+        remove_for_good(folder)
+    return rows
 
 
 def load_rows(repo: str, config: str | None, commit: str) -> Any:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -22,7 +21,9 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi
 from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
 from huggingface_hub.hf_api import RepoFile
 
+from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.links import add_link
+from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.hub import COMMIT, DATASET, NAME, HubRelease, download, download_files, git_hash
 from h2htalk.data.releases.hub_client import hub_api, hub_errors, page_of, require_token
 from h2htalk.data.releases.release_folder import CARD, MANIFEST, private_folder, read_manifest, verify_files
@@ -76,6 +77,7 @@ def publish(
     """
     manifest = read_manifest(folder)
     verify_files(folder, manifest)
+    require_published_erased(folder)
     tag = tag or f"v{manifest.version}"
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
@@ -84,10 +86,9 @@ def publish(
     if dry_run:
         return planned
     require_token(f"with write access to {repo.partition('/')[0]} ")
-    done = _Publisher(hub_api(), planned, private).publish(message or f"{manifest.name} {manifest.version}")
-    if (own := private_folder(folder)).is_dir():
-        add_link(own, "hub", f"hub:{repo}@{tag}")
-    return done
+    with work_folder(folder) as work:
+        publisher = _Publisher(hub_api(), planned, private, folder, work)
+        return publisher.publish(message or f"{manifest.name} {manifest.version}")
 
 
 def _read_file(folder: Path, name: str) -> bytes:
@@ -109,6 +110,8 @@ class _Publisher:
     api: HfApi
     planned: Publication
     private: bool
+    folder: Path
+    work: Path
 
     @property
     def repo(self) -> str:
@@ -125,20 +128,27 @@ class _Publisher:
                     f"{self.repo}: the tag {tag} exists on another release (commit {tagged[:12]}); raise the version "
                     "of this one, or name another tag with --tag"
                 )
+            self._link()
             return replace(self.planned, commit=tagged, notes=(f"already published as {tag}", *notes))
         if not about.private and self.private:
             raise PublishError(f"{self.repo} is public: the release would be visible at once; add --public to agree")
         tree, commit = self._tree(about.sha), about.sha
-        if changed := self.planned.differences(tree):
+        changed = self.planned.differences(tree)
+        if changed:
             self._require_release(commit, tree)
+        self._link()  # first: an erasure after a kill knows of the commit
+        if changed:
             commit = self._commit(changed, commit, message)
-        with tempfile.TemporaryDirectory() as cache:
-            download(HubRelease(self.repo, commit, commit), cache)  # read back, not taken from the user's cache
+        download(HubRelease(self.repo, commit, commit), str(self.work))  # read back, not taken from the user's cache
         with self._sending(lambda: self._tagged() is not None):
             self.api.create_tag(self.repo, tag=tag, revision=commit, repo_type=DATASET)
         if (tagged := self._tagged()) != commit:
             raise PublishError(f"{self.repo}: somebody else set the tag {tag} meanwhile (commit {str(tagged)[:12]})")
         return replace(self.planned, commit=commit, notes=tuple(notes))
+
+    def _link(self) -> None:
+        if (own := private_folder(self.folder)).is_dir():
+            add_link(own, "hub", f"hub:{self.repo}@{self.planned.tag}")
 
     @contextmanager
     def _sending(self, is_done: Callable[[], bool]) -> Iterator[None]:
@@ -181,17 +191,16 @@ class _Publisher:
         """Refuse to replace something that is no release; a card without text under its header may be replaced."""
         if not tree:
             return
-        with tempfile.TemporaryDirectory() as cache:
-            folder = download_files(self.repo, commit, [MANIFEST, CARD], cache)
-            if set(tree) == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
-                return
-            try:
-                read_manifest(folder)
-            except DataError:
-                raise PublishError(
-                    f"{self.repo} holds {counted(len(tree), 'file')} that are no release "
-                    f"({', '.join(sorted(tree)[:3])}); publish to a repository of its own"
-                ) from None
+        folder = download_files(self.repo, commit, [MANIFEST, CARD], str(self.work))
+        if set(tree) == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
+            return
+        try:
+            read_manifest(folder)
+        except DataError:
+            raise PublishError(
+                f"{self.repo} holds {counted(len(tree), 'file')} that are no release "
+                f"({', '.join(sorted(tree)[:3])}); publish to a repository of its own"
+            ) from None
 
     def _commit(self, changed: set[str], head: str, message: str) -> str:
         """Make the one commit, and compare its tree."""

@@ -24,6 +24,7 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
 from h2htalk.data.case import STUDIES, Case
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
@@ -45,6 +46,8 @@ _COLUMNS = (
     "metadata", "canary",
 )  # fmt: skip
 _Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+# Of a config or a split: a part of the name of a file.
+_Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 # A path inside the release; no part of it begins with a dot.
 _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)*$")]
 
@@ -68,7 +71,7 @@ class Manifest:
     description: str
     date: str
     canary: str
-    configs: Mapping[str, Mapping[str, Annotated[int, Field(ge=0)]]]
+    configs: Mapping[_Name, Mapping[_Name, Annotated[int, Field(ge=0)]]]
     files: Mapping[_Inside, _Sha256]
     references_sha256: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
@@ -89,15 +92,24 @@ def private_folder(release: Path) -> Path:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Read a release's manifest. Raises DataError, also where it names a file outside the folder."""
+    """Read a release's manifest.
+
+    Raises DataError, also where it names a file outside the folder, or a split whose file it does not list.
+    """
     path = folder / MANIFEST
+    require_erased(folder)
     try:
-        return TypeAdapter(Manifest).validate_json(path.read_bytes(), strict=True)
+        manifest = TypeAdapter(Manifest).validate_json(path.read_bytes(), strict=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+    for config, splits in manifest.configs.items():
+        for name in (data_file(config, split) for split in splits):
+            if name not in manifest.files:
+                raise DataError(f"{path}: configs: files does not list {name}; get the release again")
+    return manifest
 
 
 def release_hash(folder: Path) -> str:
@@ -164,6 +176,13 @@ def read_rows(folder: Path, manifest: Manifest, config: str, split: str) -> Iter
     """Stream `(where, row)` of a config's split; nothing where it has none."""
     if split in manifest.configs.get(config, {}):
         yield from read_parquet(folder / data_file(config, split))
+
+
+def item_rows(folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
+    """The rows of all scenarios and cases."""
+    for config, splits in manifest.configs.items():
+        for split in splits if config != VOTES else ():
+            yield from (row for _, row in read_rows(folder, manifest, config, split))
 
 
 def read_scenarios(folder: Path, manifest: Manifest, split: str) -> list[Scenario]:

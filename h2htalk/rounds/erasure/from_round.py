@@ -15,7 +15,7 @@ from typing import Any
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import filter_file, remove_partial_files
-from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of
+from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of, marked
 from h2htalk.data.files import read_jsonl, sha256_of, write_json
 from h2htalk.data.links import link_folder
 from h2htalk.errors import MissingExtraError, RoundError
@@ -29,6 +29,7 @@ from h2htalk.rounds.platforms import open_platform
 from h2htalk.rounds.round_folder import ASSIGNMENT_SETS, SOURCES, RoundFolder
 
 
+@marked
 def erase_from_round(path: Path, erased: ErasedIds) -> FolderErasure:
     """Erase the items that hold words of erased ids; complete an erasure that was interrupted.
 

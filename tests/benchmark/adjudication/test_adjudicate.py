@@ -23,6 +23,7 @@ from h2htalk.benchmark.load_run import load_run
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
@@ -241,7 +242,8 @@ def test_an_erasure_reaches_run_and_round(tmp_path: Path) -> None:
     judge.unlink()
     with_phrase = {name.partition("/")[0] for name in files_with(tmp_path, PHRASE)}
     assert with_phrase == {"run", "low"}
-    swept = list(sweep(tmp_path / "nowhere", ErasedIds(frozenset({gone})), [run]))
+    add_link(tmp_path, "run", run)
+    swept = list(sweep(tmp_path, ErasedIds(frozenset({gone}))))
     assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
     assert files_with(tmp_path, PHRASE) == []
     assert files_with(tmp_path, gone) == ["low/private/erased.jsonl", "run/erased.jsonl"]

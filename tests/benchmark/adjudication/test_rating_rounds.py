@@ -17,7 +17,7 @@ from h2htalk.benchmark.load_run import Run, load_run
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.links import read_links
+from h2htalk.data.links import add_link, read_links
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import RoundError
@@ -141,7 +141,8 @@ def test_an_erasure_reaches_the_round_through_the_run(run: Path, tmp_path: Path)
     for name in ("calibration.json", "label_plan.json"):
         (run / "judgements" / name).write_text(json.dumps({"answers": [one["id"] for one in judged]}))
     assert all({"low/items.jsonl", "low/sources.jsonl"} <= set(files_with(tmp_path, phrase)) for phrase in phrases)
-    swept = list(sweep(tmp_path / "none", ErasedIds(frozenset({GONE})), [run]))
+    add_link(tmp_path, "run", run)
+    swept = list(sweep(tmp_path, ErasedIds(frozenset({GONE}))))
     assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
     assert not any("was opened from it" in message for one in swept for message in one.messages)
     shared = {"run": ["erased.jsonl"], "low": ["private/erased.jsonl"]}

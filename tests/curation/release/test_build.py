@@ -290,6 +290,24 @@ def test_the_release_after_an_erasure(folder: Path) -> None:
     assert read_tombstones(folder / "two" / TOMBSTONES) == {gone.id}
 
 
+def test_a_release_that_an_erasure_did_not_reach_is_not_published(folder: Path) -> None:
+    """A release that was moved, and every release while an erasure was interrupted, went out with the words."""
+    workspace, moved = Workspace(folder / "W"), folder / "away" / "one"
+    build_release(write_spec(folder, quota=8), folder / "one")
+    moved.parent.mkdir()
+    for path in (folder / "one", folder / "one.private"):
+        path.rename(moved.with_name(path.name))
+    workspace.tombstones_path.write_text(json.dumps({"id": "made-000001"}) + "\n")
+    erase(workspace, "made-000001")
+    with pytest.raises(DataError, match=f"holds items that were erased from {workspace.path}: .*--also {moved}"):
+        publish(moved, "lab/made", dry_run=True)
+    erase(workspace, "made-000001", [moved.parent])
+    assert publish(moved, "lab/made", dry_run=True).files
+    (workspace.path / ".erasing").touch()
+    with pytest.raises(DataError, match=f"{workspace.path}: an erasure was interrupted here"):
+        publish(moved, "lab/made", dry_run=True)
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from byte_search import files_with
 from hub_double import Account, HubDouble
 from huggingface_hub import constants
+from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
 
+from h2htalk.data.append_log import writer_lock
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.releases.hub import cache_folder, delete_cached, pull, resolve
 from h2htalk.data.releases.publish import publish
@@ -326,6 +333,28 @@ def test_an_interrupted_pull_leaves_no_folder(published: HubDouble, tmp_path: Pa
     with pytest.raises(HubError, match="run the same command again"):
         pull(NAME, tmp_path / "copy")
     assert not (tmp_path / "copy").exists()
+
+
+@pytest.mark.parametrize("by", ["pull", "erase"])
+def test_what_a_killed_pull_left_is_removed(
+    published: HubDouble, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    out, part = tmp_path / "new" / "copy", tmp_path / "new" / ".copy.part"
+    copied = shutil.copyfile
+    with monkeypatch.context() as patch:
+        patch.setattr(shutil, "copyfile", lambda *given: os._exit(KILLED) if "zh" in str(given) else copied(*given))
+        assert killed_in(lambda: pull(NAME, out))
+    assert files_with(part, "plants")
+    if by == "pull":
+        pull(NAME, out)
+        assert [path.name for path in out.parent.iterdir()] == ["copy"]
+        return
+    with writer_lock(part / "made"):
+        (busy,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
+    assert (busy.unfinished, part.exists()) == (True, True)
+    (swept,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
+    assert swept.messages[0] == f"deleted, left by a command that was killed: {part}"
+    assert not part.exists()
 
 
 def test_pull_says_that_items_were_erased_later(

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
+import tempfile
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
+from byte_search import files_with
 from hub_double import Answer, HubDouble
 from hub_repos import Blob
 from huggingface_hub import constants
+from kills import KILLED, killed_in
 from releases_made import make_release, scenario
 
+from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_text
-from h2htalk.data.links import read_links
+from h2htalk.data.links import add_link, read_links
+from h2htalk.data.releases.hub import download
 from h2htalk.data.releases.publish import publish
 from h2htalk.data.releases.release_folder import hash_files, read_manifest
 from h2htalk.errors import ConfigError, H2HTalkError
@@ -114,6 +122,40 @@ def test_publishing_links_the_release_to_its_place(
     assert [(link.kind, link.target) for link in read_links(release.parent / "release.private")] == [
         ("hub", "hub:lab/made@v1.0.0")
     ]
+
+
+@pytest.mark.parametrize("step", ["_commit", "_require_release", "download"])
+def test_a_killed_publication_leaves_no_text_elsewhere_and_is_known(
+    hub: HubDouble, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    """A kill left what was read back in TMPDIR, and one after the commit a version that no erasure knew of."""
+    private, parts = (
+        release.parent / "release.private",
+        (tmp_path / ".release.part", tmp_path / ".release.private.part"),
+    )
+    private.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    module = "h2htalk.data.releases.publish"
+    real = download
+
+    def kill(*given: Any) -> None:
+        if step == "download":
+            real(*given)
+        os._exit(KILLED)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(f"{module}.download" if step == "download" else f"{module}._Publisher.{step}", kill)
+        assert killed_in(lambda: publish(release, "lab/made"))
+    known = [link.target for link in read_links(private)]
+    assert known == ([] if step == "_require_release" else ["hub:lab/made@v1.0.0"])
+    assert bool(files_with(tmp_path / ".release.part", "plants")) == (step == "download")
+    parts[1].mkdir()  # a killed build's
+    if step == "download":
+        add_link(tmp_path / "work", "release", release)
+        list(sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"}))))
+    else:
+        publish(release, "lab/made")
+    assert not any(path.exists() for path in parts)
 
 
 # --- What is refused --------------------------------------------------------------------------------------------

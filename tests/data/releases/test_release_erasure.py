@@ -7,13 +7,18 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import datasets
 import pytest
 from byte_search import files_with
 from kills import interrupted_at
 from releases_made import case, make_release, scenario
 
+from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl, write_text
+from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.releases.erasure import erase_from_release
 from h2htalk.data.releases.release_folder import (
@@ -154,3 +159,84 @@ def test_the_lines_of_private_references(tmp_path: Path) -> None:
     erase_from_release(release, EMILY)
     lines = [line for _, line in read_jsonl(private_folder(release) / PRIVATE_REFERENCES)]
     assert [line["id"] for line in lines] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
+
+
+# --- Releases of others ---------------------------------------------------------------------------------------------
+
+
+def leads_out(folder: Path, way: str) -> tuple[Path, Path]:
+    """A release of Emily's, and one of somebody else that leads to its files, and lists its items as erased."""
+    own, foreign = released(folder / "own"), make_release(folder / "also" / "foreign", {"test": [scenario(7)]})
+    write_jsonl(foreign / TOMBSTONES, [{"id": f"made-{n:06}:dialogue_base"} for n in range(12)])
+    manifest, private = read_manifest(foreign), private_folder(foreign)
+    files = {**manifest.files, TOMBSTONES: sha256_of(foreign / TOMBSTONES)}
+    configs: dict[str, dict[str, int]] = {"en": {"test": 1}}
+    if way == "config":
+        configs["../../../own/release/data/en"] = {"test": 2}
+    elif way == "split":
+        configs["en"]["../../../../own/release/data/en/test"] = 2
+    elif way == "folder":
+        shutil.rmtree(foreign / "data")
+        (foreign / "data").symlink_to(own / "data")
+        files[data_file("en", "test")] = sha256_of(own / data_file("en", "test"))
+    else:
+        private.symlink_to(private_folder(own))
+    digest = read_manifest(own).references_sha256
+    replace(manifest, files=files, configs=configs, references_sha256=digest).write(foreign)
+    return own, foreign
+
+
+@pytest.mark.parametrize("way", ["config", "split", "folder", "private"])
+def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: str) -> None:
+    """A config `../../..` emptied another release's Parquet file, a symbolic link its private references."""
+    own, foreign = leads_out(tmp_path, way)
+    before = contents(own.parent)
+    (result,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [foreign.parent])
+    assert contents(own.parent) == before
+    assert result.unfinished
+
+
+def test_a_split_leads_to_no_file_outside_the_release(tmp_path: Path) -> None:
+    """A split `../../..` sent unpublished texts to a model."""
+    _, foreign = leads_out(tmp_path, "split")
+    with pytest.raises(DataError, match=r"release\.json: configs"):
+        load_split(f"{foreign}#../../../../own/release/data/en/test")
+    listed = make_release(tmp_path / "listed")
+    manifest = read_manifest(listed)
+    replace(manifest, configs={**manifest.configs, "en": {"test": 2, "other": 3}}).write(listed)
+    with pytest.raises(DataError, match="files does not list data/en/other-"):
+        load_split(listed)
+
+
+def test_a_foreign_release_erases_nothing_elsewhere(tmp_path: Path) -> None:
+    """Its tombstones removed the same ids from a run beside it, and its links led to folders of other projects."""
+    foreign = make_release(tmp_path / "also" / "a", {"test": [scenario(1), scenario(7)]})
+    run, other, asked = tmp_path / "also" / "run", tmp_path / "other", make_release(tmp_path / "asked")
+    evaluate(EvaluateSpec(model="baseline:constant", split=str(asked), out=str(run), embedder="none"))
+    shutil.copytree(run, other)
+    write_jsonl(foreign / TOMBSTONES, [{"id": scenario(2).id}])
+    manifest = read_manifest(foreign)
+    replace(manifest, files={**manifest.files, TOMBSTONES: sha256_of(foreign / TOMBSTONES)}).write(foreign)
+    for kind, target in (("run", other), ("hub", "hub:lab/victim@v1")):
+        add_link(foreign, kind, target)
+    before = contents(other)
+    (first, second) = sweep(tmp_path / "work", ErasedIds(frozenset({"made-000001"})), [foreign.parent])
+    assert (first.kind, first.items, first.unfinished) == ("release", {scenario(1).id, scenario(2).id}, True)
+    assert first.messages[-1].endswith(f"name there too: {other}, hub:lab/victim@v1")
+    assert (second.kind, second.items) == ("run", {scenario(1).id})
+    assert files_with(run, scenario(2).id)
+    assert contents(other) == before
+
+
+def test_what_datasets_keeps_of_a_folder_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
+    release = released(tmp_path / "My")
+    release.rename(release := release.with_name("MyRelease"))
+    datasets.load_dataset(str(release), "en", cache_dir=str(tmp_path / "cache"))
+    (tmp_path / "cache" / "other").mkdir()
+    assert files_with(tmp_path / "cache", WORDS)
+    add_link(tmp_path, "release", release)
+    (result,) = sweep(tmp_path, EMILY)
+    assert f"deleted from the cache: {tmp_path / 'cache' / 'my_release'}" in result.messages
+    assert files_with(tmp_path / "cache", WORDS) == []
+    assert (tmp_path / "cache" / "other").is_dir()
