@@ -12,6 +12,7 @@ from h2htalk.cli.options import console
 from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError, counted
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from h2htalk.curation.curate import StageSummary
@@ -117,12 +118,16 @@ def curate_erase(
     if erased.removed_parts:
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
+    did = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
     for folder in erased.folders:
-        count = counted(folder.removed, "item") if folder.kind != "hub" else "cached copies"
-        say(f"{folder.kind} {folder.name}: {count} erased" if folder.kind else f"{folder.name}: missing")
+        done = did.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
+        say(printable(f"{folder.kind} {folder.name}: {done}".strip()))
         for message in folder.messages:
-            say(f"  {message}")
-    say("not searched: exported splits, analyses, backups, runs made elsewhere; name moved folders with --also")
+            say(f"  {printable(message)}")
+    say(
+        "not searched: exported splits, analyses, backups, runs made elsewhere (name moved folders with --also), "
+        "caches of `datasets` elsewhere (`cache_dir`), spreadsheets that come back (`round status` erases from them)"
+    )
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
     if erased.unfinished:

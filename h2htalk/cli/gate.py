@@ -26,9 +26,12 @@ def gate(
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
     from h2htalk.benchmark.gate.gate_formats import gate_table, to_junit, to_markdown
     from h2htalk.data.files import write_text
+    from h2htalk.data.links import link_copies
 
     report = h2htalk.gate(run, reference_run, policy)
     say(gate_table(report).to_text())
+    for file in filter(None, (junit, markdown)):
+        link_copies(filter(None, (run, reference_run)), file)
     if junit is not None:
         write_text(junit, to_junit(report))
     if markdown is not None:

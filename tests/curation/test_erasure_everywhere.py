@@ -21,6 +21,7 @@ from test_erase import WORDS, project
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.results_export.export import export_results
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase
@@ -32,10 +33,11 @@ from h2htalk.data.erasure.sweep import find_folders
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import add_link, read_links
 from h2htalk.data.releases.hub import cache_folder
+from h2htalk.data.releases.publish import publish
 from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder, read_tombstones
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.outcome import read_outcome
@@ -214,6 +216,68 @@ def test_an_interrupted_erasure_reaches_everything_with_the_next_command(
         curate(folder / "curate.toml")
         require_gone(folder)
         assert len(json.loads((folder / "work" / "workspace.json").read_text())) == 3
+
+
+def test_an_interrupted_erasure_goes_out_by_no_command(lab: Path, tmp_path: Path) -> None:
+    """Half erased folders were published, exported, shown on pages and opened as rounds of annotators."""
+    for step in (60, 140, 230, 300, 400):
+        folder, out = shutil.copytree(lab, tmp_path / str(step) / "lab"), tmp_path / str(step) / "out"
+        assert killed_at(step, lambda folder=folder: erase(Workspace(folder / "work"), EMILY))  # type: ignore[misc]
+        assert (folder / "work" / "tombstones.jsonl").exists()
+        compared = h2htalk_here("compare", folder / "run-candidates", folder / "run-candidates", "--out", out / "page")
+        refused = "error: " in compared.stderr
+        for send in (
+            lambda folder=folder: publish(folder / "release", "lab/made", dry_run=True),
+            lambda folder=folder, out=out: export_results(folder / "run-release", "bundle", out / "bundle"),
+            lambda folder=folder, out=out: open_round(spec_of("crowd", folder / "work"), out / "one"),
+            lambda folder=folder, out=out: open_round(spec_of("crowd", folder / "work" / "compose"), out / "two"),
+            lambda folder=folder, out=out: open_round(spec_of("expert", folder / "crowd", 3), out / "three"),
+            lambda folder=folder: load_split(folder / "release"),
+        ):
+            try:
+                send()  # type: ignore[no-untyped-call]
+            except H2HTalkError:
+                refused = True
+        assert refused, step
+        assert files_with(out, f"the {WORDS}") == [], step
+
+
+def test_pages_and_exports_of_a_run_are_named(lab: Path) -> None:
+    run, log = lab / "run-release", lab / "log.json"
+    for words in (
+        ("compare", run, lab / "run-candidates", "--metric", "lexical", "--out", lab / "page"),
+        ("gate", run, "--reference-run", run, "--markdown", lab / "gate.md", "--junit", log),
+        ("results", "export", run, "--to", "bundle", "--out", lab / "bundle.zip"),
+    ):
+        assert "error" not in h2htalk_here(*words).stderr
+    log.unlink()
+    done = h2htalk_here("curate", "erase", str(lab / "work"), EMILY)
+    named = [line.partition(":")[0] for line in done.stdout.splitlines() if line.endswith(": not changed")]
+    assert {name.rpartition("/")[2] for name in named} == {"page", "gate.md", "bundle.zip"}
+    assert "a folder that lost some: if it was made before, make it again, or delete it" in done.stdout
+    closing = done.stdout.splitlines()[-1]
+    assert all(what in closing for what in ("caches of `datasets`", "spreadsheets that come back"))
+
+
+def test_the_cache_of_a_raw_data_set_on_the_hub_goes(
+    lab: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It held what nobody had anonymised yet."""
+    home = tmp_path / "home"
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(home / "hub"))
+    monkeypatch.setenv("HF_DATASETS_CACHE", str(home / "datasets"))
+    kept, *gone = (home / "hub" / "datasets--lab--other", cache_folder("lab/raw"), home / "datasets" / "lab___raw")
+    for folder in (kept, *gone):
+        (folder / "snapshots").mkdir(parents=True)
+    stage = lab / "work" / "gather" / "stage.json"
+    made = json.loads(stage.read_text())
+    made["settings"]["sources"][0]["sha256"] = f"hub:lab/raw@{'a' * 40}:en#train"
+    stage.write_text(json.dumps(made))
+    (last,) = [one for one in erase(Workspace(lab / "work"), EMILY).folders if one.kind == "hub"]
+    assert last.name.startswith("hub:lab/raw@aaaa")
+    assert [str(folder) in message for folder, message in zip(gone, last.messages, strict=False)] == [True, True]
+    assert "still holds the raw text" in last.messages[-1]
+    assert [folder.exists() for folder in (kept, *gone)] == [True, False, False]
 
 
 def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:

@@ -10,6 +10,7 @@ from h2htalk.benchmark.results_export.bundle import write_bundle
 from h2htalk.benchmark.results_export.eval_results import write_eval_results
 from h2htalk.benchmark.results_export.every_eval_ever import write_every_eval_ever
 from h2htalk.data.arguments import as_path
+from h2htalk.data.links import link_copies
 from h2htalk.errors import ConfigError, quoted, suggest
 
 FORMATS = ("eval-results", "every-eval-ever", "bundle")
@@ -56,6 +57,7 @@ def export_results(
     if to not in FORMATS:
         raise ConfigError(f"--to {quoted(to)}: {suggest(to, FORMATS)}choose from {', '.join(FORMATS)}")
     loaded = load_run(run)
+    link_copies([loaded.data.folder.path], folder)
     if to == "bundle":
         return write_bundle(loaded, folder)
     if to == "eval-results":

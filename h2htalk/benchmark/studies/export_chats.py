@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
@@ -15,6 +14,7 @@ from h2htalk.benchmark.studies.tables.study_table import NONE
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
+from h2htalk.data.links import link_copies
 from h2htalk.errors import ConfigError, DataError, counted, quoted
 
 LEAST_PERCEPTION = 4  # of every reply, where it was rated
@@ -50,7 +50,8 @@ def export_chats(
             reasons[why] += 1
         else:
             kept.append(_line(result, case, own))
-    write_jsonl(Path(path), kept)
+    link_copies([result.study.path], path)
+    write_jsonl(path, kept)
     left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
     return (
         f"{counted(len(kept), 'conversation')} of {len(result.study.cases):,} written; left out: {left}. Test the "

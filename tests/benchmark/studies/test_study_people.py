@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -134,6 +135,7 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     out = tmp_path / "chats.jsonl"
     done = h2htalk_here("study", "export", study.path, "--chat-format", "--arm", "none", "--out", out)
     assert done.returncode == 0, done.stderr
+    assert read_links(study.path)[-1].path == out
     long = {one.case.id for one in result.replies if one.reply.arm == "none" and one.violates}
     assert long
     assert f"a violation {len(long)}" in done.stdout
@@ -240,6 +242,8 @@ def test_an_interrupted_erasure_is_completed_and_nothing_is_asked_before(
             lambda: run_study(study.spec),
             lambda: score_study(study.path),
             lambda: export_chats(study.path, tmp_path / "chats.jsonl"),
+            lambda: open_study_round(study.path, tmp_path / "round", options=settings(tmp_path)),
+            lambda: list(write_dossier([study.path], tmp_path / "dossier")),
         ):
             with pytest.raises(DataError, match="an erasure was interrupted"):
                 again()
@@ -254,6 +258,7 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
     done = h2htalk_here("study", "dossier", study.path, "--out", tmp_path / "dossier")
     assert done.returncode == 0, done.stderr
     assert "no PDF" in done.stdout
+    assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", tmp_path / "dossier")]
     page = (tmp_path / "dossier" / "dossier.html").read_text()
     for text in (
         "no legal advice",
@@ -263,6 +268,27 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
         "not by clinicians",
     ):
         assert text in page
+
+
+@pytest.mark.parametrize(("does", "shown"), [("exit 0", None), ("exit 1", None), ('printf new > "${1#*=}"', "new")])
+def test_the_dossiers_pdf_is_a_new_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, shown: str | None
+) -> None:
+    """An old PDF passed for the new one where the browser failed, and a linked file was overwritten."""
+    study, browser = studied(tmp_path).study, tmp_path / "bin" / "chromium"
+    browser.parent.mkdir()
+    browser.write_text(f'#!/bin/sh\nfor one; do case "$one" in --print*) set -- "$one";; esac; done\n{does}\n')
+    browser.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{browser.parent}:{os.environ['PATH']}")
+    other, pdf = tmp_path / "other.pdf", tmp_path / "dossier" / "dossier.pdf"
+    other.write_text("old")
+    pdf.parent.mkdir()
+    pdf.symlink_to(other)
+    said = list(write_dossier([study.path], pdf.parent))
+    assert ("no PDF" in said[-1], pdf.exists()) == (shown is None, shown is not None)
+    assert shown is None or pdf.read_text() == shown
+    assert other.read_text() == "old"
+    assert {one.name for one in pdf.parent.iterdir()} <= {"dossier.html", "dossier.pdf"}
 
 
 def test_provisions_about_danger_name_tables_of_the_study_of_danger_alone(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ raters."""
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import tomllib
@@ -21,7 +22,8 @@ from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
-from h2htalk.data.files import write_text
+from h2htalk.data.files import remove_file, write_text
+from h2htalk.data.links import link_copies
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
@@ -68,28 +70,29 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
             for one in _articles()
         ],
     }
+    link_copies(runs, out)
     page = out / "dossier.html"
     write_text(page, render_page(_PAGE, view))
     yield f"{page}"
+    pdf = out / "dossier.pdf"
+    remove_file(pdf)  # an older one shows something else
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     if browser is None:
         yield f"no PDF: none of {', '.join(BROWSERS)} is here; print the page from a browser"
         return
-    pdf = out / "dossier.pdf"
-    command = [
-        browser,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--no-pdf-header-footer",
-        f"--print-to-pdf={pdf.resolve()}",
-    ]
-    done = subprocess.run([*command, page.resolve().as_uri()], capture_output=True, timeout=120, check=False)
-    yield (
-        f"{pdf}"
-        if done.returncode == 0 and pdf.exists()
-        else f"no PDF: {browser} failed; print the page from a browser"
-    )
+    # The browser would write through a link.
+    new = out.resolve() / f".dossier.{os.getpid()}.pdf"
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
+    try:
+        subprocess.run(
+            [*command, f"--print-to-pdf={new}", page.resolve().as_uri()], capture_output=True, timeout=120, check=True
+        )
+        os.replace(new, pdf)
+        yield f"{pdf}"
+    except (OSError, subprocess.SubprocessError):
+        yield f"no PDF: {browser} failed; print the page from a browser"
+    finally:
+        remove_file(new)
 
 
 @cache
