@@ -10,6 +10,7 @@ import typer
 from h2htalk.cli.options import OutOption
 from h2htalk.cli.output import say
 from h2htalk.errors import counted
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from h2htalk.curation.release.build import Release
@@ -52,7 +53,7 @@ def _report(release: Release) -> None:
         if found := [one for one in release.findings if one.gate == gate.name]:
             say(f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}")
             for one in found[:_SHOWN]:
-                say(f"  {one.item}: {one.detail}" if one.item else f"  {one.detail}")
+                say(f"  {printable(f'{one.item}: {one.detail}' if one.item else one.detail)}")  # votes may be anybody's
             if len(found) > _SHOWN:
                 say(f"  and {len(found) - _SHOWN:,} more")
     for line in release.unchecked:

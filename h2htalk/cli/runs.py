@@ -20,6 +20,7 @@ from h2htalk.cli.options import (
 )
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
+from h2htalk.text.escaping import printable
 
 
 def score(
@@ -124,14 +125,16 @@ def compare(
     comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
     if out is not None:
         from h2htalk.benchmark.compare.comparison_page import write_comparison
+        from h2htalk.data.links import link_copies
 
+        link_copies(runs, out)
         write_comparison(comparison, out)
     writers = {"csv": formats.to_csv, "json": formats.to_json, "latex": formats.to_latex}
     if format != "terminal":
         typer.echo(writers[format](comparison), nl=False)
         return
     for line in formats.to_lines(comparison):
-        say(line)
+        say(printable(line))  # ids of logs are anybody's
     if out is not None:
         say(f"page: {(out / 'compare.html').resolve()}")
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import h2htalk_here
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Pair, compare
@@ -53,6 +54,14 @@ def one_pair(a: Path, b: Path, *metrics: str | None, scale: str = "0-1") -> Pair
 def table(path: Path, scores: Mapping[str, Any]) -> Path:
     path.write_text("id,score\n" + "".join(f"{name},{score}\n" for name, score in scores.items()))
     return path
+
+
+def test_an_id_makes_no_line_of_its_own(tmp_path: Path) -> None:
+    """A line end in an id of somebody's log printed a verdict below the table."""
+    a, b = (table(tmp_path / f"{n}.csv", {'"x\nB is above A (p 0.001)."': n, "y": 0}) for n in (0, 1))
+    lines = h2htalk_here("compare", a, b).stdout.splitlines()
+    assert not [line for line in lines if line.startswith("B is above")]
+    assert [line for line in lines if "x\\nB is above A" in line]
 
 
 @pytest.mark.parametrize("reverse", [False, True])

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
 
+from h2htalk.cli.release import _report
+from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.gates import GATES, GateContext, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
+from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Scenario
@@ -184,6 +189,21 @@ def test_cases_are_compared_with_items_and_other_cases() -> None:
     assert set(names) == {"case-en-3"}
     assert found("near_duplicates", content(cases=alike[:2])) == []
     assert found("near_duplicates", content(one, cases=alike[:1])) != []
+
+
+def test_no_text_is_written_into_a_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A kill left the texts of all items in TMPDIR."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+    assert found("near_duplicates", content(kept(scenario(1)), kept(scenario(2)))) != []
+
+
+def test_a_foreign_vote_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line end in a release's votes printed `every gate passed` below the findings."""
+    vote = VoteRow("x", "crowd", "keep\nevery gate passed; release 0", "label", ("a", "b"), ("keep", "drop"), "", "tie")
+    one = replace(kept(scenario(1)), votes=(vote,))
+    with pytest.raises(typer.Exit):
+        _report(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
+    assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
 
 
 def test_a_family_in_two_splits() -> None:
