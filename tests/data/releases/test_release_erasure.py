@@ -230,8 +230,7 @@ def test_a_foreign_release_erases_nothing_elsewhere(tmp_path: Path) -> None:
 
 def test_what_datasets_keeps_of_a_folder_goes_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_DATASETS_CACHE", str(tmp_path / "cache"))
-    release = released(tmp_path / "My")
-    release.rename(release := release.with_name("MyRelease"))
+    release = make_release(tmp_path / "MyRelease", {"test": [scenario(1, inputs=HISTORY), scenario(2)]})
     datasets.load_dataset(str(release), "en", cache_dir=str(tmp_path / "cache"))
     (tmp_path / "cache" / "other").mkdir()
     assert files_with(tmp_path / "cache", WORDS)
