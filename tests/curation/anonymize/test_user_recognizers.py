@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from command_line import h2htalk
 
 pytest.importorskip("spacy", reason="the curation extra is not installed")
 
@@ -183,6 +185,44 @@ def test_a_class_beside_the_registry_runs_where_it_is_trusted(tmp_path: Path, mo
     with pytest.raises(ConfigError, match="recognizer 'Ward' failed: RuntimeError") as raised:
         found(["my secret"], "en", users)
     assert "secret" not in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["GLiNERRecognizer", "SpacyRecognizer", pytest.param("HuggingFaceNerRecognizer", marks=pytest.mark.slow)],
+)
+def test_a_module_beside_an_untrusted_registry_was_run_by_a_dry_run(tmp_path: Path, kind: str) -> None:
+    for name in ("gliner", "transformers", "spacy", "model_of_test"):
+        (tmp_path / f"{name}.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    registry(tmp_path, f"recognizers: [{{name: X, class_name: {kind}, model_name: model_of_test}}]")
+    (tmp_path / "raw.jsonl").write_text('{"messages": [{"role": "user", "content": "Hello."}]}\n')
+    (tmp_path / "spec.toml").write_text(
+        """workspace = "out"
+[[gather.sources]]
+name = "mine"
+path = "raw.jsonl"
+format = "messages"
+language = "en"
+licence = "CC0-1.0"
+[anonymize]
+recognizers = "my.yaml"
+"""
+    )
+    done = h2htalk("curate", "run", tmp_path / "spec.toml", "--dry-run", env=os.environ | {"HF_HUB_OFFLINE": "1"})
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: ")
+    assert not (tmp_path / "ran").exists()
+
+
+def test_a_trusted_class_hides_no_installed_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("ward_of_test", "colorsys"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    (tmp_path / "ward_of_test.py").write_text(f"import colorsys\n{WARD}")
+    (tmp_path / "colorsys.py").write_text("raise SystemExit")
+    before = list(sys.path)
+    content = "recognizers: [{name: W, class: 'ward_of_test:WardRecognizer', params: {word: maple}}]"
+    assert found(["on ward maple"], "en", registry(tmp_path, content, trusted=True)) == [[("maple", "WARD", "Ward")]]
+    assert sys.path == before
 
 
 def test_a_spacy_pipeline_is_read_from_its_folder(tmp_path: Path) -> None:

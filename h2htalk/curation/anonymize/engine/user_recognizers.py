@@ -153,8 +153,11 @@ class _Class(_Keys):
 
     def build(self, language: str, registry: str) -> EntityRecognizer:
         module, _, name = self.path.partition(":")
-        found = getattr(import_module(module), name)
-        recognizer = found(**self.params, supported_language=language)
+        sys.path.append(folder := str(Path(registry).resolve().parent))  # at its end: it hides no installed module
+        try:
+            recognizer = getattr(import_module(module), name)(**self.params, supported_language=language)
+        finally:
+            del sys.path[len(sys.path) - 1 - sys.path[::-1].index(folder)]
         if not isinstance(recognizer, EntityRecognizer):
             raise ConfigError(f"class: {self.path} is no Presidio EntityRecognizer")
         return recognizer
@@ -295,8 +298,6 @@ def _checked(kind: type[_Record], raw: object, where: str) -> _Record:
 
 
 def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> EntityRecognizer:
-    folder = str(Path(registry.path).resolve().parent)
-    sys.path.insert(0, folder)  # a class may be in a module beside the registry
     try:
         recognizer = entry.build(language, registry.path)
     except MissingExtraError:
@@ -305,8 +306,6 @@ def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> En
         raise ConfigError(f"{where} ({entry.name}): {error}") from error
     except Exception as error:  # a class of the user's own may raise anything
         raise ConfigError(f"{where} ({entry.name}) cannot be made: {type(error).__name__}") from error
-    finally:
-        sys.path.remove(folder)
     if isinstance(recognizer, PatternRecognizer):
         _bound_patterns(where, recognizer)
     _stop_where_it_fails(recognizer)
