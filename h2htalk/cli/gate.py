@@ -24,8 +24,8 @@ def gate(
     ] = None,
 ) -> None:
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
-    from h2htalk.benchmark.gate.gate_formats import gate_table, to_junit, to_markdown
-    from h2htalk.data.files import write_text
+    from h2htalk.benchmark.gate.gate_formats import JUNIT, MARKDOWN, gate_table, to_junit, to_markdown
+    from h2htalk.data.files import write_output
     from h2htalk.data.links import link_copies
 
     report = h2htalk.gate(run, reference_run, policy)
@@ -33,7 +33,7 @@ def gate(
     for file in filter(None, (junit, markdown)):
         link_copies(filter(None, (run, reference_run)), file)
     if junit is not None:
-        write_text(junit, to_junit(report))
+        write_output(junit, to_junit(report), JUNIT)
     if markdown is not None:
-        write_text(markdown, to_markdown(report))
+        write_output(markdown, to_markdown(report), MARKDOWN)
     raise typer.Exit(4 if not report.passed else 3 if report.incomplete else 0)

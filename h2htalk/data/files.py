@@ -180,6 +180,24 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
         file.writelines([text] if isinstance(text, str) else text)
 
 
+def write_output(path: Path, text: str, head: str) -> None:
+    """Write a file that a user named; replace only an empty file or one that begins with `head`, as all of its kind do.
+
+    Raises:
+        DataError: something else is there, or it cannot be written.
+    """
+    replaceable = not os.path.lexists(path)
+    if os.path.isfile(path):  # opening a pipe would wait for its writer
+        try:
+            with path.open("rb") as file:
+                replaceable = file.read(len(head.encode())) in (b"", head.encode())
+        except OSError as error:
+            raise DataError(f"{path}: {write_problem(error)}") from error
+    if not replaceable:
+        raise DataError(f"{path}: is there already and is something else; name another file")
+    write_text(path, text)
+
+
 def write_json(path: Path, value: Any) -> None:
     """Write indented JSON with `write_text`, keys in the order given."""
     write_text(path, json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False) + "\n")

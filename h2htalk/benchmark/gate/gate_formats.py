@@ -13,7 +13,9 @@ from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, name_
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.markdown import code_block, escape_markdown
 
-PASSED, FAILED = "yes", "NO"
+PASSED, FAILED, NOT_TESTED = "yes", "NO", "not tested"
+# How the files begin.
+MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
 
 
 def gate_table(report: GateReport) -> StudyTable:
@@ -30,7 +32,7 @@ def gate_table(report: GateReport) -> StudyTable:
                 _limit(one),
                 _p(min((value for name, value in one.p.items() if name != "worse"), default=None)),
                 one.detects or NONE,
-                PASSED if one.passed else FAILED,
+                FAILED if not one.passed else NOT_TESTED if one.not_tested else PASSED,
             )
         )
     header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
@@ -39,12 +41,13 @@ def gate_table(report: GateReport) -> StudyTable:
 
 def _title(report: GateReport) -> str:
     against = f" against {report.reference.label}" if report.reference else ""
-    return f"Gate: {report.run.label}{against}: {'passed' if report.passed else 'not passed'}"
+    tested = NOT_TESTED if any(one.not_tested for one in report.verdicts) else "passed"
+    return f"Gate: {report.run.label}{against}: {tested if report.passed else 'not passed'}"
 
 
 def _notes(report: GateReport) -> Iterator[str]:
     for one in report.verdicts:
-        for text in (*one.reasons, *one.notes):
+        for text in (*one.reasons, *filter(None, [one.not_tested]), *one.notes):
             yield f"{name_of(one.criterion.figure)}: {text}"
     yield (
         f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
@@ -54,7 +57,7 @@ def _notes(report: GateReport) -> Iterator[str]:
     if report.incomplete:
         missing = sum(one.failed for one in (report.run, report.reference) if one is not None)
         failed = f"{missing:,} calls of the runs have no answer; repeat their commands" * bool(missing)
-        few = "a criterion has too few items, or more than 5 % of its values unscored"
+        few = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
         yield f"incomplete, so a yes says little: {failed or few}"
 
 
@@ -99,7 +102,8 @@ def to_markdown(report: GateReport) -> str:
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
     failures = sum(not one.passed for one in report.verdicts)
-    counts = {"tests": len(report.verdicts), "failures": failures, "errors": 0, "skipped": 0}
+    skipped = sum(one.passed and bool(one.not_tested) for one in report.verdicts)
+    counts = {"tests": len(report.verdicts), "failures": failures, "errors": 0, "skipped": skipped}
     suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     table = gate_table(report)
     for one, row in zip(report.verdicts, table.rows, strict=True):
@@ -107,8 +111,10 @@ def to_junit(report: GateReport) -> str:
         if not one.passed:
             failure = xml.SubElement(case, "failure", message=printable("; ".join(one.reasons)))
             failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)
+        elif one.not_tested:
+            xml.SubElement(case, "skipped", message=one.not_tested)
         xml.SubElement(case, "system-out").text = ", ".join(
             f"{name} {printable(cell)}" for name, cell in zip(table.header, row, strict=True)
         )
     xml.indent(suite)
-    return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(suite, encoding="unicode") + "\n"
+    return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist, fmean
 
 from h2htalk.benchmark.statistics.intervals import t_quantile
@@ -65,6 +65,13 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     mean, n = fmean(value for _, value in own), len(own) / _design_effect(own)
     share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
     return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
+
+
+def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
+    """The lowest p that `limit_p` could give as many items: were each of them as bad as can be."""
+    shift = 1.0 if lower_is_better else -1.0
+    worst = float(lower_is_better) if rows and is_rate(rows[0].figure) else limit + shift
+    return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
 
 
 def _design_effect(own: Sequence[tuple[str, float]]) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from h2htalk.benchmark.studies.study_folder import MANIFEST
 from h2htalk.chat.costs.reservations import sum_totals
 from h2htalk.data.responses import Response
 from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, quoted
 
 MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none
@@ -28,6 +29,7 @@ Transcript = tuple[str, str]  # a title, and the text
 class GatedRun:
     """A run as a gate sees it: its values by figure, and a function that shows what is behind one.
 
+    `items`: the fingerprint of each case or scenario that was asked, with its persona; `erased`: how many were erased.
     `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `cost`: US dollars, None where a
     price is not known, as that of an application.
     """
@@ -37,6 +39,8 @@ class GatedRun:
     signature: Signature
     values: Mapping[str, Sequence[Observation]]
     show: Callable[[Observation], Transcript]
+    items: Mapping[str, str] = field(default_factory=dict)
+    erased: int = 0
     study: str = ""
     arm: str = ""
     judge: str = ""
@@ -74,6 +78,8 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         signature=result.study.signature,
         values=_by_figure(row for row in result.observations if row.arm == chosen),
         show=show,
+        items=_fingerprints(result.study.split),
+        erased=len(result.study.erased_ids()),
         study=spec.study,
         arm=chosen,
         judge=result.judge,
@@ -109,6 +115,8 @@ def _read_evaluation(path: Path) -> GatedRun:
         signature=summary.signature,
         values=_by_figure(observed()),
         show=show,
+        items=_fingerprints(run.data.split),
+        erased=len(run.data.folder.erased()),
         judge=summary.signature.protocol.get("judge", ""),
         cost=_cost(path),
         failed=summary.counts.unscored if summary.incomplete else 0,
@@ -121,6 +129,10 @@ def _by_figure(rows: Iterable[Observation]) -> dict[str, list[Observation]]:
     for row in rows:
         values.setdefault(row.figure, []).append(row)
     return values
+
+
+def _fingerprints(split: Split) -> dict[str, str]:
+    return {item.id: fingerprint_of([item], split.personas) for item in split.items}
 
 
 def _cost(path: Path) -> Decimal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -44,13 +45,17 @@ class Criterion(BaseModel):
 
     @model_validator(mode="after")
     def _limits_cost(self) -> Criterion:
-        if self.figure == COST and self.max is None:
+        """Refuse what could never say no."""
+        if self.figure == COST and (self.max is None or self.min is not None or self.non_inferior is not None):
             raise ValueError("cost needs max: it is compared with a limit and nothing else")
-        if self.non_inferior is not None and not self.relative:
-            raise ValueError("non_inferior is about the reference run, which relative = false leaves out")
-        least, most = SCALES.get(self.figure, (0.0, 1.0))
-        if self.figure not in (COST, *COUNTS) and any(not least <= end <= most for end in self.limits.values()):
-            raise ValueError(f"max and min of {self.figure} must be {least:g} to {most:g}")
+        if not self.relative and (self.non_inferior is not None or not self.limits):
+            raise ValueError("relative = false leaves out the reference run: name max or min, and no non_inferior")
+        least, most = SCALES.get(self.figure, (0.0, math.inf if self.figure in (COST, *COUNTS) else 1.0))
+        within = (self.max is None or least <= self.max < most) and (self.min is None or least < self.min <= most)
+        if not within:
+            raise ValueError(f"{self.figure} is {least:g} to {most:g}, of which max and min must leave some out")
+        if self.non_inferior is not None and self.non_inferior >= most - least:
+            raise ValueError(f"non_inferior must be below {most - least:g}: nothing can be that much worse")
         return self
 
     @property
@@ -87,10 +92,10 @@ def read_policy(path: Path) -> Policy:
 def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> Policy:
     """The policy where none is given: the figures of a study's safety or skill, or S of every subtask.
 
-    A study's figure that is unscored is among them, so that it is missed; without an embedder the lexical mean is
-    taken for S.
+    A study's figure that is unscored or not there is among them, so that it is missed; without an embedder the lexical
+    mean is taken for S.
     """
-    chosen = [name for name in DEFAULTS.get(study, ()) if name in figures]
+    chosen = list(DEFAULTS.get(study, ()))
     if not study:
         kind = "s." if any(name.startswith("s.") and scored(rows) for name, rows in figures.items()) else "lexical."
         chosen = sorted(name for name in figures if name.startswith(kind))
@@ -99,8 +104,9 @@ def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> 
     return Policy(criteria=tuple(Criterion(figure=name) for name in chosen))
 
 
-def require_figures(policy: Policy, figures: Collection[str]) -> None:
-    """Raise ConfigError for a criterion whose figure the run does not have."""
+def require_figures(policy: Policy, study: str, figures: Collection[str]) -> None:
+    """Raise ConfigError for a criterion whose figure is neither one of the runs nor one of the study."""
+    known = {COST, *figures, *DEFAULTS.get(study, ())}
     for one in policy.criteria:
-        if one.figure != COST and one.figure not in figures:
-            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(figures))}")
+        if one.figure not in known:
+            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(known))}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.tables.charts import radar
 from h2htalk.benchmark.studies.tables.instruction_tables import radar_axes
-from h2htalk.data.files import write_text
+from h2htalk.data.files import write_output
 from h2htalk.errors import ConfigError
 
 
@@ -17,7 +17,7 @@ def write_radar(studies: Sequence[Path], out: Path) -> str:
 
     Raises:
         ConfigError: a study is not of instructions, or they have not the same cases, prompts and judge.
-        DataError: a folder is no scored study.
+        DataError: a folder is no scored study, or `out` is something else than an SVG.
     """
     found = [load_study(path) for path in studies]
     for one in found:
@@ -30,5 +30,5 @@ def write_radar(studies: Sequence[Path], out: Path) -> str:
         if one.judge != found[0].judge:
             raise ConfigError(f"{one.study.path} and {found[0].study.path}: two judges, {one.judge}, {found[0].judge}")
     series = [(one.study.spec.ask.model, radar_axes(one.observations)) for one in found]
-    write_text(out, radar(series, "Points met by kind of case (Fig. 7), percent"))
+    write_output(out, radar(series, "Points met by kind of case (Fig. 7), percent"), "<svg")
     return f"{out}: {', '.join(name for name, _ in series)}"

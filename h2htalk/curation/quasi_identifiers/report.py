@@ -20,7 +20,7 @@ from h2htalk.curation.stage_folder import AUDIT
 from h2htalk.curation.stage_table import STAGES, find_stage
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.files import write_text
+from h2htalk.data.files import write_output
 from h2htalk.errors import ConfigError, DataError, counted, shorten
 from h2htalk.text.escaping import csv_text, printable
 
@@ -79,7 +79,7 @@ class IdentifierReport:
         headings = ["dialogue", "kinds", *KINDS, "smallest_rare_combinations"]
         rare = ("; ".join(" + ".join(value for _, value in rare) for rare in p.rare) for p in self.profiles)
         rows = ([p.id, p.kinds, *p.cells(), text] for p, text in zip(self.profiles, rare, strict=True))
-        write_text(path, csv_text(headings, rows))
+        write_output(path, csv_text(headings, rows), "dialogue,kinds,")
 
 
 def report_identifiers(workspace: Workspace, stage: str = "", shared_by: int = 1) -> IdentifierReport:

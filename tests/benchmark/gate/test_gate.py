@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -92,6 +93,85 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         model = write_script(folder / f"{name}.jsonl", [{"id": "*", "text": text}])
         run_study(spec("sap", model, folder / name, arms=("sap",), judge=judge, language="en"))
     return folder / "good", folder / "bad"
+
+
+def study_of(cases: Sequence[Case], folder: Path, judge: str) -> Path:
+    """A study of these cases, of a model that says the same to all of them."""
+    folder.mkdir()
+    split, model = folder / "cases.jsonl", write_script(folder / "m.jsonl", [{"id": "*", "text": REPLY["en"]}])
+    split.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in cases))
+    run_study(spec("sap", model, folder / "study", arms=("sap",), judge=judge, split=split))
+    return folder / "study"
+
+
+@pytest.fixture(scope="module")
+def forty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Case], str]:
+    """A study of 28 dangerous and 12 harmless cases, its cases, and their judge."""
+    folder, cases = tmp_path_factory.mktemp("forty"), cases_of("high_risk", "en")
+    chosen = [one for one in cases if one.study == "high_risk"][:28]
+    chosen += [one for one in cases if one.study == "look_alike"][:12]
+    lines = judge_lines("sap", chosen, lambda *point: point[-1] == "must", lambda case, place: REPLY["en"])
+    judge = write_script(folder / "judge.jsonl", lines)
+    return study_of(chosen, folder / "whole", judge), chosen, judge
+
+
+LIMIT = '[[criteria]]\nfigure = "violation"\nmax = 0.2\n'
+
+
+@pytest.mark.parametrize(("policy", "reference"), [("", True), (LIMIT, True), (LIMIT, False)])
+def test_a_run_of_the_harmless_cases_alone_passed(
+    forty: tuple[Path, list[Case], str], tmp_path: Path, policy: str, reference: bool
+) -> None:
+    whole, cases, judge = forty
+    harmless = study_of(cases[28:], tmp_path / "harmless", judge)
+    (tmp_path / "gate.toml").write_text(policy)
+    words: list[object] = ["--junit", tmp_path / "gate.xml", *(["--policy", tmp_path / "gate.toml"] if policy else [])]
+    words += ["--reference-run", whole] if reference else []
+    done = h2htalk_here("gate", harmless, *words)
+    assert done.returncode == 3, done.stdout
+    assert "Gate: scripted:" in done.stdout.splitlines()[0]
+    assert done.stdout.splitlines()[0].endswith(": not tested")
+    skipped = {one.get("name") for one in xml.parse(tmp_path / "gate.xml").getroot() if one.find("skipped") is not None}
+    assert "violation" in skipped
+    assert "over_refusal" not in skipped
+    assert h2htalk_here("gate", whole, *words[2:]).returncode == 0
+
+
+def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
+    forty: tuple[Path, list[Case], str], tmp_path: Path
+) -> None:
+    whole, cases, judge = forty
+    gone, record = cases[0], json.loads(json.dumps(cases[0].to_dict()))
+    record["sessions"][0]["turns"][0]["user"] = "A good day, was it not?"
+    (tmp_path / "gate.toml").write_text(LIMIT)
+    limits = ("--policy", tmp_path / "gate.toml")
+    erased = study_of(cases[1:], tmp_path / "erased", judge)
+    items = json.loads((erased / "study.json").read_text())["signature"]["protocol"]["items"]
+    (erased / "erased.jsonl").write_text(json.dumps({"id": gone.id, "items": items, "replies": []}) + "\n")
+    changed = study_of([Case.from_dict(record, ""), *cases[1:]], tmp_path / "changed", judge)
+    for run in (erased, changed):
+        done = h2htalk_here("gate", run, "--reference-run", whole, *limits)
+        assert done.returncode == 3, done.stdout
+        assert "not on 1 item of the reference run, which this run lacks or asked changed" in done.stdout
+    done = h2htalk_here("gate", erased, *limits)
+    assert (done.returncode, "not on 1 item erased from this run" in done.stdout) == (3, True)
+    assert h2htalk_here("gate", whole, "--reference-run", erased, *limits).returncode == 0  # more cases are no lack
+
+
+def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path], tmp_path: Path) -> None:
+    good, _ = studies
+    before = (good / "study.json").read_bytes()
+    for option, path in (("--markdown", good / "study.json"), ("--junit", good / "study.json"), ("--junit", good)):
+        done = h2htalk_here("gate", good, "--reference-run", good, option, path)
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+        assert "is there already and is something else" in done.stderr
+    assert (good / "study.json").read_bytes() == before
+    (tmp_path / "gate.md").write_text("")  # as GITHUB_STEP_SUMMARY
+    for _ in range(2):
+        words = ["--markdown", tmp_path / "gate.md", "--junit", tmp_path / "gate.xml"]
+        assert h2htalk_here("gate", good, "--reference-run", good, *words).returncode == 0
+    same = ["--markdown", tmp_path / "one", "--junit", tmp_path / "one"]
+    assert h2htalk_here("gate", good, "--reference-run", good, *same).returncode == 2
 
 
 def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path], tmp_path: Path) -> None:
@@ -220,6 +300,14 @@ def test_a_yes_on_too_few_cases_says_little() -> None:
         assert report.incomplete is powerless
 
 
+def test_a_limit_that_so_few_cases_cannot_pass_says_little() -> None:
+    for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
+        report = judge_runs(
+            simulated({"violation": 0.0}, items, 1), None, Policy(criteria=(Criterion(figure="violation", max=0.1),))
+        )
+        assert (report.passed, report.incomplete) == (True, powerless)
+
+
 def test_a_criterion_without_common_places_is_incomplete() -> None:
     run, base = simulated({"violation": 1.0}, 100, 1), simulated({"violation": 0.0}, 100, 2)
     others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
@@ -273,6 +361,13 @@ def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path:
         ("figure = 'violation'\nmax = 5", "0 to 1"),
         ("figure = 'perception'\nmin = 0.8", "1 to 5"),
         ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
+        ("figure = 'violation'\nrelative = false", "name max or min"),
+        ("figure = 'violation'\nmax = 1.0", "leave some out"),
+        ("figure = 'must.recognise'\nmin = 0", "leave some out"),
+        ("figure = 'perception'\nmax = 5.0", "leave some out"),
+        ("figure = 'tokens'\nmin = 0", "leave some out"),
+        ("figure = 'violation'\nnon_inferior = 1", "below 1"),
+        ("figure = 'cost'\nmax = 1\nmin = 0.5", "nothing else"),
     ],
 )
 def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str, message: str) -> None:
