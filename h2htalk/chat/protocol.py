@@ -8,13 +8,11 @@ exception and never an empty reply; exceptions are for what no item can survive 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from functools import lru_cache
 from typing import Any, Literal, Protocol
 
-from h2htalk.data.responses import KEY_MASK, Failure, Usage
+from h2htalk.data.responses import Failure, Usage, masked
 from h2htalk.errors import ConfigError
 
 
@@ -109,14 +107,8 @@ def mask_key(reply: Reply, key: str | None) -> Reply:
     changed: dict[str, Any] = {}
     for one in fields(reply):
         if isinstance(text := getattr(reply, one.name), str):
-            changed[one.name] = spellings(key).sub(KEY_MASK, text)
+            changed[one.name] = masked(text, key)
     return replace(reply, **changed)
-
-
-@lru_cache(maxsize=8)
-def spellings(key: str) -> re.Pattern[str]:
-    """Match the key in a text, also where white space breaks it."""
-    return re.compile(r"\s*".join(map(re.escape, key)))
 
 
 Outcome = Reply | Failure

@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from h2htalk.chat.calls import Billing, FailedCall
-from h2htalk.chat.protocol import Request, spellings
+from h2htalk.chat.protocol import Request
 from h2htalk.chat.server.wire import CONTEXT_TOO_LONG, asked_wait, clean, error_text, well_formed
-from h2htalk.data.responses import Usage
+from h2htalk.data.responses import Usage, masked
 
 # A gateway timed out, or the connection behind it broke: the model may have answered, and the call may be billed.
 _PERHAPS_ANSWERED = frozenset({408, 499, 502, 504, 520, 524})
@@ -34,7 +34,7 @@ class ErrorBody:
 
 def scrub(text: str, key: str | None) -> str:
     """Return a provider's text as one short line without control characters or any part of a key."""
-    return clean(_KEY.sub("[key]", spellings(key).sub("[key]", text) if key else text))
+    return clean(_KEY.sub("[key]", masked(text, key, "[key]")))
 
 
 def read_error_body(body: object, key: str | None) -> ErrorBody:

@@ -27,8 +27,17 @@ def ignore_sigint() -> None:
 
 
 def say(text: str, err: bool = False) -> None:
-    """Print text that may come from a file, line by line, with control characters escaped."""
-    print("\n".join(map(printable, text.split("\n"))), file=sys.stderr if err else sys.stdout, flush=True)
+    """Print text that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
+    shown = "\n".join(map(printable, _without_token(text).split("\n")))
+    print(shown, file=sys.stderr if err else sys.stdout, flush=True)
+
+
+def _without_token(text: str) -> str:
+    if (token := os.environ.get("HF_TOKEN", "").strip()) == "":
+        return text
+    from h2htalk.data.responses import masked
+
+    return masked(text, token)
 
 
 @contextlib.contextmanager
@@ -57,7 +66,7 @@ def one_line_errors() -> Iterator[None]:
             ignore_sigint()
         raise
     except H2HTalkError as error:
-        say(f"error: {shorten(printable(str(error)), LONGEST_ERROR)}", err=True)
+        say(f"error: {shorten(printable(_without_token(str(error))), LONGEST_ERROR)}", err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         # Writers of files turn OSError into DataError: this one is stdout's.

@@ -6,12 +6,31 @@ import re
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 from h2htalk.data.dialogue import read_id
 from h2htalk.errors import DataError
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
+SHORTEST_KEY = 6  # shorter ones are no secret and may be words
+
+
+def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
+    """Replace a key in the text of others, who may repeat what they were sent.
+
+    Text that will be cut is masked before: half a key is not found.
+    """
+    return text if key is None or len(key) < SHORTEST_KEY else _spellings(key).sub(mask, text)
+
+
+@lru_cache(maxsize=8)
+def _spellings(key: str) -> re.Pattern[str]:
+    """Match the key in a text, also where white space breaks it, or JSON, Python or an address escape it."""
+    signs = (rf"\\{{0,4}}(?:{re.escape(c)}|(?i:u{ord(c):04x}|[x%]{ord(c):02x}))" for c in key)
+    return re.compile(r"\s*".join(signs))
+
+
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
 _TEXTS = ("thinking", "request_id", "model", "system_fingerprint", "endpoint")  # of a response, where it has them

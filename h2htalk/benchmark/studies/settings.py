@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
-from urllib.parse import urlsplit
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.server.endpoint import http_parts
 from h2htalk.data.arguments import PathText, check_fields
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -67,8 +67,8 @@ class StudySpec:
             raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
         if self.judge:
             parse_model(self.judge)
-        if self.is_app and urlsplit(self.ask.model.removeprefix(APP_MODEL)).username is not None:
-            raise ConfigError("the application's address holds a password: put it into [headers] of the adapter")
+        if self.is_app:
+            _require_address(self.ask.model.removeprefix(APP_MODEL))
         object.__setattr__(self, "arms", self._chosen())
         object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})
 
@@ -118,3 +118,14 @@ class StudySpec:
             raise ConfigError(f"{where}: arms must be a list")
         known = {key: value for key, value in raw.items() if key in cls.__dataclass_fields__ and key != "ask"}
         return cls(**known | {"arms": tuple(known.get("arms", ()))}, ask=EvaluateSpec.from_dict(raw["ask"], where))
+
+
+def _require_address(url: str) -> None:
+    """Raise ConfigError for no address of an application, or for one that would store something secret."""
+    if (parts := http_parts(url)) is None:
+        raise ConfigError("the application has no usable address; give one such as http://127.0.0.1:8080")
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        raise ConfigError(
+            "the application's address holds a user, a password, a query or a fragment, and would be stored: put what "
+            "is secret into [headers] of the adapter, the rest into its paths"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
@@ -17,6 +17,7 @@ EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
 
 _ROUTE = "/chat/completions"
+_VERSION = re.compile(r"(api-version=[\w.-]{1,40})?", re.ASCII)
 _SECRET = re.compile(r"key|token|secret|pass|auth|sig|cred|code", re.IGNORECASE)
 
 
@@ -39,21 +40,29 @@ def parse_endpoint(name: str) -> Endpoint:
     model, url = name[:at], name[at + 1 :]
     if at <= 0 or not model.strip() or not model.isprintable():
         raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
-    try:
-        parts = urlsplit(url)
-        host, _, _ = parts.hostname, parts.port, URL(url)
-    except ValueError:
-        host = None
-    if not host or any(c.isspace() or not c.isprintable() for c in url):
+    parts = http_parts(url)
+    if parts is None:
         raise ConfigError(f"server:{clean(model)}@... has no usable URL; give one such as {EXAMPLE}")
-    if "@" in parts.netloc or parts.fragment or holds_secret(parts.query):
+    if "@" in parts.netloc or parts.fragment or not _VERSION.fullmatch(parts.query):
         raise ConfigError(
-            f"the URL of server:{clean(model)} holds a user, password, key or fragment; "
-            f"take it out (a key belongs in {KEY_VARIABLE})"
+            f"the URL of server:{clean(model)} holds a user, a password, a fragment or a query other than api-version, "
+            f"and would be stored; take it out (a key belongs in {KEY_VARIABLE})"
         )
     path = parts.path.rstrip("/")
     path = path if path.endswith(_ROUTE) else path + _ROUTE
     return Endpoint(model, urlunsplit(parts._replace(path=path)))
+
+
+def http_parts(url: str) -> SplitResult | None:
+    """Split an address; None where HTTP cannot use it."""
+    if any(c.isspace() or not c.isprintable() for c in url):
+        return None
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and URL(url).host
+    except ValueError:
+        return None
+    return parts if usable else None
 
 
 def base_url(url: str) -> str:

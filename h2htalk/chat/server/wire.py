@@ -13,7 +13,7 @@ from typing import Any
 
 from h2htalk.chat.local.chat_template import SWITCHES
 from h2htalk.chat.protocol import Reply, Request, mask_key
-from h2htalk.data.responses import Usage
+from h2htalk.data.responses import Usage, masked
 
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
 LONGEST_RETRY_AFTER = 30.0  # seconds
@@ -171,9 +171,7 @@ def doubling_wait(tries: int) -> float:
 
 def clean(text: str, key: str | None = None) -> str:
     """Return at most 200 characters on one line, without control characters and without the key."""
-    if key:
-        text = text.replace(key, "[key]")
-    one_line = " ".join(text[: 20 * _QUOTED].split())
+    one_line = " ".join(masked(text, key, "[key]")[: 20 * _QUOTED].split())
     return "".join(c for c in one_line if c.isprintable())[:_QUOTED]
 
 

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 
 from h2htalk.curation.gather.raw_items import OnRead
 from h2htalk.data.releases.hub import load_rows
+from h2htalk.data.releases.hub_client import one_line
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, quoted
 
 _BATCH = 256
@@ -87,7 +88,7 @@ def dataset_rows(source: Path | HubDataset, split: str | None) -> Iterator[Row]:
     except H2HTalkError:
         raise
     except Exception as error:  # its loaders raise errors of many packages: network, files, formats
-        raise ConfigError(f"{source}: cannot be loaded: {' '.join(str(error).split())[:300]}") from error
+        raise ConfigError(f"{source}: cannot be loaded: {one_line(error)}") from error
     if isinstance(loaded, Mapping):
         names = sorted(loaded)
         if split is None and len(names) == 1:

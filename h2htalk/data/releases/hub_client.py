@@ -6,6 +6,7 @@ of hf-xet, which downloads large files where it is installed, have timeouts of t
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +18,7 @@ import huggingface_hub
 from huggingface_hub import constants, errors
 
 from h2htalk.data.files import write_problem
+from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, HubError, shorten
 from h2htalk.version import __version__
 
@@ -52,6 +54,13 @@ def set_timeouts() -> None:
         return client
 
     huggingface_hub.set_client_factory(client_with_timeouts)
+    for handler in logging.getLogger("huggingface_hub").handlers:  # it logs what servers say in headers
+        handler.addFilter(_mask_record)
+
+
+def _mask_record(record: logging.LogRecord) -> bool:
+    record.msg, record.args = masked(record.getMessage(), os.environ.get(TOKEN)), ()
+    return True
 
 
 def read_token() -> str | None:
@@ -74,6 +83,11 @@ def page_of(repo: str) -> str:
     return f"{constants.ENDPOINT}/datasets/{repo}"
 
 
+def one_line(text: object, limit: int = 300) -> str:
+    """A text of others as one line, without the token and not longer than `limit`."""
+    return shorten(masked(" ".join(str(text).split()), read_token()), limit)
+
+
 @contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
@@ -86,7 +100,7 @@ def hub_errors(repo: str) -> Iterator[None]:
             cause = cause.__cause__
         if isinstance(cause, RuntimeError) and not isinstance(cause, OSError):
             raise  # no error of the client
-        raise HubError(f"{repo}: {_describe(cause, repo)}") from error
+        raise HubError(masked(f"{repo}: {_describe(cause, repo)}", read_token())) from error
 
 
 def _describe(error: BaseException, repo: str) -> str:
@@ -94,7 +108,7 @@ def _describe(error: BaseException, repo: str) -> str:
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
     if isinstance(error, errors.HfHubHTTPError):
         return _describe_status(error, repo)
-    text, kind = shorten(" ".join(str(error).split()), 300), type(error).__name__
+    text, kind = one_line(error), type(error).__name__
     if isinstance(error, JSONDecodeError | KeyError):
         return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
     if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
@@ -109,8 +123,8 @@ def _describe(error: BaseException, repo: str) -> str:
 def _describe_status(error: errors.HfHubHTTPError, repo: str) -> str:
     """Describe an error that the Hub answered."""
     status = error.response.status_code
-    said = " ".join(str(error.response.headers.get("X-Error-Message") or error.server_message or "").split())
-    answer = f"{status}: {shorten(said, 160)}" if said else str(status)
+    said = one_line(error.response.headers.get("X-Error-Message") or error.server_message or "", 160)
+    answer = f"{status}: {said}" if said else str(status)
     account = f"the account of {TOKEN}" if read_token() else f"a reader without {TOKEN}"
     if isinstance(error, errors.GatedRepoError):
         return (

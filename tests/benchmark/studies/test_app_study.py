@@ -210,6 +210,74 @@ def test_the_key_is_nowhere_in_the_study(tmp_path: Path) -> None:
     assert b"[API key masked]" in stored
 
 
+KEY = "made-up-key-1234"
+ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
+
+
+@pytest.mark.parametrize(
+    ("stream", "status", "body"),
+    [
+        ("", 200, '{"message": {"content": "Your key is ESCAPED."}}'),
+        ("", 200, '{"message": {"content": "Your key is made-up-\\nkey-1234."}}'),
+        ("sse", 200, 'data: {"message": {"content": "made-up-"}}\n\ndata: {"message": {"content": "key-1234"}}\n\n'),
+        ("lines", 200, '{"message": {"content": "made-up"}}\n{"message": {"content": "-key-1234"}}\n'),
+        ("", 401, '{"error": "refused: ESCAPED"}'),
+        ("", 401, '{"error": "refused: made-up-key-1234"}'),
+        ("", 500, "x" * 190 + KEY),  # was cut in its middle
+        ("", 200, "not JSON: ESCAPED"),
+    ],
+)
+@pytest.mark.parametrize("variable", [KEY, f"Bearer {KEY}"])
+def test_a_key_that_came_escaped_or_in_pieces_was_stored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str, variable: str
+) -> None:
+    class Echo(Companion):
+        def answer(self, fault: str, text: str, session: str) -> Answer:
+            return Answer(status, body.replace("ESCAPED", ESCAPED).encode())
+
+    monkeypatch.setenv("COMPANION_TEST_KEY", variable)
+    text = ADAPTER.replace('"Bearer $', '"$').replace(
+        'content"', f'content"\nstream = "{stream}"' if stream else 'content"'
+    )
+    out, split = tmp_path / "study", few(tmp_path, cases_of("high_risk", "en")[0])
+    with Echo() as server:
+        run_study(spec("sap", f"app:{server.url}", out, app=adapter(tmp_path, text), split=split, attempts=1))
+    stored = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file()).decode(errors="replace")
+    assert "made-up" not in stored
+    assert ESCAPED.lower() not in stored.lower()
+    assert "masked]" in stored or status == 500
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        *(
+            "http://[::1",
+            "http://[::1]x",
+            "http://",
+            "ftp://127.0.0.1",
+            "127.0.0.1:9",
+            "http://host:99999",
+            "",
+            "http://:9",
+        ),
+        *(
+            "http://host/?token=secret-1234",
+            "http://host/a?b",
+            "http://host/#secret-1234",
+            "http://a b/",
+            "http://host:0",
+        ),
+        *("http://secret-1234@host", "http://:secret-1234@host", "http://host/\nx", "http://" + "é" * 80, "http:/host"),
+    ],
+)
+def test_an_address_that_cannot_be_or_would_store_a_secret_is_refused(tmp_path: Path, url: str) -> None:
+    done = h2htalk_here("study", "app", url, "--adapter", adapter(tmp_path), "--out", tmp_path / "study")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "secret-1234" not in done.stderr
+    assert not (tmp_path / "study").exists()
+
+
 def test_the_command_runs_all_three_studies_and_a_gate_holds_them(tmp_path: Path) -> None:
     with Companion() as server:
         for study in ("sap", "instructions", "memory"):
@@ -255,6 +323,16 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
         ("[send]\npath = 'x'\njson = '{text}'\nreply = 'a'\n", "send.path"),
         ("[sned]\n", "Field required|Extra"),
         ("[send", "not a readable adapter"),
+        ("[send]\npath = '/x'\njson = {t = '{text}', at = 2026-01-02}\nreply = 'a'\n", "a date"),
+        ("[send]\npath = '/x'\njson = {t = '{text}', at = nan}\nreply = 'a'\n", "nan"),
+        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = \"b\\nc: d\"\n", "in one line"),
+        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\n'a b' = 'c'\n", "'a b'"),
+        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\nContent-Length = '7'\n", "that you may set"),
+        (
+            "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '${COMPANION_TEST_KEY}'\n",
+            r"write \$NAME",
+        ),
+        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '$1'\n", r"write \$NAME"),
     ],
 )
 def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:

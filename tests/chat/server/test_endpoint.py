@@ -76,6 +76,8 @@ def test_a_url_without_a_usable_host_or_port_is_refused(url: str) -> None:
         "https://hunter2@host/v1",
         "http://host/v1?key=hunter2",
         "http://host/v1?api-version=1&sig=hunter2",
+        "http://host/v1?t=hunter2",  # was stored: the name is no secret's
+        "http://host/v1?hunter2",
         "http://h/#hunter2",
     ],
 )

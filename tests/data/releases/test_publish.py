@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 from byte_search import files_with
+from command_line import h2htalk_here
 from hub_double import Answer, HubDouble
 from hub_repos import Blob
-from huggingface_hub import constants
+from huggingface_hub import constants, logging
 from kills import KILLED, killed_in
 from releases_made import make_release, scenario
 
@@ -386,6 +387,56 @@ def test_errors_say_what_to_do_and_leave_no_tag(
     publish(release, "lab/made")
     assert stored(hub) == stored(hub, "v1.0.0") == contents(release)
     assert len(hub.dataset("lab/made").commits) == 2
+
+
+TOKEN = "hf_MadeUpMadeUpMadeUpMadeUpMadeUp1234"
+ESCAPED = "".join(f"\\u{ord(sign):04x}" for sign in TOKEN)
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("status", [401, 500])
+@pytest.mark.parametrize("point", ["refs", "commit"])
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [
+        (f"Bearer {TOKEN} is wrong", {}),
+        (f'{{"error": "{ESCAPED} is wrong"}}', JSON),
+        (f"<html>Authorization: Bearer {TOKEN}</html>", {}),
+        ("{}", {"X-Error-Message": f"{'x ' * 35}{TOKEN}{' x' * 90}"}),  # was cut in its middle
+        ("{}", {"X-Error-Code": "Wrong", "X-Error-Message": TOKEN, "X-HF-Warning": f"token; {TOKEN}"}),
+    ],
+)
+def test_an_error_that_repeats_the_token_printed_it(
+    hub: HubDouble,
+    release: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    status: int,
+    point: str,
+    body: str,
+    headers: dict[str, str],
+) -> None:
+    logging.set_verbosity_warning()
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    hub.accounts[TOKEN] = hub.accounts["hf_lab"]
+    hub.add("lab/made", private=True)
+    hub.fault(point, "answer", answer=Answer(status, body.encode(), headers))
+    done = h2htalk_here("release", "publish", release, "lab/made")
+    shown = done.stdout + done.stderr + "".join(capfd.readouterr())
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith("error: lab/made: ")
+    assert not [start for start in range(len(TOKEN) - 9) if TOKEN[start : start + 10] in shown]
+    assert ESCAPED[:12] not in shown
+
+
+def test_a_tag_that_repeats_the_token_is_masked_too(
+    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(release, "lab/made")
+    hub.dataset("lab/made").tags["hf_lab"] = hub.dataset("lab/made").tags["v1.0.0"]
+    done = h2htalk_here("release", "pull", "hub:lab/made@gone", "--out", release.parent / "out")
+    assert (done.returncode, "hf_lab" in done.stderr) == (2, False)
+    assert "[API key masked]" in done.stderr
 
 
 def test_a_card_that_the_hub_refuses(hub: HubDouble, tmp_path: Path) -> None:

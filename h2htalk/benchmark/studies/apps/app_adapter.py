@@ -24,12 +24,15 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from h2htalk.errors import ConfigError
+from h2htalk.data.responses import masked
+from h2htalk.errors import ConfigError, quoted
 
 NAMES = ("session", "text", "days", "case", "language", "history")
 SHORTEST_SECRET = 8
 _PLACE = re.compile(r"\{(\w+)\}")
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 
 
 class Call(BaseModel):
@@ -89,9 +92,12 @@ class Adapter(BaseModel):
         """The headers with the environment's values. Raises ConfigError where a variable is not set."""
         return {name: _VARIABLE.sub(lambda found: _secret(found[1]), text) for name, text in self.headers.items()}
 
-    def secrets(self) -> list[str]:
-        """What the environment gives for the headers: masked in everything that is stored or told."""
-        return [_secret(name) for text in self.headers.values() for name in _VARIABLE.findall(text)]
+    def masked(self, text: str) -> str:
+        """A text without what the environment gives for the headers, whole and in words (`Bearer KEY`)."""
+        values = [_secret(name) for header in self.headers.values() for name in _VARIABLE.findall(header)]
+        for key in (*values, *(word for value in values for word in value.split() if len(word) >= SHORTEST_SECRET)):
+            text = masked(text, key)
+        return text
 
 
 def _secret(name: str) -> str:
@@ -116,8 +122,19 @@ def read_adapter(path: Path) -> Adapter:
             first = error.errors(include_url=False)[0]
             raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
         raise ConfigError(f"{path}: not a readable adapter: {error}") from error
+    for name, text in adapter.headers.items():
+        if not _HEADER.fullmatch(name) or name.lower() in _FRAMING or not text.isprintable():
+            raise ConfigError(
+                f"{path}: headers: {quoted(name)} and its value must be a header that you may set, in one line"
+            )
+        if "$" in _VARIABLE.sub("", text):
+            raise ConfigError(f"{path}: headers: {name}: write $NAME for a variable of the environment, and no other $")
     for name, call in adapter.calls().items():
-        for found in _PLACE.findall(call.path + json.dumps(call.body, ensure_ascii=False)):
+        try:
+            text = call.path + json.dumps(call.body, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ConfigError(f"{path}: {name}: json holds what JSON cannot (a date, nan, inf): {error}") from error
+        for found in _PLACE.findall(text):
             if found not in NAMES:
                 raise ConfigError(f"{path}: {name}: no value {{{found}}}; choose from {', '.join(NAMES)}")
         if call.uses("session") and adapter.start is None:

@@ -21,10 +21,11 @@ from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL
 from h2htalk.benchmark.studies.study_folder import CALLS, Study
 from h2htalk.chat.event_loop import run_all, run_alone
+from h2htalk.chat.server.wire import clean
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
-from h2htalk.data.responses import KEY_MASK, FailedResponse, Failure, Response
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
@@ -34,7 +35,7 @@ Outcome = Response | FailedResponse
 
 
 class AppError(Exception):
-    """A call to the application failed; `reason` is a short code."""
+    """A call to the application failed; `reason` is a short code. The message may hold a key and be long."""
 
     def __init__(self, reason: str, message: str, place: str = "") -> None:
         super().__init__(message)
@@ -64,20 +65,15 @@ class _App:
                     raw += more
                 if len(raw) > LARGEST_REPLY:
                     raise AppError("reply_too_large", f"more than {LARGEST_REPLY >> 20} MiB")
-                text = self._masked(raw.decode("utf-8", errors="replace"))
+                text = raw.decode("utf-8", errors="replace")
                 if not call.accepts(response.status):
-                    raise AppError(f"http_{response.status}", text[:200])
+                    raise AppError(f"http_{response.status}", text)
                 return text
         except TimeoutError as error:
             raise AppError("timeout", "no reply in time") from error
         except aiohttp.ClientError as error:
             self.reached |= not isinstance(error, aiohttp.ClientConnectorError)
-            raise AppError("connection", self._masked(str(error))) from error
-
-    def _masked(self, text: str) -> str:
-        for secret in self.adapter.secrets():
-            text = text.replace(secret, KEY_MASK)
-        return text
+            raise AppError("connection", str(error)) from error
 
     async def start(self, values: dict[str, Any]) -> None:
         """Begin a session; its id joins the values."""
@@ -99,7 +95,7 @@ class _App:
         texts = [one for one in pieces if isinstance(one, str)]
         if not texts:
             raise AppError("malformed_reply", f"no text at {send.reply}")
-        return "".join(texts)
+        return self.adapter.masked("".join(texts))  # not before: a stream may cut a key in two, and JSON escape it
 
 
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:
@@ -120,7 +116,7 @@ def _parse(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise AppError("malformed_reply", f"not JSON: {text[:200]}") from error
+        raise AppError("malformed_reply", f"not JSON: {text}") from error
 
 
 def converse(study: Study) -> None:
@@ -181,9 +177,10 @@ async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:
                 await asyncio.sleep(min(8.0, 0.25 * 2**attempt))
         finally:
             await _reset(app, values)
+    message = clean(app.adapter.masked(str(last)))
     if last.reason == "connection" and not app.reached:
-        raise ConfigError(f"{app.url}: cannot be reached: {last}")
-    return [FailedResponse(_name(case, last.place or "s1.t1"), 0, Failure(last.reason, str(last), attempts))]
+        raise ConfigError(f"{app.url}: cannot be reached: {message}")
+    return [FailedResponse(_name(case, last.place or "s1.t1"), 0, Failure(last.reason, message, attempts))]
 
 
 async def _turns(app: _App, case: Case, values: dict[str, Any]) -> Any:
