@@ -44,7 +44,8 @@ def test_every_command_of_the_tutorial_runs(tmp_path: Path) -> None:
             done = subprocess.run(
                 [sys.executable, *program], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=900
             )
-            assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+            expected = 3 if "results verify" in command else 0  # who answered is what no bundle can show
+            assert done.returncode == expected, f"{command}\n{done.stdout}\n{done.stderr}"
             printed.append((command, done.stdout))
     output = dict(printed)
     # The same hash from the build to the run, and the same items.

@@ -54,13 +54,14 @@ def results_export(
 
 def results_verify(
     bundle: Annotated[Path, typer.Argument(help="A bundle: a folder or a .zip.")],
-    split: Annotated[str | None, typer.Option(help=f"Default: the release that the bundle names. {SPLIT_HELP}")] = None,
+    split: Annotated[str | None, typer.Option(help=f"The split that was asked. {SPLIT_HELP}")] = None,
     references: Annotated[Path | None, typer.Option(help="The file of the split's private references.")] = None,
 ) -> None:
-    """Compute the scores of a bundle again; exit code 4 if something differs."""
+    """Compute the scores of a bundle again. Exit code 4: something differs; 3: what is listed is not verified."""
     found = h2htalk.verify_results(bundle, split, references)
+    say(f"split: {found.split}")
     say(f"matches: {', '.join(found.matches) or 'nothing'}")
-    for label, lines in (("not checked", found.unchecked), ("differs", found.differs)):
+    for label, lines in (("not verified", found.unchecked), ("differs", found.differs)):
         for line in lines:
             say(f"{label}: {line}")
-    raise typer.Exit(4 if found.differs else 0)
+    raise typer.Exit(4 if found.differs else 3 if found.unchecked else 0)

@@ -18,6 +18,7 @@ from h2htalk.errors import ConfigError, DataError, quoted
 
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
+LARGEST_TOML = 1 << 20  # bytes, of YAML too: their readers take seconds for a megabyte
 
 
 def read_jsonl(
@@ -114,6 +115,20 @@ _UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hoo
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def require_file(path: Path) -> Path:
+    """Raise DataError for what is no file, OSError where it is missing: opening a pipe would wait for its writer."""
+    if not stat.S_ISREG(path.stat().st_mode):
+        raise DataError(f"{path}: not a file")
+    return path
+
+
+def read_bounded(path: Path, most: int = MAX_LINE) -> bytes:
+    """Read a file of at most `most` bytes. Raises DataError where it is larger or no file, OSError."""
+    if require_file(path).stat().st_size > most:
+        raise DataError(f"{path}: larger than {most >> 20} MiB")
+    return path.read_bytes()
+
+
 def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
     """Read a JSON file that holds one object.
 
@@ -122,7 +137,7 @@ def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
         DataError: not readable, not JSON, or not an object.
     """
     try:
-        record = json.loads(path.read_text(encoding="utf-8"), parse_constant=refuse_constant)
+        record = json.loads(read_bounded(path).decode(), parse_constant=refuse_constant)
     except FileNotFoundError:
         if missing_ok:
             return {}

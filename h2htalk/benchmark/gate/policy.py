@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from h2htalk.benchmark.studies.figures import COUNTS, SCALES
 from h2htalk.benchmark.studies.observations import Observation, scored
+from h2htalk.data.files import LARGEST_TOML, read_bounded
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
@@ -81,7 +82,7 @@ class Policy(BaseModel):
 def read_policy(path: Path) -> Policy:
     """Read `gate.toml`: `alpha`, `arm` and a table `[[criteria]]` a criterion. Raises ConfigError."""
     try:
-        return Policy.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        return Policy.model_validate(tomllib.loads(read_bounded(path, LARGEST_TOML).decode("utf-8-sig")))
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         raise ConfigError(f"{path}: {'.'.join(map(str, first['loc'])) or 'criteria'}: {first['msg']}") from error

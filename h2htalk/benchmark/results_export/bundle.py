@@ -8,10 +8,11 @@ scores.jsonl     a line a sample: every metric, and the contract rules that were
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import zipfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -19,14 +20,16 @@ from typing import Any, Literal
 from h2htalk.benchmark.load_run import Run
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.results_export.run_figures import language_figures, without_folders
-from h2htalk.data.files import json_line, parse_object, replacing, write_text
-from h2htalk.data.responses import Response
+from h2htalk.data.dialogue import read_id
+from h2htalk.data.files import json_line, parse_object, read_bounded, replacing, write_text
+from h2htalk.data.imports.zip_members import read_members
+from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.scenario import Scenario
-from h2htalk.errors import DataError, shorten
+from h2htalk.errors import DataError, quoted, shorten
 
 HEAD = "bundle.json"
 RESPONSES, SCORES = "responses.jsonl", "scores.jsonl"
-_LARGEST = 1 << 30  # bytes of a file: a .zip from elsewhere may hold more than it seems to
+_LARGEST = {HEAD: 1 << 22, RESPONSES: 1 << 28, SCORES: 1 << 28}  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +108,7 @@ def read_bundle(path: Path) -> tuple[BundleHead, dict[str, str]]:
     """Return head and other files of a bundle. Raises DataError where it is none, or of another version."""
     from pydantic import TypeAdapter, ValidationError
 
-    texts = {name: _read(path, name) for name in (HEAD, RESPONSES, SCORES)}
+    texts = {name: _read(path, name, most) for name, most in _LARGEST.items()}
     try:
         head = TypeAdapter(BundleHead).validate_json(texts.pop(HEAD), strict=True)
     except ValidationError as error:
@@ -115,20 +118,25 @@ def read_bundle(path: Path) -> tuple[BundleHead, dict[str, str]]:
     return head, texts
 
 
-def records(name: str, text: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield file with line, and record. Raises DataError."""
-    for number, line in enumerate(text.split("\n"), 1):
-        if line:
-            yield f"{name}:{number}", parse_object(line.encode(), f"{name}:{number}", unique_keys=True)
+def read_rows(name: str, text: str, samples: int) -> dict[SampleKey, tuple[str, dict[str, Any]]]:
+    """Read the lines of a file by item and sample, each with its place. Raises DataError, also for a second line."""
+    rows: dict[SampleKey, tuple[str, dict[str, Any]]] = {}
+    for number, line in enumerate(io.StringIO(text), 1):
+        where = f"{name}:{number}"
+        record = parse_object(line.encode(), where, unique_keys=True)
+        item_id, sample = read_id(record, where), record.get("sample")
+        if type(sample) is not int or not 0 <= sample < samples:
+            raise DataError(f"{where}: sample {quoted(sample)}, but the bundle has {samples:,} an item, from 0 on")
+        if (item_id, sample) in rows:
+            raise DataError(f"{where}: a second line of {quoted(item_id)}, sample {sample}")
+        rows[item_id, sample] = where, record
+    return rows
 
 
-def _read(path: Path, name: str) -> str:
+def _read(path: Path, name: str, most: int) -> str:
     try:
         if path.is_dir():
-            return (path / name).read_text(encoding="utf-8")
-        with zipfile.ZipFile(path) as file:
-            if file.getinfo(name).file_size > _LARGEST:
-                raise DataError(f"{path}: {name} is larger than a file of a bundle can be")
-            return file.read(name).decode()
-    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+            return read_bounded(path / name, most).decode()
+        return next(content for _, content in read_members(path, lambda _: [name], most)).decode()
+    except (OSError, ValueError, DataError) as error:
         raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error

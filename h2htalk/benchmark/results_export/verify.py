@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NoReturn
 
 from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.metrics.metric_table import Metrics
@@ -20,16 +20,17 @@ from h2htalk.benchmark.results_export.bundle import (
     BundleHead,
     figure_cells,
     read_bundle,
-    records,
+    read_rows,
     sha256,
 )
+from h2htalk.benchmark.run_data import REVISION_LENGTH
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
 from h2htalk.data.arguments import as_path
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.responses import read_response
 from h2htalk.data.run_folder import Answers, fold_answer
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, MissingExtraError, counted
+from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 
 _JUDGED = ("rating", "j", "people", "unjudged")  # of judges and people, who cannot be asked again
 _Rows = Mapping[tuple[Any, Any], Mapping[str, Any]]  # scores by item and sample, or cells by language and name
@@ -40,8 +41,9 @@ EMBEDDING_TOLERANCE = 1e-5
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What of a bundle was confirmed, what differs, and what could not be checked here."""
+    """What of a bundle was confirmed on which split, what differs, and what was not computed again: not verified."""
 
+    split: str
     matches: list[str] = field(default_factory=list)
     differs: list[str] = field(default_factory=list)
     unchecked: list[str] = field(default_factory=list)
@@ -58,8 +60,12 @@ class Verification:
 
 def _distance(ours: Any, theirs: Any) -> float:
     """How far two values are apart; infinitely where they are not equal and one is no number."""
-    numbers = all(isinstance(value, int | float) and math.isfinite(value) for value in (ours, theirs))
-    return 0.0 if ours == theirs else abs(ours - theirs) if numbers else math.inf
+    if ours == theirs:
+        return 0.0
+    try:
+        return distance if math.isfinite(distance := abs(ours - theirs)) else math.inf
+    except (TypeError, OverflowError):  # no numbers, or one with hundreds of digits
+        return math.inf
 
 
 def _pairs(ours: _Rows, theirs: _Rows, column: str) -> list[tuple[Any, Any]]:
@@ -74,7 +80,7 @@ def verify_results(
 
     Args:
         bundle: a folder or a .zip that `export_results` wrote.
-        split: the split that was asked; None loads the release that the bundle names.
+        split: the split that was asked. What the bundle names is loaded from the Hub by that name alone.
         references: the file of the split's private references, if the run was scored with it.
 
     Examples:
@@ -83,37 +89,61 @@ def verify_results(
         []
 
     Raises:
-        ConfigError: the split is not known.
-        DataError: `bundle` is no bundle, or one of its lines is broken.
+        ConfigError: no split was named, or it is not known.
+        DataError: `bundle` is no bundle, a line is broken or there twice, or the split lacks an item.
     """
     head, texts = read_bundle(as_path(bundle, "bundle"))
-    found = Verification()
+    whole = load_split(split or _require_name(head))
+    commit = f", commit {whole.commit}" if whole.commit else ""
+    found = Verification(f"{split} ({whole.name} {whole.version}{commit})")
     found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
-    theirs: _Rows = {(row.get("id"), row.get("sample")): row for _, row in records(SCORES, texts[SCORES])}
-    whole, ids = load_split(split or _split_on_hub(head)), {item_id for item_id, _ in theirs}
+    theirs = {key: row for key, (_, row) in read_rows(SCORES, texts[SCORES], head.samples).items()}
+    if not 0 < head.samples <= len(theirs):
+        raise DataError(
+            f"{bundle}: {quoted(head.samples)} samples an item, and {counted(len(theirs), 'line')} of scores"
+        )
+    ids = {item_id for item_id, _ in theirs}
     asked = replace(whole, scenarios=tuple(s for s in whole.scenarios if s.id in ids))
     if rest := len(whole.scenarios) - len(asked.scenarios):
         part = f"{len(asked.scenarios):,} of {len(whole.scenarios):,} items of split {whole.name}"
         found.unchecked.append(f"{counted(rest, 'item')}: the bundle holds {part}")
     items = asked.fingerprint, head.split.get("fingerprint")
     found.compare(f"the items of {asked.name} {asked.version}", [items])
+    if items[0] == items[1]:
+        answers: Answers = {}
+        for where, record in read_rows(RESPONSES, texts[RESPONSES], head.samples).values():
+            fold_answer(answers, read_response(record, where))
+        if unknown := sorted((ids | {item_id for item_id, _ in answers}) - {s.id for s in asked.scenarios}):
+            raise DataError(
+                f"{bundle}: holds {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}"
+            )
+        _compare_scores(found, head, asked, answers, theirs, references)
+    found.unchecked.extend(_claims(head, asked))
+    return found
+
+
+def _compare_scores(
+    found: Verification,
+    head: BundleHead,
+    asked: Split,
+    answers: Answers,
+    theirs: _Rows,
+    references: str | os.PathLike[str] | None,
+) -> None:
+    """Score the answers, and compare every column and figure."""
     private = "references_sha256" in head.protocol
     if private and references is None:
         found.unchecked.append("the scores: name the file of private references with --references")
-    if items[0] != items[1] or (private and references is None):
-        return found
+        return
     if references is not None:
         if not private:
             raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
         asked = with_references(asked, as_path(references, "references"))
-    answers: Answers = {}
-    for where, record in records(RESPONSES, texts[RESPONSES]):
-        fold_answer(answers, read_response(record, where))
     metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
     if (judge := head.protocol.get("judge", "none")) != "none":
         keys["judge"] = judge
-        found.unchecked.append(f"ratings of {judge}, and J: the figures here are those of S")
+        found.unchecked.append(f"ratings of {quoted(judge)}, and J: the figures here are those of S")
     keys |= {"references_sha256": asked.references_sha256[:REFERENCES_LENGTH]} if private else {}
     found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
     scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
@@ -121,44 +151,68 @@ def verify_results(
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
     # The hash is of the whole stored answer, of which a bundle holds the text alone.
     skipped = (
-        {"answer", *_JUDGED}
+        {"answer"}
+        | (set() if judge == "none" else set(_JUDGED))
         | (set() if prompt_of else {"violations"})
         | (set() if embedded else {"ss", "s", "unscored"})
     )
-    for column in [name for name in next(iter(ours.values())) if name not in skipped]:
+    columns = next(iter(ours.values())).keys()
+    found.compare("the columns", [(columns, row.keys()) for row in theirs.values()])
+    for column in [name for name in columns if name not in skipped]:
         tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
         found.compare(column, _pairs(ours, theirs, column), tolerance)
     if embedded:
-        cells, theirs = _by_name(figure_cells(asked.scenarios, scores)), _by_name(head.figures)
-        pairs = [pair for part in ("value", "low", "high", "n", "total") for pair in _pairs(cells, theirs, part)]
+        cells, figures = _by_name(figure_cells(asked.scenarios, scores)), _by_name(head.figures)
+        pairs = [pair for part in ("value", "low", "high", "n", "total") for pair in _pairs(cells, figures, part)]
         tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
         found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
-    return found
+    else:
+        found.unchecked.append("figures and intervals: they hold S")
+
+
+def _claims(head: BundleHead, asked: Split) -> Iterator[str]:
+    """What a bundle says and nothing in it could show."""
+    known = {*metric_keys(Metrics(), asked), "references_sha256"}
+    known |= {"items"} if head.protocol.get("items") == asked.fingerprint else set()
+    asking = {key: value for key, value in head.protocol.items() if key not in known}
+    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in {**head.subject, **asking}.items()], 30)
+    yield f"that {quoted(head.model)} gave these answers, asked with {said}"
+    yield f"that h2htalk {quoted(head.package_version)} was used; how each answer ended; the hashes of stored answers"
 
 
 def _by_name(figures: Mapping[str, Mapping[str, Any]]) -> _Rows:
     return {(language, name): cell for language, cells in figures.items() for name, cell in cells.items()}
 
 
-def _split_on_hub(head: BundleHead) -> str:
-    source, commit = head.split.get("source", ""), head.split.get("commit")
+def _require_name(head: BundleHead) -> NoReturn:
+    """Refuse to load what the bundle names: who forges answers can publish items to which they are right."""
+    source, commit = head.split.get("source", ""), head.split.get("commit", "")
     if not commit or not source.startswith("hub:"):
-        raise ConfigError(f"the bundle's split {head.split.get('name')} is not on the Hub: name it with --split")
-    return re.sub("@[^#]*", f"@{commit}", source)  # the tag may be at another commit now
+        raise ConfigError(
+            f"the bundle's split {quoted(head.split.get('name'))} is not on the Hub: name it with --split"
+        )
+    name = re.sub("@[^#]*", f"@{commit}", source)  # the tag may be at another commit now
+    raise ConfigError(
+        f"the bundle says that its items are those of {quoted(source)}; if you trust them: --split {name}"
+    )
 
 
 def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
     """The metrics that the bundle names; without its embedder where that is not on this machine."""
     text, rouge = head.protocol.get("embedder", "none"), head.protocol.get("rouge", "f1")
     name, _, revision = text.partition("(")[0].rpartition("@")
-    if text != "none":
+    name = "bge-m3" if name.startswith("bge-m3:") else name
+    if name not in ("bge-m3", "minilm"):  # any other may be a folder, which the library may run code of
+        if text != "none":
+            found.unchecked.append(f"SS and S: embedder {quoted(text)} is neither bge-m3 nor minilm, and is not loaded")
+    else:
         try:
-            metrics = open_metrics("bge-m3" if name.startswith("bge-m3:") else name, rouge)
-            if metrics.embedder is not None and metrics.embedder.revision.startswith(revision):
+            metrics = open_metrics(name, rouge)
+            if metrics.embedder is not None and metrics.embedder.revision[:REVISION_LENGTH] == revision:
                 return metrics
-            found.unchecked.append(f"SS and S: embedder {name} is of another revision here than {revision}")
-        except (ConfigError, MissingExtraError) as error:
-            found.unchecked.append(f"SS and S: embedder {text} is not on this machine: {error}")
+            found.unchecked.append(f"SS and S: embedder {name} is of another revision here than {quoted(revision)}")
+        except ConfigError as error:
+            found.unchecked.append(f"SS and S: embedder {name} is not on this machine: {error}")
     return open_metrics("none", rouge)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import MAX_LINE, parse_object
+from h2htalk.data.files import parse_object, read_bounded
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 _ROLES = {"human": "user", "bot": "assistant", "companion": "assistant"}
@@ -86,18 +86,9 @@ def number(value: object, reason: str = "NaN") -> float | str:
     return reason if math.isnan(value) else float(value)
 
 
-def read_content(path: Path) -> bytes:
-    """Read a file of at most 64 MiB. Raises DataError."""
-    if not path.is_file():
-        raise DataError(f"{path}: not a file")
-    if path.stat().st_size > MAX_LINE:
-        raise DataError(f"{path}: larger than {MAX_LINE >> 20} MiB")
-    return path.read_bytes()
-
-
 def read_object(path: Path) -> dict[str, Any]:
     """Read a JSON file of at most 64 MiB, NaN included. Raises DataError."""
-    return parse_object(read_content(path), str(path), nan=True)
+    return parse_object(read_bounded(path), str(path), nan=True)
 
 
 def _plain(text: str) -> str:

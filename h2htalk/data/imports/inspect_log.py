@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import copy
-import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import MAX_LINE, parse_object
+from h2htalk.data.files import parse_object
 from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number, read_object
-from h2htalk.errors import DataError, counted, quoted
+from h2htalk.data.imports.zip_members import read_members
+from h2htalk.errors import DataError, counted
 
-ZSTD = 93  # of zip; Python's zipfile reads it from 3.14 on
 _MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
@@ -78,37 +75,9 @@ def _text(content: str | list[Mapping[str, Any]]) -> str:
 
 def _members(path: Path) -> Iterator[dict[str, Any]]:
     """The header, then each sample."""
-    import pyarrow as pa
 
-    try:
-        with zipfile.ZipFile(path) as archive:
-            names = dict.fromkeys(archive.namelist())
-            yield _member(archive, "header.json" if "header.json" in names else "_journal/start.json", path)
-            for name in names:
-                if name.startswith("samples/"):
-                    yield _member(archive, name, path)
-    except (zipfile.BadZipFile, zlib.error, EOFError, OSError, KeyError, pa.ArrowException) as error:
-        raise DataError(f"{path}: no whole log of Inspect (damaged, cut off or something else): {error}") from error
+    def choose(names: list[str]) -> list[str]:
+        samples = [name for name in names if name.startswith("samples/")]
+        return ["header.json" if "header.json" in names else "_journal/start.json", *samples]
 
-
-def _member(archive: zipfile.ZipFile, name: str, path: Path) -> dict[str, Any]:
-    import pyarrow as pa
-
-    info, where = archive.getinfo(name), f"{path}: {quoted(name)}"
-    if info.file_size > MAX_LINE:
-        raise DataError(f"{where}: larger than {MAX_LINE >> 20} MiB")
-    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
-        raise DataError(f"{where}: encrypted, or not compressed as Inspect does")
-    if info.compress_type == ZSTD:
-        # zipfile hands over what it takes for stored as it is; the checksum is that of the content.
-        stored = copy.copy(info)
-        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
-        del stored.CRC
-        stream: Any = pa.CompressedInputStream(archive.open(stored), "zstd")
-    else:
-        stream = archive.open(info)
-    with stream:
-        text = stream.read(info.file_size + 1)
-    if len(text) != info.file_size or zlib.crc32(text) != info.CRC:
-        raise DataError(f"{where}: damaged: not what the archive says of it")
-    return parse_object(text, where, nan=True)
+    return (parse_object(text, where, nan=True) for where, text in read_members(path, choose))

@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
-from h2htalk.data.files import read_jsonl
-from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number, read_content
+from h2htalk.data.files import read_bounded, read_jsonl
+from h2htalk.data.imports.harness_log import HarnessLog, ItemInput, LogRecord, number
 from h2htalk.errors import DataError, listed, quoted
 
 
@@ -60,7 +60,7 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         DataError: no such table, larger than 64 MiB, or a row without a cell for each heading.
     """
     try:
-        text = read_content(path).decode("utf-8-sig")
+        text = read_bounded(path).decode("utf-8-sig")
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
         lines = [(f"{path}:{reader.line_num}", [cell.strip() for cell in row]) for row in reader if any(row)]
     except (OSError, UnicodeDecodeError, csv.Error) as error:

@@ -25,7 +25,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import require_erased
-from h2htalk.data.files import read_jsonl, sha256_of, write_json
+from h2htalk.data.files import read_bounded, read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
@@ -36,6 +36,7 @@ MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json
 METADATA, FIGURES_FOLDER = "croissant.json", "figures"
 # In the private folder: the references of split `test`, the specification.
 PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"
+LARGEST = 1 << 24  # bytes of a manifest
 TEST, DEV, VOTES = "test", "dev", "votes"
 SPLITS = (TEST, DEV)
 TAGS = ("emotion", "complexity", "interaction", "risk")
@@ -99,7 +100,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     require_erased(folder)
     try:
-        manifest = TypeAdapter(Manifest).validate_json(path.read_bytes(), strict=True)
+        manifest = TypeAdapter(Manifest).validate_json(read_bounded(path, LARGEST), strict=True)
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
     except ValidationError as error:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from h2htalk.data.files import read_bounded
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, MissingExtraError, suggest
+from h2htalk.errors import ConfigError, MissingExtraError, quoted, suggest
 from h2htalk.text.embeddings.vectors import CHOICES, Vectors, encode_distinct
 from h2htalk.text.model_files import LocalModel, find_local_model
 
@@ -51,9 +53,19 @@ def find_model(name: str) -> LocalModel:
     if found is None:
         fetch = f"fetch it (hf download {name}) or " if "/" in name else suggest(name, ("bge-m3", "minilm"))
         raise ConfigError(f"embedder {name!r} is not on this machine; {fetch}choose from {CHOICES}")
-    if not (found.folder / "modules.json").is_file():
+    modules = found.folder / "modules.json"
+    if not modules.is_file():
         # The library would silently average the tokens of any encoder.
         raise ConfigError(f"{found.folder}: no sentence-transformers model (no modules.json); choose from {CHOICES}")
+    try:
+        kinds = [str(module["type"]) for module in json.loads(read_bounded(modules))]
+    except (OSError, LookupError, TypeError, ValueError, RecursionError) as error:
+        raise ConfigError(f"{modules}: not a list of modules: {error}") from error
+    # Before version 6 the library runs such code of a local folder without asking.
+    if own := [kind for kind in kinds if not kind.startswith("sentence_transformers.")]:
+        raise ConfigError(
+            f"{modules}: {quoted(own[0])} is code of the model's own, which is not run; choose another one"
+        )
     return found
 
 

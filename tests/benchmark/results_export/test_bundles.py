@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -49,6 +50,12 @@ def edited_head(bundle: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
     return bundle
 
 
+def recomputable(found: Verification) -> list[str]:
+    """What was not verified, without the claims that no bundle can show."""
+    assert [line[:5] for line in found.unchecked[-2:]] == ["that ", "that "]
+    return found.unchecked[:-2]
+
+
 def differing(found: Verification) -> list[str]:
     return [line.partition(":")[0] for line in found.differs]
 
@@ -56,7 +63,7 @@ def differing(found: Verification) -> list[str]:
 @pytest.mark.parametrize("name", ["bundle", "bundle.zip"])
 def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
     found = h2htalk.verify_results(bundle_of(run_with_s, name), "mini@1")
-    assert (found.differs, found.unchecked) == ([], [PART])
+    assert (found.differs, recomputable(found)) == ([], [PART])
     columns = {"bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss", "lexical", "s", "violations"}
     assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
 
@@ -96,7 +103,9 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> Non
         ("scores.jsonl", lambda rows: rows[3].update(rouge_l=None), ["rouge_l"]),
         ("scores.jsonl", lambda rows: rows[3].update(violations=["x"]), ["violations"]),
         ("scores.jsonl", lambda rows: rows[3].update(lexical="0.5"), ["lexical"]),
-        ("scores.jsonl", lambda rows: rows.append(rows[0] | {"sample": 1, "unscored": "x"}), ["id", "sample"]),
+        ("scores.jsonl", lambda rows: rows[3].update(bleu_1=10**400), ["bleu_1"]),
+        ("scores.jsonl", lambda rows: rows[3].update(accuracy=1.0), ["the columns"]),
+        ("scores.jsonl", lambda rows: rows[3].update(rating=5.0, j=5.0), ["rating", "j"]),  # nobody judged
         (
             "responses.jsonl",
             lambda rows: rows[3].update(text="We sit by the kiln and talk."),
@@ -112,6 +121,70 @@ def test_an_edited_line_is_noticed(
     assert differing(found)[: len(differs)] == differs
     if differs == ["bleu_2"]:
         assert found.differs == ["bleu_2: 1 of 22 values, by up to 1e-08"]
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("responses.jsonl", lambda rows: rows.append(rows[0] | {"text": "Better."}), "23: a second line of 'mini-"),
+        (
+            "responses.jsonl",
+            lambda rows: rows.append(rows[0] | {"id": "other"}),
+            "1 item that its split lacks: 'other'",
+        ),
+        (
+            "responses.jsonl",
+            lambda rows: rows.append(rows[0] | {"sample": 1}),
+            "sample 1, but the bundle has 1 an item",
+        ),
+        ("scores.jsonl", lambda rows: rows.append(rows[0]), "23: a second line of 'mini-"),
+        ("scores.jsonl", lambda rows: rows.append({"id": "other", "sample": 0}), "lacks: 'other'"),
+        ("scores.jsonl", lambda rows: rows.append(rows[0] | {"sample": 1}), "sample 1, but"),
+        ("scores.jsonl", lambda rows: rows[0].update(id=[1]), "1: id must be"),
+        ("scores.jsonl", lambda rows: rows[0].update(sample={}), "1: sample {}, but"),
+        ("scores.jsonl", lambda rows: rows.clear(), "0 lines of scores"),
+    ],
+)
+def test_doubled_rows_and_answers_to_other_items_were_accepted(
+    name: str, change: Callable[[list[Any]], Any], message: str, small_run: Path
+) -> None:
+    with pytest.raises(DataError, match=re.escape(message)):
+        h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini@1")
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (lambda head: head.update(model="lab/better\nmatches: all"), "that 'lab/better\\nmatches: all' gave"),
+        (lambda head: head["subject"].update(model="lab/better"), "model 'lab/better'"),
+        (lambda head: head.update(package_version="9.9"), "that h2htalk '9.9' was used"),
+        (lambda head: head["protocol"].update(reviewed="by all"), "reviewed 'by all'"),
+    ],
+)
+def test_what_no_bundle_can_show_was_neither_checked_nor_listed(
+    change: Callable[[dict[str, Any]], Any], line: str, small_run: Path
+) -> None:
+    done = h2htalk_here("results", "verify", edited_head(bundle_of(small_run), change), "--split", "mini@1")
+    assert done.returncode == 3
+    assert any(one.startswith("not verified: ") and line in one for one in done.stdout.splitlines()), done.stdout
+
+
+@pytest.mark.parametrize("samples", [10**9, 10**30, 0, -1])
+def test_a_number_of_samples_that_no_line_holds_never_ended(samples: int, small_run: Path) -> None:
+    bundle = edited_head(bundle_of(small_run), lambda head: head.update(samples=samples))
+    with pytest.raises(DataError, match=r"samples an item, and 22 lines|sample 0, but"):
+        h2htalk.verify_results(bundle, "mini@1")
+
+
+def test_a_folder_that_a_bundle_names_as_its_embedder_was_loaded(small_run: Path, tmp_path: Path) -> None:
+    for name in ("config.json", "model.safetensors", "modules.json"):
+        (tmp_path / "model" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "model" / name).write_text("[]")
+    bundle = edited_head(bundle_of(small_run), lambda head: head["protocol"].update(embedder=f"{tmp_path}/model@1"))
+    found = h2htalk.verify_results(bundle, "mini@1")
+    assert recomputable(found)[1].startswith("SS and S: embedder ")
+    assert recomputable(found)[1].endswith("is neither bge-m3 nor minilm, and is not loaded")
+    assert recomputable(found)[-1] == "figures and intervals: they hold S"
 
 
 @pytest.mark.parametrize(
@@ -147,7 +220,7 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
 
     found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini@1")
     assert found.unchecked[0] == PART
-    assert found.unchecked[1].startswith("SS and S: embedder lab/unknown@1 is not on this machine: ")
+    assert found.unchecked[1] == "SS and S: embedder 'lab/unknown@1' is neither bge-m3 nor minilm, and is not loaded"
     assert found.unchecked[2].startswith("contract violations: ")
     assert found.differs == []
     assert {"bleu_1", "lexical"} <= set(found.matches)
@@ -157,7 +230,8 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
         head["protocol"] |= {"embedder": "minilm@sha256:0"}
 
     found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini@1")
-    assert found.unchecked == [PART, "SS and S: embedder minilm is of another revision here than sha256:0"]
+    other = "SS and S: embedder minilm is of another revision here than 'sha256:0'"
+    assert recomputable(found) == [PART, other, "figures and intervals: they hold S"]
 
 
 def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path) -> None:
@@ -183,20 +257,20 @@ def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path
     found = h2htalk.verify_results(scored, split)
     missing = "the scores: name the file of private references with --references"
     part = "132 items: the bundle holds 22 of 154 items of split mini"
-    assert (found.differs, found.unchecked) == ([], [part, missing])
+    assert (found.differs, recomputable(found)) == ([], [part, missing])
     found = h2htalk.verify_results(scored, split, file)
-    assert (found.differs, found.unchecked) == ([], [part])
+    assert (found.differs, recomputable(found)) == ([], [part])
     assert "figures and intervals" in found.matches
 
 
 def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
     bundle = bundle_of(small_run)
-    with pytest.raises(ConfigError, match="the bundle's split mini is not on the Hub: name it with --split"):
+    with pytest.raises(ConfigError, match="the bundle's split 'mini' is not on the Hub: name it with --split"):
         h2htalk.verify_results(bundle)
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read"):
         h2htalk.verify_results(small_run, "mini@1")
     (tmp_path / "text.zip").write_text("no zip")
-    with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: File is not a zip file"):
+    with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: .*File is not a zip file"):
         h2htalk.verify_results(tmp_path / "text.zip", "mini@1")
     with pytest.raises(DataError, match=r"bundle.json: not a bundle of this version: samples: "):
         h2htalk.verify_results(edited_head(bundle, lambda head: head.update(samples="2")), "mini@1")
@@ -206,15 +280,16 @@ def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
         h2htalk.verify_results(bundle, "mini@1")
 
 
-def test_the_commands_end_with_0_4_and_2(small_run: Path) -> None:
+def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
     done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
     assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "responses.jsonl", "scores.jsonl")]
     done = h2htalk_here("results", "verify", out, "--split", "mini@1")
-    assert (done.returncode, done.stdout.splitlines()[0][:30]) == (0, "matches: the hashes of the fil")
+    lines = done.stdout.splitlines()
+    assert (done.returncode, lines[0], lines[1][:30]) == (3, "split: mini@1 (mini 1)", "matches: the hashes of the fil")
     edited(out, "scores.jsonl", lambda rows: rows[0].update(bleu_1=0.9))
     done = h2htalk_here("results", "verify", out, "--split", "mini@1")
     assert done.returncode == 4
-    assert done.stdout.splitlines()[1].startswith("not checked: 132 items")
-    assert done.stdout.splitlines()[2].startswith("differs: bleu_1: 1 of 22 values")
+    assert done.stdout.splitlines()[2].startswith("not verified: 132 items")
+    assert done.stdout.splitlines()[-1].startswith("differs: bleu_1: 1 of 22 values")
     assert h2htalk_here("results", "verify", out).returncode == 2

@@ -83,11 +83,19 @@ def test_a_reader_may_propose(run: Path, hub: HubDouble, tmp_path: Path, monkeyp
     assert list(hub.repos["model", "lab/model"].pulls) == ["refs/pr/1"]
 
 
-def test_a_bundle_is_verified_at_its_commit_wherever_the_tag_is(run: Path, hub: HubDouble, tmp_path: Path) -> None:
+def test_the_repository_of_a_bundle_was_loaded_although_nobody_had_named_it(
+    run: Path, hub: HubDouble, tmp_path: Path
+) -> None:
     h2htalk.export_results(run, "bundle", tmp_path / "bundle")
-    assert h2htalk_here("results", "verify", tmp_path / "bundle").returncode == 0
-    repo = hub.dataset("lab/made")
+    repo, asked = hub.dataset("lab/made"), len(hub.requests)
+    commit = repo.tags["v1.0.0"]
+    done = h2htalk_here("results", "verify", tmp_path / "bundle")
+    assert (done.returncode, done.stdout, len(hub.requests)) == (2, "", asked)
+    assert f"'hub:lab/made@v1.0.0'; if you trust them: --split hub:lab/made@{commit}\n" in done.stderr
     repo.tags["v1.0.0"] = repo.write({"README.md": b"Another one."})
-    found = h2htalk.verify_results(tmp_path / "bundle")
-    assert (found.differs, found.unchecked) == ([], [])
+    done = h2htalk_here("results", "verify", tmp_path / "bundle", "--split", f"hub:lab/made@{commit}")
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[0] == f"split: hub:lab/made@{commit} (made 1.0.0, commit {commit})"
+    found = h2htalk.verify_results(tmp_path / "bundle", f"hub:lab/made@{commit}")
+    assert found.differs == []
     assert "the items of made 1.0.0" in found.matches

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from h2htalk.data.imports.harness_log import HarnessLog, ItemInput
-from h2htalk.data.imports.inspect_log import ZSTD
 from h2htalk.data.imports.log_forms import read_harness_log
+from h2htalk.data.imports.zip_members import ZSTD
 from h2htalk.errors import ConfigError, DataError
 
 FIXTURES = Path(__file__).parent / "fixtures"
@@ -199,12 +199,12 @@ def text(content: str) -> Callable[[Path], None]:
 @pytest.mark.parametrize(
     ("name", "write", "message"),
     [
-        ("cut.eval", cut, "no whole log of Inspect .*not a zip file"),
-        ("flipped.eval", flipped, "no whole log of Inspect|damaged"),
+        ("cut.eval", cut, "no whole zip file .*not a zip file"),
+        ("flipped.eval", flipped, "no whole zip file|damaged"),
         ("bomb.eval", bomb, "larger than 64 MiB"),
         ("lying.eval", lambda path: bomb(path, 100), "damaged: not what the archive says"),
-        ("page.eval", text("<html></html>"), "no whole log of Inspect"),
-        ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole log of Inspect.*start.json"),
+        ("page.eval", text("<html></html>"), "no whole zip file"),
+        ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole zip file.*start.json"),
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
         ("large.json", large, "larger than 64 MiB"),

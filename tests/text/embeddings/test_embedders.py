@@ -149,6 +149,32 @@ class TestBgeM3:
             open_embedder(f"bge-m3:{tmp_path}")
 
 
+@pytest.mark.parametrize(
+    ("modules", "message"),
+    [
+        (
+            '[{"idx": 0, "name": "0", "path": "", "type": "own_code.Encoder"}]',
+            "'own_code.Encoder' is code of the model",
+        ),
+        (
+            '[{"type": "sentence_transformers.models.Pooling"}, {"type": "sentence_transformersx.y"}]',
+            "code of the model",
+        ),
+        ("{}x", "not a list of modules"),
+        ('[{"path": ""}]', "not a list of modules"),
+        ("[" * 100_000, "not a list of modules"),
+        ("3", "not a list of modules"),
+    ],
+)
+def test_a_model_with_code_of_its_own_was_run_by_older_libraries(tmp_path: Path, modules: str, message: str) -> None:
+    (tmp_path / "model.safetensors").write_bytes(b"")
+    (tmp_path / "own_code.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')")
+    (tmp_path / "modules.json").write_text(modules)
+    with pytest.raises(ConfigError, match=message):
+        open_embedder(str(tmp_path))
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.mark.local
 class TestSentenceTransformers:
     def test_a_local_folder_is_opened_by_its_path(self) -> None:

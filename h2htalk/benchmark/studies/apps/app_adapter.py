@@ -24,6 +24,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from h2htalk.data.files import LARGEST_TOML, read_bounded
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, quoted
 
@@ -116,7 +117,7 @@ def _secret(name: str) -> str:
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter. Raises ConfigError: not readable, an unknown key or placeholder, or no session to send to."""
     try:
-        adapter = Adapter.model_validate(tomllib.loads(path.read_text(encoding="utf-8-sig")))
+        adapter = Adapter.model_validate(tomllib.loads(read_bounded(path, LARGEST_TOML).decode("utf-8-sig")))
     except (OSError, ValueError, RecursionError) as error:
         if isinstance(error, ValidationError):
             first = error.errors(include_url=False)[0]
