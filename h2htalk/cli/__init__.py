@@ -8,7 +8,9 @@ Each command parses, calls one library function and prints; what it needs is imp
 from __future__ import annotations
 
 import gc
+import os
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -29,6 +31,7 @@ from h2htalk.cli import (
     study,
 )
 from h2htalk.cli.output import one_line_errors
+from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
 
 app = typer.Typer(
@@ -139,6 +142,10 @@ def main() -> None:
     # Records hold no cycles. Python looks for some after 700 new objects: a fifth of the time of reading 467,000 votes.
     gc.set_threshold(50_000)
     with one_line_errors():
+        try:
+            _ = urlsplit(os.environ.get("HF_ENDPOINT", "")).port
+        except ValueError as error:  # at its import the Hub's client would fail on it with a traceback
+            raise ConfigError(f"HF_ENDPOINT has no usable URL ({error}): unset it, or correct it") from error
         app()
 
 

@@ -18,7 +18,7 @@ from h2htalk.errors import ConfigError, DataError, quoted
 
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
-LARGEST_TOML = 1 << 20  # bytes, of YAML too: their readers take seconds for a megabyte
+LARGEST_TOML = 1 << 16  # bytes: of a key with many dots its reader takes seconds
 
 
 def read_jsonl(
@@ -125,7 +125,7 @@ def require_file(path: Path) -> Path:
 def read_bounded(path: Path, most: int = MAX_LINE) -> bytes:
     """Read a file of at most `most` bytes. Raises DataError where it is larger or no file, OSError."""
     if require_file(path).stat().st_size > most:
-        raise DataError(f"{path}: larger than {most >> 20} MiB")
+        raise DataError(f"{path}: larger than {f'{most >> 20} MiB' if most >> 20 else f'{most >> 10} KiB'}")
     return path.read_bytes()
 
 

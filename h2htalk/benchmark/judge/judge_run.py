@@ -39,6 +39,7 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError, counted
+from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.fences import Fence
 
 JUDGE_TOKENS = 1200  # of a reply: a sentence of evidence for each quality and point, and the JSON around it
@@ -132,8 +133,7 @@ def judge_run(spec: JudgeSpec) -> Summary:
     """
     require_kind(spec, JudgeSpec, "spec")
     with writer_lock(RunFolder(spec.path).shard, WAIT):
-        run, panel = _open(spec)
-        answers = judged_answers(run, spec.scope)
+        panel, answers = _open(spec)
         for calls in panel:
             check_model(calls.settings)
         days = {calls.model: retirement_of(calls.model) for calls in panel}
@@ -143,7 +143,7 @@ def judge_run(spec: JudgeSpec) -> Summary:
             calls.ask(answers, limit)
         names = tuple(sorted(calls.judge.fingerprint for calls in panel))
         retirements = {model: day for model, day in days.items() if day is not None}
-        write_judging(run.data.folder, Judging(names, spec.judgements, cast(Scope, spec.scope), retirements))
+        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, cast(Scope, spec.scope), retirements))
         return judge_again(spec.path, locked=True)
 
 
@@ -153,8 +153,7 @@ def estimate_judging(spec: JudgeSpec) -> str:
     Raises:
         ConfigError, DataError: as `judge_run` would raise before its first call.
     """
-    run, panel = _open(spec)
-    answers = judged_answers(run, spec.scope)
+    panel, answers = _open(spec)
     lines = [f"{counted(len(answers), 'answer')} of {spec.run} to judge"]
     for calls in panel:
         check_model(calls.settings)
@@ -183,18 +182,26 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
     return answers
 
 
-def _open(spec: JudgeSpec) -> tuple[Run, list[JudgeCalls]]:
-    run, prompts = load_scored(spec.path), JudgePrompts.load(spec.prompts)
+def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
+    """The panel and what it judges. Templates of the user's own write all prompts in a bounded process first."""
+    run = load_scored(spec.path)
     if run.summary.judging is not None:  # files that were removed are made again
         require_stored(spec.path, run.summary.judging.files, missing_ok=True)
-    panel = [
-        JudgeCalls(
-            Judge.of(model, prompts.of_run(), spec.temperature_of(model), spec.thinking, spec.reverse),
-            spec,
-            model,
-            run,
-            prompts,
-        )
-        for model in spec.judges
-    ]
-    return run, panel
+    answers = judged_answers(run, spec.scope)
+
+    def panel() -> list[JudgeCalls]:
+        prompts = JudgePrompts.load(spec.prompts)
+        return [
+            JudgeCalls(
+                Judge.of(model, prompts.of_run(), spec.temperature_of(model), spec.thinking, spec.reverse),
+                spec,
+                model,
+                run,
+                prompts,
+            )
+            for model in spec.judges
+        ]
+
+    if spec.prompts is not None:
+        require_bounded(lambda: list(panel()[0].requests(answers, b"")), str(spec.prompts), 5 + len(answers) // 50)
+    return panel(), answers

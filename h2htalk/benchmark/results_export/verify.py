@@ -99,9 +99,7 @@ def verify_results(
     found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
     theirs = {key: row for key, (_, row) in read_rows(SCORES, texts[SCORES], head.samples).items()}
     if not 0 < head.samples <= len(theirs):
-        raise DataError(
-            f"{bundle}: {quoted(head.samples)} samples an item, and {counted(len(theirs), 'line')} of scores"
-        )
+        raise DataError(f"{bundle}: {quoted(head.samples)} samples an item, {counted(len(theirs), 'line')} of scores")
     ids = {item_id for item_id, _ in theirs}
     asked = replace(whole, scenarios=tuple(s for s in whole.scenarios if s.id in ids))
     if rest := len(whole.scenarios) - len(asked.scenarios):
@@ -114,9 +112,7 @@ def verify_results(
         for where, record in read_rows(RESPONSES, texts[RESPONSES], head.samples).values():
             fold_answer(answers, read_response(record, where))
         if unknown := sorted((ids | {item_id for item_id, _ in answers}) - {s.id for s in asked.scenarios}):
-            raise DataError(
-                f"{bundle}: holds {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}"
-            )
+            raise DataError(f"{bundle}: {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}")
         _compare_scores(found, head, asked, answers, theirs, references)
     found.unchecked.extend(_claims(head, asked))
     return found
@@ -186,15 +182,11 @@ def _by_name(figures: Mapping[str, Mapping[str, Any]]) -> _Rows:
 
 def _require_name(head: BundleHead) -> NoReturn:
     """Refuse to load what the bundle names: who forges answers can publish items to which they are right."""
-    source, commit = head.split.get("source", ""), head.split.get("commit", "")
-    if not commit or not source.startswith("hub:"):
-        raise ConfigError(
-            f"the bundle's split {quoted(head.split.get('name'))} is not on the Hub: name it with --split"
-        )
-    name = re.sub("@[^#]*", f"@{commit}", source)  # the tag may be at another commit now
-    raise ConfigError(
-        f"the bundle says that its items are those of {quoted(source)}; if you trust them: --split {name}"
-    )
+    source, commit = head.split.get("source") or head.split.get("name", ""), head.split.get("commit", "")
+    name = (
+        re.sub("@[^#]*", lambda _: f"@{commit}", source) if commit else source
+    )  # the tag may be at another commit now
+    raise ConfigError(f"the bundle's items are those of {quoted(source)}, it says; if you trust them: --split {name}")
 
 
 def _open_metrics(head: BundleHead, found: Verification) -> Metrics:

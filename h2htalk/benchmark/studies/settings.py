@@ -68,7 +68,10 @@ class StudySpec:
         if self.judge:
             parse_model(self.judge)
         if self.is_app:
-            _require_address(self.ask.model.removeprefix(APP_MODEL))
+            advice = "what is secret belongs in [headers] of the adapter"
+            http_parts(
+                self.ask.model.removeprefix(APP_MODEL), "the application", "http://127.0.0.1:8080", advice, query=""
+            )
         object.__setattr__(self, "arms", self._chosen())
         object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})
 
@@ -118,14 +121,3 @@ class StudySpec:
             raise ConfigError(f"{where}: arms must be a list")
         known = {key: value for key, value in raw.items() if key in cls.__dataclass_fields__ and key != "ask"}
         return cls(**known | {"arms": tuple(known.get("arms", ()))}, ask=EvaluateSpec.from_dict(raw["ask"], where))
-
-
-def _require_address(url: str) -> None:
-    """Raise ConfigError for no address of an application, or for one that would store something secret."""
-    if (parts := http_parts(url)) is None:
-        raise ConfigError("the application has no usable address; give one such as http://127.0.0.1:8080")
-    if "@" in parts.netloc or parts.query or parts.fragment:
-        raise ConfigError(
-            "the application's address holds a user, a password, a query or a fragment, and would be stored: put what "
-            "is secret into [headers] of the adapter, the rest into its paths"
-        )

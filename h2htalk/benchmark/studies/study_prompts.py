@@ -18,6 +18,7 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario, Tags
+from h2htalk.data.splits import load_split
 from h2htalk.text.fences import Fence
 from h2htalk.text.jinja_templates import Templates, read_templates
 
@@ -36,9 +37,10 @@ class StudyPrompts:
 
     @classmethod
     def load(cls, folder: Path | None = None) -> StudyPrompts:
-        """Load them; templates of `folder` replace those of `evaluate`, SAP among them. Raises ConfigError."""
+        """Load them; templates of `folder`, tried on a split first, replace those of `evaluate`. Raises ConfigError."""
         bundled = read_templates(Path(str(files("h2htalk.benchmark.studies") / "prompts")))
-        return cls(Templates.of(bundled), PromptSet.load(folder))
+        own = PromptSet.load_for(folder, load_split("mini"), Sap.parse("full")) if folder else PromptSet.load()
+        return cls(Templates.of(bundled), own)
 
     @property
     def fingerprint(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from dataclasses import dataclass
-from urllib.parse import SplitResult, parse_qsl, urlsplit, urlunsplit
+from urllib.parse import SplitResult, urlsplit, urlunsplit
 from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
@@ -17,8 +17,7 @@ EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
 
 _ROUTE = "/chat/completions"
-_VERSION = re.compile(r"(api-version=[\w.-]{1,40})?", re.ASCII)
-_SECRET = re.compile(r"key|token|secret|pass|auth|sig|cred|code", re.IGNORECASE)
+VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,29 +39,30 @@ def parse_endpoint(name: str) -> Endpoint:
     model, url = name[:at], name[at + 1 :]
     if at <= 0 or not model.strip() or not model.isprintable():
         raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
-    parts = http_parts(url)
-    if parts is None:
-        raise ConfigError(f"server:{clean(model)}@... has no usable URL; give one such as {EXAMPLE}")
-    if "@" in parts.netloc or parts.fragment or not _VERSION.fullmatch(parts.query):
-        raise ConfigError(
-            f"the URL of server:{clean(model)} holds a user, a password, a fragment or a query other than api-version, "
-            f"and would be stored; take it out (a key belongs in {KEY_VARIABLE})"
-        )
+    parts = http_parts(url, f"server:{clean(model)}", EXAMPLE, f"a key belongs in {KEY_VARIABLE}")
     path = parts.path.rstrip("/")
     path = path if path.endswith(_ROUTE) else path + _ROUTE
     return Endpoint(model, urlunsplit(parts._replace(path=path)))
 
 
-def http_parts(url: str) -> SplitResult | None:
-    """Split an address; None where HTTP cannot use it."""
-    if any(c.isspace() or not c.isprintable() for c in url):
-        return None
+def http_parts(url: str, what: str, example: str, advice: str, query: str = VERSION) -> SplitResult:
+    """Split the URL of `what`, which will be stored with what it answers.
+
+    Raises:
+        ConfigError: HTTP cannot use it, or it holds a user, a password, a fragment, or a query that is not of the
+            pattern `query`. No message repeats it.
+    """
     try:
         parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0 and URL(url).host
+        usable = parts.scheme in ("http", "https") and parts.port != 0 and (URL(url).host or "").encode("idna")
     except ValueError:
-        return None
-    return parts if usable else None
+        usable = False
+    if not usable or any(c.isspace() or not c.isprintable() for c in url):
+        raise ConfigError(f"{what} has no usable URL; give one such as {example}")
+    if "@" in parts.netloc or parts.fragment or not re.fullmatch(query, parts.query):
+        held = f"the URL of {what} holds a user, a password, a fragment or a query"
+        raise ConfigError(f"{held}, which would be stored; take it out ({advice})")
+    return parts
 
 
 def base_url(url: str) -> str:
@@ -70,12 +70,6 @@ def base_url(url: str) -> str:
     parts = urlsplit(url)
     path = parts.path.rstrip("/").removesuffix(_ROUTE)
     return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
-
-
-def holds_secret(query: str) -> bool:
-    """Whether a parameter of a URL's query is named like a secret; `api-version` is not."""
-    names = (name for name, _ in parse_qsl(query, keep_blank_values=True))
-    return any(_SECRET.search(name) for name in names)
 
 
 def is_loopback(url: str) -> bool:

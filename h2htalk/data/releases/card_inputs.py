@@ -71,8 +71,9 @@ def read_figures(folder: Path, fingerprint: str) -> dict[Path, tuple[Language, s
     """Find the PNG figures of an analysis that a card shows, with language and caption.
 
     Raises ConfigError unless it analysed the split of this fingerprint alone: another one may hold words of erased
-    people, or private references.
+    people, or private references. Raises DataError where something in it is a link.
     """
+    RunFolder(folder).refuse_links()
     summary = read_json_object(folder / SUMMARY, missing_ok=True)
     if summary.get("made_by") != MADE_BY:
         raise ConfigError(f"{folder}: not the folder of an analysis; `h2htalk analyze` makes one")

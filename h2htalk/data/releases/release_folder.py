@@ -127,7 +127,7 @@ def hash_files(folder: Path) -> dict[str, str]:
 def changed_files(folder: Path, manifest: Manifest) -> list[str]:
     """List the files of the manifest that are missing in the folder or have another content."""
     files = {name: folder / name for name in manifest.files}
-    return [name for name, path in files.items() if not path.is_file() or sha256_of(path) != manifest.files[name]]
+    return [name for name, path in files.items() if not os.path.isfile(path) or sha256_of(path) != manifest.files[name]]
 
 
 def verify_files(folder: Path, manifest: Manifest) -> None:

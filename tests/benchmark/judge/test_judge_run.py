@@ -317,6 +317,28 @@ def test_no_password_of_an_address_is_written(tmp_path: Path, name: str) -> None
     assert not [path for path in tmp_path.rglob("*") if path.is_file() and b"hunter2" in path.read_bytes()]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "template"),
+    [
+        ("judge_item.j2", "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}{{ answer }}"),
+        ("judge_rubric.j2", "{% for a in range(99999) %}{{ range(99999) | sum }}{% endfor %}"),
+        ("judge_item.j2", '{{ "a".center(9999999999) }}{{ answer }}'),
+        ("judge_item.j2", '{{ "%9999999999d" % 3 }}{{ answer }}'),
+    ],
+)
+def test_a_template_that_loops_or_fills_the_memory_never_ended(tmp_path: Path, name: str, template: str) -> None:
+    run = answered_run(tmp_path, ["A day."])
+    language = load_run(run).data.split.scenarios[0].language
+    (tmp_path / "prompts" / language).mkdir(parents=True)
+    (tmp_path / "prompts" / language / name).write_text(template)
+    judge = scripted_judge(tmp_path / "j.jsonl", {}, verdict(4))
+    done = h2htalk("judge", "run", run, "--judge", judge, "--prompts", tmp_path / "prompts")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert "is there a loop in a loop?" in done.stderr or "GiB of memory" in done.stderr
+    assert not list((run / "judgements").glob("*.jsonl"))
+
+
 def test_a_judge_that_cannot_be_opened_costs_no_call_of_another(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day."])
     good = scripted_judge(tmp_path / "j.jsonl", {}, verdict(4))

@@ -91,7 +91,7 @@ def test_the_repository_of_a_bundle_was_loaded_although_nobody_had_named_it(
     commit = repo.tags["v1.0.0"]
     done = h2htalk_here("results", "verify", tmp_path / "bundle")
     assert (done.returncode, done.stdout, len(hub.requests)) == (2, "", asked)
-    assert f"'hub:lab/made@v1.0.0'; if you trust them: --split hub:lab/made@{commit}\n" in done.stderr
+    assert f"'hub:lab/made@v1.0.0', it says; if you trust them: --split hub:lab/made@{commit}\n" in done.stderr
     repo.tags["v1.0.0"] = repo.write({"README.md": b"Another one."})
     done = h2htalk_here("results", "verify", tmp_path / "bundle", "--split", f"hub:lab/made@{commit}")
     assert done.returncode == 3

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -252,6 +253,38 @@ def test_an_interrupted_erasure_is_completed_and_nothing_is_asked_before(
     assert not any(name.encode() in path.read_bytes() for path in study.path.glob("calls/*.jsonl") for name in gone)
 
 
+@pytest.mark.parametrize(
+    ("program", "said"),
+    [
+        ("#!/bin/sh\nsleep 60 &\nsleep 60\n", "timed out"),
+        ("#!/bin/sh\nexit 3\n", "exit status 3"),
+        ("#!/bin/sh\nexit 0\n", "cannot be written"),  # it wrote nothing
+        ("no program", "Exec format error"),
+        ("#!/gone\n", "No such file"),
+    ],
+)
+def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
+) -> None:
+    browser, out, other = tmp_path / "chromium", tmp_path / "dossier", tmp_path / "other"
+    browser.write_text(program)
+    browser.chmod(0o755)
+    monkeypatch.setattr("shutil.which", lambda name: str(browser))
+    monkeypatch.setattr("h2htalk.benchmark.studies.dossier.dossier.SECONDS", 1.0)
+    out.mkdir()
+    other.write_text("somebody's")
+    (out / "dossier.pdf").symlink_to(other)
+    start = time.monotonic()
+    page, pdf = write_dossier([], out)
+    assert time.monotonic() - start < 20
+    assert page == f"{out / 'dossier.html'}"
+    assert pdf.startswith(f"no PDF: {browser} failed (")
+    assert said in pdf
+    browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
+    assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
+    assert ((out / "dossier.pdf").read_text(), other.read_text()) == ("new\n", "somebody's")
+
+
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     study = studied(tmp_path, violates=True).study
     monkeypatch.setattr("shutil.which", lambda name: None)
@@ -319,6 +352,7 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         ("people.jsonl", '{"id": "x"}'),
         ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1, "raters": 0.5}'),
         ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": NaN, "raters": 1}'),
+        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1%s, "raters": 1}' % ("0" * 400)),
         ("erased.jsonl", '{"id": "x"}'),
         ("erased.jsonl", '{"items": "x", "replies": []}'),
     ],

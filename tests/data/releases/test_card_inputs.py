@@ -118,3 +118,12 @@ def test_figures_of_other_rows_are_refused(tmp_path: Path, rows: str, more: tupl
     """Words of erased people, private references or another split came into a card."""
     with pytest.raises(ConfigError, match=rf"not those of the public rows .*\({rows}\)"):
         read_figures(make_analysis(tmp_path, *more), rows)
+
+
+@pytest.mark.parametrize("name", ["figures", "figures/lengths_en.png", "index.html"])
+def test_links_of_an_analysis_were_followed(tmp_path: Path, name: str) -> None:
+    folder, elsewhere = make_analysis(tmp_path / "analysis"), tmp_path / "elsewhere"
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+    with pytest.raises(DataError, match="is a symbolic link"):
+        read_figures(folder, "0a")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from command_line import h2htalk
 from hub_double import HubDouble
 from hub_repos import Refused, Repo
 from hubs_made import PATIENT, client_environment, h2htalk_there, python
@@ -229,3 +232,23 @@ def test_a_killed_upload_resumes_to_one_complete_commit(release: Path, tmp_path:
             "release.json",
             *read_manifest(release).files,
         }
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_command_whose_upload_hangs(release: Path, tmp_path: Path) -> None:
+    with HubDouble() as hub:
+        hub.fault("put", "hang")
+        words = [sys.executable, "-m", "h2htalk", "release", "publish", str(release), "lab/made"]
+        running = subprocess.Popen(words, env=client_environment(hub, tmp_path), stderr=subprocess.DEVNULL)
+        while "put" not in hub.points():
+            assert running.poll() is None
+        time.sleep(0.5)  # until the client waits for its threads
+        running.send_signal(signal.SIGINT)
+        assert running.wait(30) == 130
+
+
+@pytest.mark.parametrize("address", ["http://[::1", "http://host:99999"])
+def test_an_address_of_the_hub_that_cannot_be_was_a_traceback(tmp_path: Path, address: str) -> None:
+    done = h2htalk("release", "pull", "hub:a/b@v1", "--out", tmp_path / "x", env=os.environ | {"HF_ENDPOINT": address})
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+    assert done.stderr.startswith("error: HF_ENDPOINT has no usable URL (")

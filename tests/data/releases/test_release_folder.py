@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from releases_made import case, make_release, scenario
 
-from h2htalk.data.releases.release_folder import MANIFEST, data_file, private_folder, release_hash
+from h2htalk.data.releases.release_folder import MANIFEST, data_file, private_folder, read_manifest, release_hash
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
@@ -55,6 +56,26 @@ def test_a_manifest_that_names_a_file_outside_is_refused(release: Path, name: st
     (release / MANIFEST).write_text(json.dumps(raw))
     with pytest.raises(DataError, match=r"release\.json: files\..*should match pattern"):
         load_split(release)
+
+
+@pytest.mark.parametrize("size", [300 << 20, 17 << 20])
+def test_a_manifest_of_hundreds_of_megabytes_filled_the_memory(release: Path, size: int) -> None:
+    with (release / MANIFEST).open("r+b") as file:
+        file.truncate(size)
+    with pytest.raises(DataError, match=r"release\.json: larger than 16 MiB"):
+        load_split(release)
+
+
+def test_a_pipe_as_manifest_and_a_name_too_long_were_no_error(release: Path, tmp_path: Path) -> None:
+    raw = json.loads((release / MANIFEST).read_text())
+    raw["files"]["a" * 5000] = "0" * 64
+    (release / MANIFEST).write_text(json.dumps(raw))
+    with pytest.raises(DataError, match="missing, or not the content"):
+        load_split(release)
+    (release / MANIFEST).unlink()
+    os.mkfifo(release / MANIFEST)
+    with pytest.raises(DataError, match="not a file"):
+        read_manifest(release)
 
 
 def test_erased_items_are_left_out(tmp_path: Path) -> None:

@@ -171,7 +171,7 @@ class Values:
 def at_place(record: Any, place: str) -> Any:
     """The value at a place such as `choices.0.message.content`; None where there is none."""
     for part in place.split("."):
-        if isinstance(record, list) and part.isdecimal() and int(part) < len(record):
+        if isinstance(record, list) and part.isdecimal() and len(part) < 10 and int(part) < len(record):
             record = record[int(part)]
         elif isinstance(record, dict) and part in record:
             record = record[part]

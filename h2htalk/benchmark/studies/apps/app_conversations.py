@@ -72,7 +72,7 @@ class _App:
         except TimeoutError as error:
             raise AppError("timeout", "no reply in time") from error
         except aiohttp.ClientError as error:
-            self.reached |= not isinstance(error, aiohttp.ClientConnectorError)
+            self.reached |= not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
             raise AppError("connection", str(error)) from error
 
     async def start(self, values: dict[str, Any]) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import tomllib
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -22,15 +24,17 @@ from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
-from h2htalk.data.files import remove_file, write_text
+from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
-from h2htalk.errors import counted
+from h2htalk.errors import DataError, counted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.version import __version__
 
 _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
 EXAMPLES = 8  # of each study
+_NONE = subprocess.DEVNULL
+SECONDS = 120.0  # for a PDF
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 _LIMITS = (
     "Bundled cases were written for this benchmark, and checked by language models, not by clinicians; see "
@@ -80,19 +84,28 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     if browser is None:
         yield f"no PDF: none of {', '.join(BROWSERS)} is here; print the page from a browser"
         return
-    # The browser would write through a link.
-    new = out.resolve() / f".dossier.{os.getpid()}.pdf"
-    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer"]
     try:
-        subprocess.run(
-            [*command, f"--print-to-pdf={new}", page.resolve().as_uri()], capture_output=True, timeout=120, check=True
-        )
-        os.replace(new, pdf)
+        with replacing(pdf) as new:
+            _print(browser, page, new)
         yield f"{pdf}"
-    except (OSError, subprocess.SubprocessError):
-        yield f"no PDF: {browser} failed; print the page from a browser"
-    finally:
-        remove_file(new)
+    except (DataError, OSError, subprocess.SubprocessError) as error:
+        why = shorten(" ".join(str(error).split()), 200)
+        yield f"no PDF: {browser} failed ({why}); print the page from a browser"
+
+
+def _print(browser: str, page: Path, pdf: Path) -> None:
+    """Print a page as PDF. Raises OSError or SubprocessError where the browser fails or takes too long."""
+    options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
+    command = [browser, *options, f"--print-to-pdf={pdf.resolve()}", page.resolve().as_uri()]
+    # Without pipes, which its children would keep open, and in a group of its own, which ends with them.
+    with subprocess.Popen(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True) as process:
+        try:
+            code = process.wait(SECONDS)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+    if code:
+        raise subprocess.CalledProcessError(code, browser)
 
 
 @cache

@@ -37,7 +37,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
-from h2htalk.data.files import LARGEST_TOML, read_bounded
+from h2htalk.data.files import read_bounded
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
 
@@ -45,6 +45,7 @@ from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted,
 _SECONDS = 5.0
 _PROBES = tuple(unit * 3000 + "!" for unit in ("a", "1", " ", "a ", "1-", "我", ".", "a1", "@", "a."))
 _DENY_LIST = "deny_list"  # words: nothing in them repeats
+_LARGEST = 1 << 20  # bytes of a registry
 _HAN = re.compile("[\u4e00-\u9fff]")
 _Type = Annotated[str, Field(pattern="^[A-Z][A-Z0-9_]{1,39}$")]
 _Score = Annotated[float, Field(ge=0, le=1)]
@@ -205,7 +206,7 @@ def read_registry(path: Path, *, trusted: bool = False) -> UserRegistry:
         ConfigError: the file is missing, or an entry is not what its kind allows; names file, entry and key.
     """
     try:
-        content = read_bounded(path, LARGEST_TOML).decode("utf-8-sig")
+        content = read_bounded(path, _LARGEST).decode("utf-8-sig")
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
