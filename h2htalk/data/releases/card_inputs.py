@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
-from h2htalk.data.files import read_json_object
+from h2htalk.data.files import read_json_object, refuse_links
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.errors import ConfigError, DataError
@@ -73,7 +73,7 @@ def read_figures(folder: Path, fingerprint: str) -> dict[Path, tuple[Language, s
     Raises ConfigError unless it analysed the split of this fingerprint alone: another one may hold words of erased
     people, or private references. Raises DataError where something in it is a link.
     """
-    RunFolder(folder).refuse_links()
+    refuse_links(folder)
     summary = read_json_object(folder / SUMMARY, missing_ok=True)
     if summary.get("made_by") != MADE_BY:
         raise ConfigError(f"{folder}: not the folder of an analysis; `h2htalk analyze` makes one")
