@@ -8,16 +8,13 @@ import io
 import os
 import signal
 import sys
-import threading
 from collections.abc import Iterator
-from types import FrameType
 
 from h2htalk.errors import H2HTalkError, shorten
 from h2htalk.text.escaping import printable
 
 # Characters of an error line: a quoted value may be a whole file.
 LONGEST_ERROR = 600
-LONGEST_STOP = 10.0  # seconds from Ctrl-C on: what is stored survives any end
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
 
 _LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
@@ -27,14 +24,6 @@ def ignore_sigint() -> None:
     """Ignore Ctrl-C from now on, so that it cannot interrupt the end of an interrupted command."""
     with contextlib.suppress(ValueError):  # not in the main thread, which alone may set signal handlers
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt, and end a process that is still there after some seconds."""
-    timer = threading.Timer(LONGEST_STOP, os._exit, (INTERRUPTED,))
-    timer.daemon = True
-    timer.start()
-    signal.default_int_handler(number, frame)
 
 
 def say(text: str, err: bool = False) -> None:
@@ -56,12 +45,9 @@ def one_line_errors() -> Iterator[None]:
     """Turn errors of a whole command into one line and an exit code.
 
     Other exceptions are bugs and show their traceback. An output that cannot be written (a full disk) is an error too;
-    a reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, after some seconds
-    even where threads of a library still wait for a network, and a second one is ignored.
+    a reader that has closed the pipe (`| head`) ends the command quietly; Ctrl-C is exit code 130, and a second one
+    is ignored.
     """
-    with contextlib.suppress(ValueError):  # as in `ignore_sigint`
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not in a shell's background
-            signal.signal(signal.SIGINT, _interrupt)
     for stream in (sys.stdout, sys.stderr):
         # Escape what the terminal's encoding lacks (a path that is not UTF-8) instead of raising.
         if isinstance(stream, io.TextIOWrapper):
@@ -70,8 +56,6 @@ def one_line_errors() -> Iterator[None]:
         try:
             yield
         finally:
-            if signal.getsignal(signal.SIGINT) is _interrupt:
-                signal.signal(signal.SIGINT, signal.default_int_handler)
             if sys.stdout is not None:
                 sys.stdout.flush()  # here, where a full disk can still be reported
     except KeyboardInterrupt:

@@ -116,8 +116,8 @@ _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", "
 
 
 def require_file(path: Path) -> Path:
-    """Raise DataError for what is no file, OSError where it is missing: opening a pipe would wait for its writer."""
-    if not stat.S_ISREG(path.stat().st_mode):
+    """Raise DataError for a device or a pipe, which would wait for its writer; OSError where nothing is there."""
+    if not stat.S_ISREG(mode := path.stat().st_mode) and not stat.S_ISDIR(mode):
         raise DataError(f"{path}: not a file")
     return path
 

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
+import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from json import JSONDecodeError
+from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -26,6 +30,7 @@ TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
+LONGEST_STOP = 5.0  # seconds after Ctrl-C
 _AGAIN = "run the same command again"
 # Of httpx or httpx2, by the client's version.
 _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]
@@ -89,10 +94,33 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 @contextmanager
+def _stopped_by_ctrl_c() -> Iterator[None]:
+    """End a process some seconds after Ctrl-C where the client's threads still wait for the network; no notebook's."""
+    ended = threading.Timer(LONGEST_STOP, os._exit, (130,))
+    ended.daemon = True
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        with suppress(RuntimeError):  # started by an earlier one
+            ended.start()
+        signal.default_int_handler(number, frame)
+
+    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler and not hasattr(sys, "ps1")
+    if ours := ours and threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        ended.cancel()
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     try:
-        yield
+        with _stopped_by_ctrl_c():
+            yield
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as xml
@@ -374,3 +375,25 @@ def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str,
     (tmp_path / "gate.toml").write_text(f"[[criteria]]\n{text}\n")
     with pytest.raises(ConfigError, match=message):
         read_policy(tmp_path / "gate.toml")
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        os.mkfifo,
+        Path.mkdir,
+        lambda path: path.write_bytes(b"\xff"),
+        lambda path: path.write_text("a = " + "[" * 100_000),
+        lambda path: path.write_text(".".join("a" * 200_000) + " = 1"),  # its reader takes minutes
+        lambda path: path.write_text('a = "' + "x" * 10**8),
+        lambda path: path.write_text("[[criteria]]\nfigure = 'violation'\nmax = " + "9" * 5000),
+        lambda path: path.write_text("[[criteria]]\nfigure = 'violation'\nmax = " + "9" * 400),
+        lambda path: path.write_text("[[criteria]]\nfigure = 'a\\nb'\n[[criteria]]"),
+        lambda path: path.write_text("criteria = 3"),
+    ],
+)
+def test_odd_policies_end_in_one_line(tmp_path: Path, write: Callable[[Path], object]) -> None:
+    write(tmp_path / "gate.toml")
+    done = h2htalk_here("gate", tmp_path, "--policy", tmp_path / "gate.toml")
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
+    assert done.stderr.startswith(f"error: {tmp_path / 'gate.toml'}: ")

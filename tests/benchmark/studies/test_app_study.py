@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -338,6 +339,14 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
 def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path, text), limit=2))
+
+
+@pytest.mark.parametrize("write", [os.mkfifo, Path.mkdir, lambda path: path.write_text('a = "' + "x" * 10**8)])
+def test_an_adapter_that_is_no_small_file_is_refused(tmp_path: Path, write: Callable[[Path], object]) -> None:
+    write(tmp_path / "app.toml")
+    words = ("study", "app", "http://127.0.0.1:9", "--adapter", tmp_path / "app.toml", "--out", tmp_path / "study")
+    done = h2htalk_here(*words)
+    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_a_missing_key_and_a_missing_server_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

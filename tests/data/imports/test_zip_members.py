@@ -76,7 +76,7 @@ def test_a_damaged_file_is_read_whole_or_refused(tmp_path: Path, seed: int) -> N
 def test_pipes_folders_and_what_is_too_large_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.zip")
     for path in (tmp_path / "pipe.zip", tmp_path, Path(os.devnull)):
-        with pytest.raises(DataError, match="not a file"):
+        with pytest.raises(DataError, match=r"not a file|Is a directory"):
             read(path)
     with pytest.raises(DataError, match="larger than"):
         read(packed(tmp_path / "a.zip"), most=len(TEXT) - 1)
