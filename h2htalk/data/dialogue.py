@@ -127,6 +127,12 @@ def notes_crisis(metadata: Mapping[str, Any]) -> bool:
     return isinstance(safety, Mapping) and (safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis")))
 
 
+def notes_explicit(metadata: Mapping[str, Any]) -> bool:
+    """Whether the safety stage noted sexual content in the metadata of a dialogue or scenario."""
+    safety = metadata.get("safety")
+    return isinstance(safety, Mapping) and any(str(tag).startswith("sexual.") for tag in safety.get("tags", ()))
+
+
 def _require_json(value: object, levels: int, where: str) -> None:
     """Raise DataError unless JSON can hold a value: what is read must be written again, and hashed, unchanged."""
     if value is None or isinstance(value, (str, bool, int)):

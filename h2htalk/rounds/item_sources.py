@@ -17,7 +17,7 @@ from typing import Any
 from h2htalk.data.candidate_stages import is_workspace, last_candidates
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
-from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, read_mapping
+from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit, read_mapping
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
@@ -162,8 +162,9 @@ def _read_record(where: str, record: Record) -> SourcedItem:
         return replace(item, suggested=_suggested(record)), record
     if "messages" in record:
         dialogue = Dialogue.from_dict(record, where)
-        crisis = notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
-        return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis), record
+        explicit = notes_explicit(dialogue.metadata)
+        crisis = explicit or notes_crisis(dialogue.metadata)  # found by the safety stage, a possible one too
+        return Item(dialogue.id, dialogue.language, dialogue.messages, crisis=crisis, explicit=explicit), record
     if "study" in record:
         return case_item(Case.from_dict(record, where)), record
     if "inputs" in record:
@@ -182,13 +183,15 @@ def scenario_item(scenario: Scenario, personas: Mapping[str, Persona] | None = N
     """
     passages = {name: input_text(value) for name, value in scenario.inputs.items() if name != "history"}
     context = {**_persona_text(scenario, personas), **passages}
+    explicit = notes_explicit(scenario.metadata)
     return Item(
         id=scenario.id,
         language=scenario.language,
         turns=scenario.turns,
         context=tuple(context.items()),
         reference=scenario.reference,
-        crisis=scenario.tags.risk != "none" or notes_crisis(scenario.metadata),
+        crisis=scenario.tags.risk != "none" or explicit or notes_crisis(scenario.metadata),
+        explicit=explicit,
         subtask=scenario.subtask,
     )
 

@@ -14,7 +14,7 @@ from h2htalk.rounds.questions import Question, Value
 
 FIELDS = (
     "id", "language", "prompt", "context", "response", "reference",
-    "labels", "crisis", "subtask", "gold", "suggested", "note",
+    "labels", "crisis", "explicit", "subtask", "gold", "suggested", "note",
 )  # fmt: skip
 # Characters; nobody reads more for one item, and such a record is usually a broken export.
 MAX_TEXT = 100_000
@@ -33,6 +33,7 @@ class Item:
         reference: the proposed reply; may be empty.
         labels: of an adjudication, the labels to decide between.
         crisis: whether the item is about a crisis; such items are announced, skippable and spread over sessions.
+        explicit: whether it holds sexual content, which is announced as such and else handled like a crisis.
         subtask: the proposed subtask; shown only if the round shows suggestions.
         gold: right answers by question, of an item that checks annotators; never shown.
         suggested: a model's answers by question; shown only if the round shows suggestions.
@@ -47,10 +48,16 @@ class Item:
     reference: str = ""
     labels: tuple[str, ...] = ()
     crisis: bool = False
+    explicit: bool = False
     subtask: str = ""
     gold: Mapping[str, Value] = field(default_factory=dict)
     suggested: Mapping[str, Value] = field(default_factory=dict)
     note: str = ""
+
+    @property
+    def notice(self) -> str:
+        """The name of the text of the interface that announces the item."""
+        return "explicit_notice" if self.explicit else "crisis_notice"
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "item") -> Item:
@@ -77,7 +84,8 @@ class Item:
             response=_text(raw, "response", where),
             reference=_text(raw, "reference", where),
             labels=_labels(raw.get("labels", []), where),
-            crisis=_flag(raw.get("crisis", False), where),
+            crisis=_flag(raw, "crisis", where) or _flag(raw, "explicit", where),
+            explicit=_flag(raw, "explicit", where),
             subtask=_text(raw, "subtask", where),
             gold=_values(raw.get("gold", {}), f"{where}: gold"),
             suggested=_values(raw.get("suggested", {}), f"{where}: suggested"),
@@ -98,6 +106,7 @@ class Item:
             "reference": self.reference,
             "labels": list(self.labels),
             "crisis": self.crisis,
+            "explicit": self.explicit,
             "subtask": self.subtask,
             "gold": _plain(self.gold),
             "suggested": _plain(self.suggested),
@@ -156,10 +165,11 @@ def _labels(raw: object, where: str) -> tuple[str, ...]:
     return tuple(raw)
 
 
-def _flag(raw: object, where: str) -> bool:
-    if not isinstance(raw, bool):
-        raise DataError(f"{where}: crisis must be true or false, not {quoted(raw)}")
-    return raw
+def _flag(raw: Mapping[str, Any], key: str, where: str) -> bool:
+    value = raw.get(key, False)
+    if not isinstance(value, bool):
+        raise DataError(f"{where}: {key} must be true or false, not {quoted(value)}")
+    return value
 
 
 def _text(raw: Mapping[str, Any], key: str, where: str) -> str:

@@ -14,8 +14,8 @@ from h2htalk.rounds.texts.interface import interface_text, label_text, passage_t
 from h2htalk.text.escaping import printable, printable_lines
 
 PAGE_TEXTS = (
-    "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "show_text", "note", "choose_between",
-    "discard_skips", "help_in_guidelines",
+    "user", "companion", "reply_to_judge", "proposed_reply", "crisis_notice", "explicit_notice", "show_text", "note",
+    "choose_between", "discard_skips", "help_in_guidelines",
 )  # fmt: skip
 
 
@@ -45,6 +45,7 @@ def item_data(item: Item, language: Language) -> dict[str, Any]:
         "reference": printable_lines(item.reference),
         "labels": [label_text("label", label, language) for label in item.labels],
         "crisis": item.crisis,
+        "explicit": item.explicit,
         "note": printable_lines(item.note),
     }
     return {key: value for key, value in data.items() if value}

@@ -85,7 +85,7 @@ def text_columns(round: SpreadsheetRound, spreadsheet: Spreadsheet) -> list[Spre
     items = [round.items[one.item] for one in spreadsheet.assignments]
     headings = {"row": "", "item": interface_text("item", language)}
     if any(item.crisis for item in items):
-        headings["notice"] = interface_text("crisis_short", language)
+        headings["notice"] = interface_text("notice", language)
     mixed = any(item.context or not item.turns for item in items)
     headings["text"] = interface_text("text" if mixed else "conversation", language)
     if titles := {block.title: None for item in items for block in reply_blocks(item, language)}:
@@ -168,7 +168,7 @@ def spreadsheet_rows(
 def _cells(round: SpreadsheetRound, item: Item, language: Language, keys: set[str]) -> dict[str, str]:
     cells: dict[str, str] = {}
     if item.crisis:
-        cells["notice"] = interface_text("crisis_notice", language)
+        cells["notice"] = interface_text(item.notice, language)
     note = [item.note.strip()] if item.note.strip() else []
     titled = bool(item.context) or not item.turns
     cells["text"] = "\n\n".join([*note, join_blocks(context_blocks(item, language), titled=titled)])

@@ -67,7 +67,7 @@ def _separate_text(row: SpreadsheetRow, spreadsheet: Spreadsheet, total: int) ->
     language = spreadsheet.language
     parts = [interface_text("item_of", language, number=row.number, total=total)]
     if row.item.crisis:
-        parts.append(interface_text("crisis_notice", language) + "\n" * 40)
+        parts.append(interface_text(row.item.notice, language) + "\n" * 40)
     parts.append(printable_lines(join_blocks(item_blocks(row.item, language), titled=True)))
     return "\n\n".join(parts) + "\n" * 40
 

@@ -104,7 +104,7 @@ def _write_text(sheet: Worksheet, row: SpreadsheetRow, rows: Sequence[Spreadshee
     at = [one.number for one in rows if one.session == row.session].index(row.number) + FIRST_ROW
     link(back, f"'{_session_sheet(row.session, language)}'!B{at}")
     if row.item.crisis:
-        write_cell(sheet, 3, 2, interface_text("crisis_notice", language), "notice")
+        write_cell(sheet, 3, 2, interface_text(row.item.notice, language), "notice")
     at = FIRST_TEXT_ROW
     for block in item_blocks(row.item, language):
         write_cell(sheet, at, 2, block.title, "heading")
