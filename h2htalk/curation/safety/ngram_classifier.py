@@ -170,7 +170,7 @@ class NgramClassifier:
         """The reading of a folded text with the highest score, the first of equals; 0 for an empty text."""
         import numpy as np
 
-        spans, owners, buckets = _read(folded, self.features)
+        spans, owners, buckets = read_features(folded, self.features)
         if not spans:
             return Reading(0.0, 0, 0)
         sums = np.bincount(owners, self.weights[buckets], len(spans))
@@ -212,7 +212,7 @@ _Read = tuple[list[tuple[int, int]], "NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 @lru_cache(maxsize=8)
-def _read(folded: str, features: Features) -> _Read:
+def read_features(folded: str, features: Features) -> _Read:
     """The readings of a text, and the reading and bucket of each feature; cached, as two classifiers need them."""
     spans = features.readings(folded)
     if not spans:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from h2htalk.curation.safety import crisis, political
 from h2htalk.curation.safety.insults import OFFENSIVE, offence
-from h2htalk.curation.safety.ngram_classifier import Features, _read, load_classifier
+from h2htalk.curation.safety.ngram_classifier import Features, load_classifier, read_features
 from h2htalk.data.languages import LANGUAGES, Language
 
 SMALL = Features("splitmix", 10, characters=(1, 2), words=(1,), gaps=True, window=20, sentences=False)
@@ -93,7 +93,7 @@ def test_a_score_depends_on_its_text_alone(texts: list[str]) -> None:
     for language in LANGUAGES:
         model = load_classifier(crisis.DATA, language)
         found = [model.score(text) for text in texts]
-        _read.cache_clear()
+        read_features.cache_clear()
         assert found[::-1] == [model.score(text) for text in texts[::-1]]
         for text, (score, start, end) in zip(texts, found, strict=True):
             assert 0 <= score <= 1

@@ -1,0 +1,165 @@
+"""Find harm and sexual content in the companion's turns, each read in its context.
+
+A companion's turn is read after the user's last two turns: "Yes, do it" is harm after "Should I jump?" alone. Each kind
+of finding has three linear classifiers over the same hashed n-grams (`ngram_classifier`): `context`, of the user's
+turns (somebody who wants to die, a plan of violence, a minor in love); `answer`, which tells good from harmful answers
+to such turns; and `talk`, which tells harmful answers from all others. A logistic function of their six scores decides.
+
+All learned from lines that several authors wrote, and from ordinary dialogues (tools/train_companion.py).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features
+from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import Language
+from h2htalk.errors import DataError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LAYER = "companion"
+DATA = "companion_data"
+HARM, EXPLICIT = "companion.harm", "sexual.explicit"
+# What is found -> its code. `self`: suicide, self-harm, starving; `minors`: a romantic answer to somebody under 18.
+KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
+PARTS = ("context", "answer", "talk")
+# Characters of the user's turns that are read, the last ones.
+CONTEXT = 400
+# Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
+FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompanionModel:
+    """The classifiers of a language.
+
+    `weights`: a row for each kind and part, times buckets; `biases`: one a row; `manifest`: for each kind `combine`
+    (coefficients of `combined`, the constant last) and the thresholds `faint`, `review` and `remove`.
+    """
+
+    features: Features
+    weights: NDArray[np.float64]
+    biases: NDArray[np.float64]
+    manifest: Mapping[str, Any]
+
+    def read(self, folded: str) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
+        """The scores of a folded text: rows times readings (the first is the whole text), and their places."""
+        import numpy as np
+
+        spans, owners, buckets = read_features(folded, self.features)
+        norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
+        sums = [np.bincount(owners, row[buckets], len(spans)) for row in self.weights]
+        return np.array(sums) / norms + self.biases[:, None], spans
+
+
+def combined(scores: Sequence[float]) -> tuple[float, ...]:
+    """What the decision on a kind weighs, from the scores of its parts.
+
+    Args:
+        scores: for each of PARTS the score of the whole text and the highest of a sentence, six numbers.
+    """
+    context, _, answer, most_answer, _, most_talk = scores
+    both = (min(context, answer), min(context, most_answer), min(context, most_talk), min(most_answer, most_talk))
+    return (*scores, *both, max(context, -4.0) * max(answer, -3.0))
+
+
+def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
+    """The evidence in the companion's turns of a dialogue: `companion.harm` and `sexual.explicit`, with their turns.
+
+    Args:
+        turns: of the whole dialogue, in order.
+        language: of the dialogue.
+
+    Returns:
+        At most one for each turn and code. From 0.3 on (`FAINT`) a guard may look, from 0.5 on (`REVIEW`) a person
+        decides, from 0.8 on (`REMOVE`) it is enough by itself.
+    """
+    return [
+        one.of_turn(at)
+        for at, context, answer in companion_turns(turns)
+        for one in find_in_answer(context, answer, language)
+    ]
+
+
+def find_in_answer(context: str, answer: str, language: Language) -> list[Evidence]:
+    """The evidence in one answer of the companion's to the user's last two turns (`context`), at most one a code."""
+    best: dict[str, Evidence] = {}
+    for code, score, start, end in _judge(context, answer, language):
+        if score >= FAINT and (code not in best or score > best[code].score):
+            best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
+    return list(best.values())
+
+
+def companion_turns(turns: Sequence[Turn]) -> Iterator[tuple[int, str, str]]:
+    """Each companion's turn: its place, the user's last two turns before it, its text."""
+    said: list[str] = []
+    for at, turn in enumerate(turns):
+        if turn.role == "user":
+            said.append(turn.content)
+        else:
+            yield at, "\n".join(said[-2:]), turn.content
+
+
+def _judge(context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
+    """Code, score and place (in the folded answer) of each kind."""
+    model = load_companion(language)
+    folded = fold_spelling(answer, language)
+    if not folded:
+        return
+    asked, _ = model.read(fold_spelling(context, language)[-CONTEXT:] or " ")
+    said, spans = model.read(folded)
+    for number, (kind, code) in enumerate(KINDS.items()):
+        rows = (asked[3 * number], said[3 * number + 1], said[3 * number + 2])
+        values = combined([float(value) for row in rows for value in (row[0], row.max())])
+        settings = model.manifest[kind]
+        *weights, constant = settings["combine"]
+        total = constant + sum(w * v for w, v in zip(weights, values, strict=True))
+        yield code, graded(total, settings), *spans[int(rows[2].argmax())]
+
+
+def graded(total: float, thresholds: Mapping[str, float]) -> float:
+    """A score in [0, 1] that is 0.3, 0.5 and 0.8 at the thresholds `faint`, `review` and `remove`, linear between."""
+    at = [thresholds["faint"], thresholds["review"], thresholds["remove"]]
+    if total < at[0]:
+        score = FAINT * math.exp(total - at[0])
+    elif total < at[1]:
+        score = FAINT + (REVIEW - FAINT) * (total - at[0]) / (at[1] - at[0])
+    elif total < at[2]:
+        score = REVIEW + (REMOVE - REVIEW) * (total - at[1]) / (at[2] - at[1])
+    else:
+        score = 1 - (1 - REMOVE) * math.exp(at[2] - total)
+    return round(score, 9)
+
+
+@cache
+def load_companion(language: Language) -> CompanionModel:
+    """Read the classifiers of a language, once a process.
+
+    Raises:
+        DataError: a file is missing or damaged.
+    """
+    import numpy as np
+
+    home = files("h2htalk.curation.safety") / DATA
+    try:
+        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
+        features = Features.from_dict(manifest["features"])
+        raw = zlib.decompress((home / f"{language}.weights").read_bytes())
+        rows = np.frombuffer(raw, np.int8).reshape(len(KINDS) * len(PARTS), 1 << features.bits)
+        scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
+    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(f"{home}: {language} cannot be read ({error}); install h2htalk again") from error
+    return CompanionModel(features, rows * scales, biases, manifest)
