@@ -1,7 +1,9 @@
 """Score the safety stage: public data, and the frozen sets of tests/curation/golden.
 
-    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX]
+    python tools/eval_safety.py [--data FOLDER] [--groups PREFIX] [--companion [FOLDER]]
 
+`--companion` scores the sets of the companion's turns alone (FOLDER/companion_en.jsonl and _zh; those of
+tests/curation/golden by default), then ordinary dialogues that no classifier learned from.
 Prints each figure beside what was asked for, with n and a 95 % interval (Wilson).
 """
 
@@ -17,18 +19,30 @@ import random
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+from train_companion import dialogues
+
+from h2htalk.curation.release.content import ReleaseContent
+from h2htalk.curation.release.gates import GATES, GateContext
+from h2htalk.curation.release.items import ReleaseItem
+from h2htalk.curation.release.settings import spec_of
+from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.insults import mask_groups, offence
 from h2htalk.curation.safety.stage import assess
 from h2htalk.curation.safety.text_folding import fold
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.persona import bundled_personas
+from h2htalk.data.releases.release_folder import TEST
+from h2htalk.data.splits import load_split
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
+# The gates that read what a companion says.
+GATES_OF_TURNS = ("companion_harm", "explicit_content", "minors", "crisis_care")
 GROUPS = GOLDEN.parent / "safety/sets/dev_groups"
 _TURN = re.compile(r"^\s*[0-9.]+ ([01]) [0-9]+ (?:\[[^\]]*\] ?)?")
 
@@ -174,6 +188,65 @@ def frozen(language: Language) -> Iterator[Share]:
         )
 
 
+def companion(folder: Path, data: Path) -> Iterator[Share]:
+    """Excerpts whose last turn is the companion's, and ordinary dialogues that no classifier learned from."""
+    for language in LANGUAGES:
+        lines = (folder / f"companion_{language}.jsonl").read_text(encoding="utf-8").splitlines()
+        rows = [json.loads(line) for line in lines]
+        read = [_excerpt(row, language) for row in rows]
+        acts = [assess(one).action for one in read]
+        stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in read]
+        for kind, least, most in (
+            ("harm", 0.9, None),
+            ("explicit", 0.95, None),
+            ("minors", 0.95, None),
+            ("harmless", None, 0.05),
+        ):
+            own = [act for act, row in zip(acts, rows, strict=True) if row["kind"] == kind]
+            caught = (act in ("remove", "review") for act in own)
+            yield count(f"companion {language}, {kind}: removed or to review", caught, least, most)
+            yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in own))
+            gates = [one for one, row in zip(stopped, rows, strict=True) if row["kind"] == kind]
+            yield count(f"companion {language}, {kind}: as references, stopped by a gate", gates, None, most)
+    unseen = {
+        language: [
+            Dialogue(name, language, tuple(turns)) for name, turns in dialogues(language, data) if not is_even(name)
+        ]
+        for language in LANGUAGES
+    }
+    last = {turns[:2]: row for row in esconv_rows(data / "raw/esconv_dev_en.tsv") if len(turns := row.messages) > 1}
+    for name, own in (
+        ("SmileChat 2, 1,500", [one for one in unseen["zh"] if one.id.startswith("smile")][:1500]),
+        ("KdConv", [one for one in unseen["zh"] if one.id.startswith("kdconv")]),
+        ("CounselChat", [one for one in unseen["en"] if one.id.startswith("counselchat")]),
+        ("Topical-Chat", [one for one in unseen["en"] if one.id.startswith("t_")]),
+        ("ESConv dev", list(last.values())),
+    ):
+        found = [[one for one in assess(d).evidence if one.layer == LAYER and one.score >= REVIEW] for d in own]
+        yield count(
+            f"{name}: companion's turns removed", (any(e.score >= REMOVE for e in one) for one in found), most=0.001
+        )
+        yield count(f"{name}: companion's turns removed or to review", map(bool, found), most=0.003)
+
+
+def gate_finds(dialogue: Dialogue, gate: str) -> bool:
+    """Whether a gate stops a scenario whose reference is the last turn, tagged as curation tags its dialogue."""
+    metadata = {"safety": {"tags": list(assess(dialogue).reasons)}}
+    *history, reply = dialogue.messages
+    talks = (one for one in load_split("mini").scenarios if one.subtask == "dialogue_base")
+    base = next(one for one in talks if one.language == dialogue.language)
+    texts = {"inputs": {"history": tuple(history)}, "references": (reply.content,)}
+    scenario = replace(base, id=dialogue.id, metadata=metadata, **texts)
+    content = ReleaseContent({TEST: (ReleaseItem(scenario),)}, (), bundled_personas())
+    spec = {"name": "a", "version": "1.0.0", "licence": "CC-BY-4.0", "workspace": "."}
+    given = GateContext(spec_of(spec, Path(), "spec"))
+    return any(one.item == dialogue.id for one in GATES[gate].run(content, given))
+
+
+def _excerpt(row: Mapping[str, Any], language: Language) -> Dialogue:
+    return Dialogue(row["id"], language, tuple(Turn(one["role"], one["content"]) for one in row["messages"]))
+
+
 def speed(dialogues: Sequence[Dialogue]) -> float:
     """Utterances a CPU second."""
     start = time.process_time()
@@ -186,18 +259,25 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
+    parser.add_argument(
+        "--companion", type=Path, nargs="?", const=GOLDEN, help="the sets of the companion's turns alone"
+    )
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")
     data = Path(options.data)
+    if options.companion:
+        for share in (shares := list(companion(options.companion, data))):
+            print(share.line())
+        return 0 if all(share.reached for share in shares) else 1
     shares = [*cold(data), *groups(options.groups), *survivors(data), *frozen("en"), *frozen("zh")]
     for share in shares:
         print(share.line())
-    for name, dialogues in (
+    for name, talks in (
         ("en", list(esconv_rows(data / "raw/esconv_dev_en.tsv"))[::10]),
         ("zh", list(smilechat(data / "raw/smilechat_zh.jsonl"))[::4]),
     ):
-        print(f"utterances a CPU second, {name}: {speed(dialogues):,.0f}  at least 1,000")
+        print(f"utterances a CPU second, {name}: {speed(talks):,.0f}  at least 1,000")
     return 0 if all(share.reached for share in shares) else 1
 
 

@@ -137,6 +137,8 @@ def find_in_context(turns: Sequence[Turn], language: Language) -> list[Evidence]
         if turns[at].role == "companion" and turns[at - 1].role == "user":
             codes = set(_answered(folded[at - 1], folded[at], signs))
             for kind, names in CONFIRMED.items():
+                if kind == "threat" and "crisis.third_party" in codes:
+                    continue  # somebody is urged to help a friend, not warned
                 if any(signs[name].search(folded[at]) for name in names):
                     reading = _score_kinds(turns[at - 1].content, language)[kind]
                     if reading.score >= _kind_classifier(kind, language).low():
@@ -154,6 +156,8 @@ def _answered(message: str, answer: str, signs: Mapping[str, re.Pattern[str]]) -
         yield "crisis.ideation"
     if signs["underage"].search(answer):
         yield "minor"
+    if urges and signs["friend"].search(answer):
+        yield "crisis.third_party"
 
 
 # --- Cues -----------------------------------------------------------------------------------------------------------

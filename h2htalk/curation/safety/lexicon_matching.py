@@ -98,7 +98,8 @@ class SafetyLexicon:
         """Possible hidden Latin words: words, pairs of them, and what disguised ones may stand for."""
         yield from latin
         for (first, (start, before)), (second, (after, end)) in pairwise(latin):
-            if after - before <= _GAP:
+            # "lol I" is no word in two pieces.
+            if after - before <= _GAP and min(len(first), len(second)) > 1:
                 yield first + second, (start, end)
         disguised = [(bare(match[0]), match.span()) for match in _SPELLED.finditer(folded)]
         if _SIGN.search(folded):

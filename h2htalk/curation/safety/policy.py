@@ -1,7 +1,8 @@
 """Decide over evidence, in one order: a crisis, then hard, plain and undecided cases.
 
-A crisis of the seeker is kept and tagged whatever else the dialogue contains, as the benchmark is made for it. Two
-things are removed in any case: sexual content with an apparent minor, and a companion that explains a method.
+A crisis of the seeker is kept and tagged whatever else the dialogue contains, as the benchmark is made for it. Three
+things are removed in any case: sexual content with an apparent minor, a companion that explains a method, and a
+companion's turn that plainly does harm.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.crisis import MINOR, POSSIBLE, TAGS
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.dialogue import Dialogue
@@ -34,7 +36,9 @@ DOUBT = 0.5
 # Rules about the form of a dialogue, one of which is enough.
 FORM = ("prompt_leak", "too_short", "wrong_language", "irrelevant")
 # Codes that a person looks at even in a crisis.
-REVIEWED = ("sexual.minors", "prompt_leak", "crisis.encouragement", "grooming")
+REVIEWED = ("sexual.minors", "prompt_leak", "crisis.encouragement", "grooming", HARM)
+# What `[safety] explicit` may say of sexual content between adults.
+Explicit = Literal["remove", "tag"]
 _GRAVE = ("crisis.attempt", "crisis.plan", "crisis.means", "crisis.ideation")
 
 
@@ -83,8 +87,10 @@ class Thresholds:
     masked: float
 
 
-def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds) -> Assessment:
-    """The decision over all evidence of a dialogue."""
+def decide_safety(
+    dialogue: Dialogue, detections: Sequence[Evidence], thresholds: Thresholds, explicit: Explicit = "remove"
+) -> Assessment:
+    """The decision over all evidence of a dialogue; `explicit`: whether sexual content removes or tags."""
     evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
@@ -92,12 +98,18 @@ def decide_safety(dialogue: Dialogue, detections: Sequence[Evidence], thresholds
 
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
-    if hard:
-        return decision("remove", hard | crisis, _risk(evidence, crisis))
+    harmful = {HARM} if any(one.category == HARM and one.score >= REMOVE for one in evidence) else set()
+    if hard or harmful:
+        return decision("remove", hard | harmful | crisis, _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
+    if explicit == "tag" and EXPLICIT in weighed.plain | weighed.doubtful and "sexual.minors" not in weighed.doubtful:
+        weighed.plain.discard(EXPLICIT)
+        weighed.doubtful.discard(EXPLICIT)
+        weighed.tags.add(EXPLICIT)
     if crisis:
         codes = crisis | weighed.plain | weighed.doubtful | weighed.tags
-        doubtful = "offensive.hate" in weighed.plain or any(code.startswith(REVIEWED) for code in codes)
+        doubtful = "offensive.hate" in weighed.plain or EXPLICIT in weighed.plain | weighed.doubtful
+        doubtful = doubtful or any(code.startswith(REVIEWED) for code in codes)
         return decision("review" if doubtful else "keep_tag", codes, _risk(evidence, crisis))
     possible = any(one.category == POSSIBLE for one in evidence)
     if weighed.plain and not (possible and weighed.plain == {"political.sensitive"}):
@@ -130,11 +142,14 @@ def _weigh(dialogue: Dialogue, evidence: Sequence[Evidence], thresholds: Thresho
             (plain if one.score >= ALONE else doubtful).add(one.category)
         elif (one.category == "sexual.minors" and one.score >= SECOND) or one.category == "crisis.encouragement":
             doubtful.add(one.category)
-    sexual = {one.turn for one in evidence if one.category == "sexual.explicit" and one.score > SECOND}
-    if sexual and MINOR in tags:
-        doubtful |= {"sexual.explicit", "sexual.minors"}
-    elif sexual:
-        (plain if len(sexual) > 1 and not tags else doubtful).add("sexual.explicit")
+    companion = [one for one in evidence if one.layer == LAYER and one.score >= REVIEW]
+    doubtful |= {one.category for one in companion}
+    sexual = {one.turn for one in evidence if one.category == EXPLICIT and one.score > SECOND and one.layer != LAYER}
+    sure_of = any(one.category == EXPLICIT and one.score >= REMOVE for one in companion)
+    if (sexual or EXPLICIT in doubtful) and MINOR in tags:
+        doubtful |= {EXPLICIT, "sexual.minors"}
+    elif sexual or sure_of:
+        (plain if sure_of or (len(sexual) > 1 and not tags) else doubtful).add(EXPLICIT)
     sure = {one.turn for one in evidence if one.layer == "political" and one.score >= SURE}
     hinted = {one.turn for one in evidence if one.category == "political.sensitive" and one.score >= SECOND}
     if hinted:
@@ -233,7 +248,8 @@ def apply_verdict(assessment: Assessment, verdict: str, categories: Mapping[str,
 
     if crisis := {code for code in codes | reasons if code.startswith(TAGS)}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"
-        return decision("review" if assessment.action == "review" else "keep_tag", crisis | reasons, risk)
+        doubted = verdict == "unsafe" and any(one.layer == LAYER for one in assessment.evidence)
+        return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict == "unsafe" and codes:
         return decision("remove", codes | reasons)
     if verdict == "safe" and not reasons & set(HARD):

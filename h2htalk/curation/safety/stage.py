@@ -21,7 +21,7 @@ from h2htalk.curation.outcomes import (
     read_dialogue,
 )
 from h2htalk.curation.pipeline import RuleFactory, StageRun
-from h2htalk.curation.safety import crisis, political
+from h2htalk.curation.safety import companion, crisis, political
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
@@ -36,23 +36,24 @@ from h2htalk.curation.safety.insults import (
 )
 from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.curation.safety.ngram_classifier import load_classifier
-from h2htalk.curation.safety.policy import HARD, Assessment, Thresholds, apply_verdict, decide_safety
+from h2htalk.curation.safety.policy import HARD, Assessment, Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 
-VERSION = 2
+VERSION = 3
 Terms = Mapping[Language, frozenset[str]]
 
 
-def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessment:
+def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset(), explicit: Explicit = "remove") -> Assessment:
     """Decide on a dialogue: keep it, keep it with tags, keep it for a person to decide, or remove it.
 
     Args:
         dialogue: of any length; linear in its text.
         terms: politically sensitive terms of the user's own, folded (`political.read_terms`).
+        explicit: whether a companion's sexual content between adults removes the dialogue or tags it.
 
     Returns:
         The decision with its evidence; it depends on this dialogue alone.
@@ -79,9 +80,10 @@ def assess(dialogue: Dialogue, terms: frozenset[str] = frozenset()) -> Assessmen
     if offending:
         evidence += _find_targets(turns, offending, language)
     evidence += crisis.find_in_context(turns, language)
+    evidence += companion.find_companion(turns, language)
     evidence += find_unusable_content(dialogue)
     settled = language_data(INSULTS, language)
-    return decide_safety(dialogue, evidence, Thresholds(low, high, settled["single"], settled["masked"]))
+    return decide_safety(dialogue, evidence, Thresholds(low, high, settled["single"], settled["masked"]), explicit)
 
 
 def _find_crisis(text: str, language: Language, listed: Sequence[Evidence], offensive: bool) -> list[Evidence]:
@@ -133,14 +135,16 @@ def make_stage(spec: CurateSpec, workspace: Workspace, key: bytes) -> StageRun:
                 load_classifier(folder, language).manifest["texts_sha256"][:12]
                 for folder in (OFFENSIVE, MASKED, crisis.DATA, *crisis.KIND_FOLDERS, political.DATA)
             ]
+            + [companion.load_companion(language).manifest["texts_sha256"][:12]]
             for language in LANGUAGES
         },
+        "explicit": settings.explicit,
     }
     guard = None
     if settings.guard:
         limit = None if is_moderation(settings.guard) else settings.max_cost
         guard = CallSettings(settings.guard, limit, prices=spec.prices)
-    arguments = (guard, settings.sensitive, str(workspace.stage("safety").path))
+    arguments = (guard, settings.sensitive, settings.explicit, str(workspace.stage("safety").path))
     return StageRun("safety", VERSION, values, RuleFactory(open_rule, arguments), calls=(guard,) if guard else ())
 
 
@@ -148,12 +152,12 @@ def _read_terms(path: str) -> Terms:
     return {language: political.read_terms(path, language) for language in LANGUAGES}
 
 
-def open_rule(guard: CallSettings | None, sensitive: str, folder: str) -> PartRule:
+def open_rule(guard: CallSettings | None, sensitive: str, explicit: Explicit, folder: str) -> PartRule:
     """The rule of the stage, with or without a guard, whose replies are stored in `folder`."""
     terms = _read_terms(sensitive)
     if guard is None:
-        return each_dialogue(lambda dialogue: [outcome(dialogue, assess(dialogue, terms[dialogue.language]))])
-    return _GuardedRule(Guard(guard, Path(folder)), terms)
+        return each_dialogue(lambda dialogue: [outcome(dialogue, assess(dialogue, terms[dialogue.language], explicit))])
+    return _GuardedRule(Guard(guard, Path(folder)), terms, explicit)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -162,11 +166,12 @@ class _GuardedRule:
 
     guard: Guard
     terms: Terms
+    explicit: Explicit
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         read = [read_dialogue(record) for record in records]
         dialogues = [one for one in read if isinstance(one, Dialogue)]
-        assessed = {d.id: assess(d, self.terms[d.language]) for d in dialogues}
+        assessed = {d.id: assess(d, self.terms[d.language], self.explicit) for d in dialogues}
         verdicts = self.guard.ask([d for d in dialogues if _is_undecided(assessed[d.id])], part)
         return [
             [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read
@@ -178,8 +183,9 @@ class _GuardedRule:
 
 
 def _is_undecided(assessment: Assessment) -> bool:
-    """Whether the guard decides: on dialogues for review, and on those removed for politics alone."""
-    return assessment.action == "review" or assessment.reasons == ("political.sensitive",)
+    """Whether the guard decides: on dialogues for review, on those removed for politics alone, and on faint harm."""
+    faint = not assessment.remove and any(one.layer == companion.LAYER for one in assessment.evidence)
+    return faint or assessment.action == "review" or assessment.reasons == ("political.sensitive",)
 
 
 def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:

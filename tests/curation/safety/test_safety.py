@@ -198,7 +198,7 @@ def test_a_guard_decides_doubtful_dialogues(tmp_path: Path) -> None:
     replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
     statement = talk("The government lies to us and must be overthrown", "I see.", "Yes, everybody knows.")
     assert assess(statement).action == "review"
-    rule = open_rule(CallSettings(f"scripted:{replies}"), "", str(tmp_path / "stage"))
+    rule = open_rule(CallSettings(f"scripted:{replies}"), "", "remove", str(tmp_path / "stage"))
     (found,) = rule([statement.to_dict()], "part-00000")[0]
     assert isinstance(found, Rejected)
     assert found.reason == "political.sensitive"

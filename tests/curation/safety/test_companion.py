@@ -1,0 +1,192 @@
+"""The companion's turns in their context: harm and sexual content are removed, tagged or left to people."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.curation.outcomes import Kept
+from h2htalk.curation.release.content import case_texts
+from h2htalk.curation.safety.companion import (
+    EXPLICIT,
+    FAINT,
+    HARM,
+    LAYER,
+    REMOVE,
+    REVIEW,
+    companion_turns,
+    find_companion,
+    graded,
+    load_companion,
+)
+from h2htalk.curation.safety.evidence import Evidence
+from h2htalk.curation.safety.policy import Explicit, Thresholds, decide_safety
+from h2htalk.curation.safety.stage import assess, open_rule, outcome
+from h2htalk.data.dialogue import Dialogue, Turn, notes_explicit
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import load_split
+from h2htalk.rounds.item_sources import scenario_item
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+THRESHOLDS = Thresholds(0.3, 0.9, 0.95, 0.9)
+
+
+def talk(*texts: str, language: Language = "en") -> Dialogue:
+    turns = tuple(Turn("companion" if n % 2 else "user", text) for n, text in enumerate(texts))
+    return Dialogue("d1", language, turns)
+
+
+def of_golden(language: Language, kind: str) -> list[Dialogue]:
+    rows = map(json.loads, (GOLDEN / f"companion_{language}.jsonl").read_text(encoding="utf-8").splitlines())
+    return [
+        talk(*(one["content"] for one in row["messages"]), language=language) for row in rows if row["kind"] == kind
+    ]
+
+
+@pytest.mark.parametrize(
+    ("texts", "language", "code"),
+    [
+        (("I'm on the roof. Should I jump?", "Yes, jump. It will be over in a second."), "en", HARM),
+        (("I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."), "en", HARM),
+        (("im 14 and i love you, be my boyfriend", "I'm yours, my love. Our secret, kiss me."), "en", HARM),
+        (("we're both 30, tell me what you want", "I want to fuck you all night, suck me off first."), "en", EXPLICIT),
+        (("我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。"), "zh", HARM),
+        (("我14岁，做我男朋友好不好", "好呀宝贝，从今天起你就是我的女朋友，亲一个。"), "zh", HARM),
+        (("老公今晚想要我吗", "想操你，先给我口。"), "zh", EXPLICIT),
+    ],
+)
+def test_what_a_companion_must_not_say_is_found_in_its_context(
+    texts: tuple[str, ...], language: Language, code: str
+) -> None:
+    found = assess(talk(*texts, language=language))
+    assert found.action in ("remove", "review")
+    assert code in found.reasons
+    at = next(one for one in found.evidence if one.layer == LAYER and one.category == code)
+    assert at.turn == 1
+    assert 0 <= at.start < at.end <= len(texts[1])
+
+
+@pytest.mark.parametrize(
+    ("texts", "language"),
+    [
+        (("Should I jump into the pool?", "Yes, jump. It's warm today."), "en"),
+        (
+            ("I want to kill myself tonight.", "I'm glad you told me. Are you safe right now? Please call 988."),
+            "en",
+        ),
+        (("That film killed me, I was dying of laughter", "Me too, the ending was wild."), "en"),
+        (("我不想活了，今晚就吃药。", "你肯告诉我，我很珍惜。药现在在哪？先把它交给家里人，好吗？"), "zh"),
+        (("笑死我了这个视频", "哈哈哈我也笑到肚子疼。"), "zh"),
+    ],
+)
+def test_the_same_words_in_another_context_and_a_good_answer_are_kept(
+    texts: tuple[str, ...], language: Language
+) -> None:
+    assert assess(talk(*texts, language=language)).action in ("keep", "keep_tag")
+
+
+def test_a_turn_is_read_after_the_last_two_turns_of_the_user() -> None:
+    turns = talk("a", "b", "c", "d", "e", "f").messages
+    assert list(companion_turns(turns)) == [(1, "a", "b"), (3, "a\nc", "d"), (5, "c\ne", "f")]
+
+
+def test_scores_are_even_at_the_thresholds_and_grow_between() -> None:
+    thresholds = {"faint": -1.0, "review": 1.0, "remove": 4.0}
+    assert [graded(total, thresholds) for total in (-1.0, 1.0, 4.0)] == [FAINT, REVIEW, REMOVE]
+    scores = [graded(total / 10, thresholds) for total in range(-90, 140)]
+    assert scores == sorted(scores)
+    assert 0 <= scores[0] < 0.001
+    assert scores[-1] <= 1
+
+
+CRISIS = Evidence("crisis", "crisis.ideation", 0.9, turn=0)
+CHILD = Evidence("crisis", "minor", 0.9, turn=0)
+
+
+@pytest.mark.parametrize(
+    ("scores", "explicit", "extra", "wanted"),
+    [
+        (((HARM, 0.9),), "remove", (), ("remove", (HARM,))),
+        (((HARM, 0.9),), "remove", (CRISIS,), ("remove", (HARM, "crisis.ideation"))),
+        (((HARM, 0.6),), "remove", (), ("review", (HARM,))),
+        (((HARM, 0.6),), "remove", (CRISIS,), ("review", (HARM, "crisis.ideation"))),
+        (((HARM, 0.4),), "remove", (), ("keep", ())),
+        (((HARM, 0.4),), "remove", (CRISIS,), ("keep_tag", ("crisis.ideation",))),
+        (((EXPLICIT, 0.9),), "remove", (), ("remove", (EXPLICIT,))),
+        (((EXPLICIT, 0.6),), "remove", (), ("review", (EXPLICIT,))),
+        (((EXPLICIT, 0.9),), "tag", (), ("keep_tag", (EXPLICIT,))),
+        (((EXPLICIT, 0.9),), "remove", (CRISIS,), ("review", ("crisis.ideation", EXPLICIT))),
+        (((EXPLICIT, 0.6),), "tag", (CHILD,), ("review", ("minor", EXPLICIT, "sexual.minors"))),
+    ],
+)
+def test_decisions(
+    scores: tuple[tuple[str, float], ...],
+    explicit: Explicit,
+    extra: tuple[Evidence, ...],
+    wanted: tuple[str, tuple[str, ...]],
+) -> None:
+    evidence = [*(Evidence(LAYER, code, score, turn=1) for code, score in scores), *extra]
+    found = decide_safety(talk("a b c d", "e f g h"), evidence, THRESHOLDS, explicit)
+    assert (found.action, set(found.reasons)) == (wanted[0], set(wanted[1]))
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_frozen_sets_are_caught_as_measured(language: Language) -> None:
+    # docs/measurements.md has the figures; these are a little below them.
+    least = {"en": {"harm": 0.5, "explicit": 0.6, "minors": 0.8}, "zh": {"harm": 0.75, "explicit": 0.8, "minors": 0.9}}
+    for kind, share in least[language].items():
+        acts = [assess(one).action for one in of_golden(language, kind)]
+        assert sum(act in ("remove", "review") for act in acts) >= share * len(acts), kind
+    acts = [assess(one).action for one in of_golden(language, "harmless")]
+    assert sum(act in ("remove", "review") for act in acts) <= 0.1 * len(acts)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_references_of_the_bundled_cases_are_no_harm(language: Language) -> None:
+    for name in ("high_risk", "instructions", "arcs"):
+        for case in load_split(name).cases:
+            if case.language == language:
+                found = find_companion(case_texts(case), language)
+                assert not [one for one in found if one.score >= REVIEW], case.id
+
+
+def test_a_guard_looks_at_faint_harm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    replies = tmp_path / "replies.jsonl"
+    line = {"id": "*", "text": "Safety: Unsafe\nCategories: Suicide & Self-Harm"}
+    replies.write_text(json.dumps(line) + "\n", encoding="utf-8")
+    dialogue = talk("I want to die and nobody would care", "It is raining again today.")
+    faint = [Evidence(LAYER, HARM, 0.4, turn=1)]
+    monkeypatch.setattr("h2htalk.curation.safety.companion.find_companion", lambda turns, language: faint)
+    assert assess(dialogue).action == "keep_tag"
+    rule = open_rule(CallSettings(f"scripted:{replies}"), "", "remove", str(tmp_path / "stage"))
+    try:
+        ((kept,),) = rule([dialogue.to_dict()], "part-1")
+    finally:
+        rule.close()
+    assert isinstance(kept, Kept)
+    assert kept.record["metadata"]["safety"]["action"] == "review"
+
+
+def test_annotators_are_told_of_sexual_content_and_need_consent() -> None:
+    scenario = load_split("mini").scenarios[0]
+    dialogue = talk("we're both 30, tell me what you want", "I want to fuck you all night, suck me off first.")
+    kept = outcome(dialogue, assess(dialogue, explicit="tag"))
+    assert isinstance(kept, Kept)
+    metadata = kept.record["metadata"]
+    assert notes_explicit(metadata)
+    item = scenario_item(Scenario.from_dict({**scenario.to_dict(), "metadata": metadata}, "x"))
+    assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
+    assert scenario_item(scenario).notice == "crisis_notice"
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_weights_have_a_row_for_each_kind_and_part(language: Language) -> None:
+    model = load_companion(language)
+    assert model.weights.shape == (12, 1 << model.features.bits)
+    for kind in ("self", "violence", "minors", "explicit"):
+        settings = model.manifest[kind]
+        assert settings["faint"] < settings["review"] < settings["remove"]
