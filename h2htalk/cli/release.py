@@ -21,12 +21,16 @@ _SHOWN = 20  # findings of a gate
 def release_build(
     spec: Annotated[Path, typer.Argument(help="The TOML file of the release.", metavar="SPEC")],
     out: OutOption,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option("--allow", help="GATE:ITEM=REASON: publish what companion_harm or explicit_content finds there."),
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the counts; write nothing.")] = False,
 ) -> None:
     """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""
     from h2htalk.curation.release.build import build_release
 
-    release = build_release(spec, out, dry_run=dry_run)
+    release = build_release(spec, out, allow=allow or (), dry_run=dry_run)
     _report(release)
     if release.path is not None:
         say(f"every gate passed; release {release.hash}: {release.path.resolve()}")

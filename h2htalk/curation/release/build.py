@@ -18,7 +18,7 @@ from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept,
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
 from h2htalk.curation.release.facts import release_facts
-from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, run_gates
+from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, read_allowed, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
@@ -75,12 +75,16 @@ class Release:
     unchecked: tuple[str, ...] = ()
 
 
-def build_release(spec_path: str | Path, out: str | Path, *, dry_run: bool = False) -> Release:
+def build_release(
+    spec_path: str | Path, out: str | Path, *, allow: Sequence[str] = (), dry_run: bool = False
+) -> Release:
     """Build a release, unless a gate finds something.
 
     Args:
         spec_path: its TOML file.
         out: a new folder; `OUT.private` is made beside it for what must not be published.
+        allow: `GATE:ITEM=REASON` each, what is published although a gate about the companion's turns finds it; the card
+            prints the reasons.
         dry_run: choose the items, and write nothing; the only gate is `quotas`.
 
     Raises:
@@ -97,14 +101,15 @@ def build_release(spec_path: str | Path, out: str | Path, *, dry_run: bool = Fal
     workspace = Workspace(Path(spec.workspace))
     workspace.require_begun()
     if dry_run:
-        return _build(spec, workspace, out, dry_run=True)
+        return _build(spec, workspace, out, allow, dry_run=True)
     # Nobody is erased while the release that may hold them is built.
     with workspace.locked(), writer_lock(out.with_name(f".{out.name}.part"), "wait for it, or name another --out"):
         _require_new(out)
-        return _build(spec, workspace, out, dry_run=False)
+        return _build(spec, workspace, out, allow, dry_run=False)
 
 
-def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool) -> Release:
+def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[str], *, dry_run: bool) -> Release:
+    allowed = read_allowed(allow)
     folders, notes = _round_folders(spec, workspace)
     rounds = [read_outcome(path) for path in folders]
     personas = bundled_personas() | (read_personas(Path(spec.personas)) if spec.personas else {})
@@ -117,11 +122,15 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, *, dry_run: bool)
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
     known = InventedValues() if dry_run else InventedValues.of_workspace(workspace, accepted.items)
-    context = GateContext(spec, known, history)
+    context = GateContext(spec, known, history, allowed=allowed)
     accepted, content, findings = _choose(accepted, context, gates, cases, personas)
     if findings or dry_run:
         return Release(None, findings, content, accepted=accepted, notes=notes)
+    published = {item.id for item in content.items()} | {case.id for case in cases} | set(content.personas)
+    if unknown := sorted({item for _, item in allowed} - published):
+        raise ConfigError(f"--allow: the release holds no item or persona with the id {quoted(unknown[0])}")
     facts = release_facts(spec, workspace, rounds, accepted, content)
+    facts["allowed"] = [f"{gate}:{item}={reason}" for (gate, item), reason in sorted(allowed.items())]
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.

@@ -10,7 +10,7 @@ from typing import Any
 from h2htalk.curation.licences import find_licence
 from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.content import ReleaseContent, read_content
-from h2htalk.curation.release.gates import GATES, GateContext, run_gates
+from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
@@ -62,8 +62,12 @@ def check_release(folder: str | Path) -> Release:
         spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
     except FileNotFoundError:
         spec, known = _spec_of_manifest(manifest, folder), None
-    given = GateContext(spec, known or InventedValues())
-    return _run(Release(folder, (), content, release_hash(folder)), given, () if known else (PERSONAL_DATA,))
+    allowed = list(manifest.facts.get("allowed", ()))
+    given = GateContext(spec, known or InventedValues(), allowed=read_allowed(allowed))
+    notes = tuple(f"allowed by the owner: {one}" for one in allowed)
+    return _run(
+        Release(folder, (), content, release_hash(folder), notes=notes), given, () if known else (PERSONAL_DATA,)
+    )
 
 
 def require_erased_release(folder: Path) -> None:

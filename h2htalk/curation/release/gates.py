@@ -12,6 +12,7 @@ from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.selection import History
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.releases.release_folder import TEST
+from h2htalk.errors import ConfigError, quoted
 
 _TEXTS = "h2htalk.curation.release.text_gates"
 _RULES = "h2htalk.curation.release.structure_gates"
@@ -24,13 +25,15 @@ class GateContext:
     """What gates know beside the content.
 
     `surrogates`: the invented values that anonymisation put into dialogues; `history`: of earlier releases;
-    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them.
+    `invented`: of a split, the names, dates of birth and addresses of nobody, as findings print them; `allowed`: (gate,
+    item) -> the owner's reason to publish what the gate finds there.
     """
 
     spec: ReleaseSpec
     surrogates: InventedValues = field(default_factory=InventedValues)
     history: History = field(default_factory=History)
     invented: frozenset[str] = frozenset()
+    allowed: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,18 +49,21 @@ class Finding:
 class Gate:
     """A gate: its name, what it stops, and the module of its function `NAME(content, context)`, which yields `Found`.
 
-    `each`: whether what it finds in an item depends on that item alone.
+    `each`: whether what it finds in an item depends on that item alone; `may_allow`: whether an owner may allow what it
+    finds in an item, with a reason that the card prints.
     """
 
     name: str
     stops: str
     module: str
     each: bool = True
+    may_allow: bool = False
 
     def run(self, content: ReleaseContent, context: GateContext) -> list[Finding]:
         """The findings, sorted, each once."""
         found: Iterable[Found] = getattr(import_module(self.module), self.name)(content, context)
-        return [Finding(self.name, item, detail) for item, detail in sorted(set(found))]
+        named = ((item, detail) for item, detail in sorted(set(found)) if (self.name, item) not in context.allowed)
+        return [Finding(self.name, item, detail) for item, detail in named]
 
 
 GATES: Mapping[str, Gate] = {
@@ -67,6 +73,8 @@ GATES: Mapping[str, Gate] = {
         Gate("crisis_care", "a crisis without a tag of its risk", _TEXTS),
         Gate("leaked_prompts", "instructions to a model", _TEXTS),
         Gate("minors", "an apparent minor in a romantic setting", _TEXTS),
+        Gate("companion_harm", "a companion's turn that seems to do harm", _TEXTS, may_allow=True),
+        Gate("explicit_content", "a companion's turn that seems sexual", _TEXTS, may_allow=True),
         Gate("contracts", "a reference that breaks its subtask's contract", _RULES),
         Gate("licences", "a licence that does not allow the release's", _RULES),
         Gate("ties", "an open tie", _RULES),
@@ -76,6 +84,21 @@ GATES: Mapping[str, Gate] = {
         Gate("quotas", "fewer items than asked for", _RULES, each=False),
     )
 }
+
+
+def read_allowed(texts: Sequence[str]) -> dict[tuple[str, str], str]:
+    """Read what an owner allows, `GATE:ITEM=REASON` each: (gate, item) -> reason. Raises ConfigError."""
+    names = [gate.name for gate in GATES.values() if gate.may_allow]
+    found = {}
+    for text in texts:
+        place, _, reason = text.partition("=")
+        gate, _, item = place.partition(":")
+        if gate not in names or not item or not reason.strip():
+            raise ConfigError(
+                f"--allow {quoted(text)}: write GATE:ITEM=REASON; gates: {', '.join(names)}; the card prints why"
+            )
+        found[gate, item] = " ".join(reason.split())
+    return found
 
 
 def run_gates(
@@ -90,5 +113,6 @@ def run_gates(
         *(one(splits={TEST: (item,)}) for item in content.items()),
         *(one(cases=(case,)) for case in content.cases),
     ]
-    found = [finding for part in parts for gate in gates if gate.each for finding in gate.run(part, context)]
+    of_parts = [finding for part in parts for gate in gates if gate.each for finding in gate.run(part, context)]
+    found = list(dict.fromkeys(of_parts))  # items share personas
     return found + [finding for gate in gates if not gate.each for finding in gate.run(content, context)]

@@ -13,8 +13,10 @@ from h2htalk.curation.anonymize.allow_list import companion_names
 from h2htalk.curation.language_data import language_patterns
 from h2htalk.curation.release.content import ReleaseContent, case_notes, case_texts, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
+from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
 from h2htalk.curation.safety.crisis import DATA, MINOR, TAGS, find_crisis, find_in_context
+from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.dialogue import Dialogue, Turn
@@ -157,6 +159,45 @@ def _strengths(text: str, language: Language) -> Mapping[str, int]:
         score = model.score(folded).score
         found[kind] = (score >= model.low()) + (score >= model.high())
     return found
+
+
+def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """A companion's turn that harms: in a reference, a history, or a persona's description."""
+    return _companion(content, HARM)
+
+
+def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
+    """A companion's sexual turn: in a reference, a history, or a persona's description."""
+    return _companion(content, EXPLICIT)
+
+
+def _companion(content: ReleaseContent, code: str) -> Iterator[Found]:
+    for name, language, where, said, answer in _answers(content):
+        if any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)):
+            yield name, where
+
+
+@lru_cache(maxsize=16_384)  # two gates ask
+def _read_answer(said: str, answer: str, language: Language) -> tuple[Evidence, ...]:
+    return tuple(find_in_answer(said, answer, language))
+
+
+def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str, str]]:
+    """What companions say: item or persona, language, where it is, the user's last turns before it, the text."""
+    for item in content.items():
+        scenario, references = item.scenario, item.scenario.references
+        turns = list(scenario.turns) or [turn for turn in scenario_texts(scenario) if turn.role == "user"]
+        for at, said, answer in companion_turns(turns):
+            yield scenario.id, scenario.language, f"turn {at + 1}", said, answer
+        for number, reference in enumerate(references, 1):
+            *_, (_, said, answer) = companion_turns([*turns, Turn("companion", reference)])
+            yield scenario.id, scenario.language, f"reference {number}", said, answer
+    for case in content.cases:
+        for at, said, answer in companion_turns(case_texts(case)):
+            yield case.id, case.language, f"turn {at + 1}", said, answer
+    for name, persona in content.personas.items():
+        for language, description in persona.descriptions.items():
+            yield name, language, "the persona's description", "", description
 
 
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

@@ -15,13 +15,13 @@ from releases_made import case, scenario
 
 from h2htalk.cli.release import _report
 from h2htalk.curation.release.build import Release
-from h2htalk.curation.release.gates import GATES, GateContext, run_gates
+from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Scenario
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 
 # Planted defects that no gate finds: a full name before a title, which the recogniser of Chinese names leaves.
 MISSED = {"wanfeng-009387-dialogue_base"}
@@ -261,3 +261,43 @@ def test_a_scenario_with_a_minor_and_a_partner_never_passes() -> None:
     assert found("minors", content(kept(scenario(1, persona="ren", inputs={"history": said})))) == [
         (scenario(1).id, "an apparent minor with a romantic companion")
     ]
+
+
+@pytest.mark.parametrize(
+    ("gate", "language", "said", "reply"),
+    [
+        ("companion_harm", "en", "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."),
+        ("companion_harm", "zh", "我不想活了，今晚就吃药。", "那就吃吧，吃完就解脱了。"),
+        (
+            "explicit_content",
+            "en",
+            "Tell me what you want, we are both 30.",
+            "I want to fuck you, suck me off.",
+        ),
+        ("explicit_content", "zh", "老公今晚想要我吗", "想操你，先给我口。"),
+    ],
+)
+def test_harm_and_sexual_content_stop_a_reference_and_a_history(
+    gate: str, language: str, said: str, reply: str
+) -> None:
+    turns = [{"role": "user", "content": said}]
+    as_reference = kept(scenario(1, language, inputs={"history": turns}, references=[reply]))
+    assert found(gate, content(as_reference)) == [(as_reference.id, "reference 1")]
+    turns += [{"role": "companion", "content": reply}, {"role": "user", "content": "ok"}]
+    assert (as_reference.id, "turn 2") in found(gate, content(kept(scenario(1, language, inputs={"history": turns}))))
+    allowed = replace(CONTEXT, allowed={(gate, as_reference.id): "a study of refusals"})
+    assert found(gate, content(as_reference), allowed) == []
+
+
+def test_a_sexual_persona_stops_a_release() -> None:
+    made = content(kept(scenario(1)))
+    name, persona = next(iter(made.personas.items()))
+    words = {"en": "She wants to fuck every user and talks dirty: ride me, suck me off."}
+    sexual = replace(made, personas={name: replace(persona, descriptions={**persona.descriptions, **words})})
+    assert (name, "the persona's description") in found("explicit_content", sexual)
+
+
+@pytest.mark.parametrize("text", ["minors:a=because", "companion_harm:a=", "companion_harm:a", "explicit_content=x"])
+def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
+    with pytest.raises(ConfigError, match="write GATE:ITEM=REASON"):
+        read_allowed([text])
