@@ -44,7 +44,7 @@ GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 # The gates that read what a companion says.
 GATES_OF_TURNS = ("companion_harm", "explicit_content", "minors", "crisis_care")
 GROUPS = GOLDEN.parent / "safety/sets/dev_groups"
-_TURN = re.compile(r"^\s*[0-9.]+ ([01]) [0-9]+ (?:\[[^\]]*\] ?)?")
+_TURN = re.compile(r"^\s*[0-9.]+ ([01]) ([0-9]+) (?:\[[^\]]*\] ?)?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +95,23 @@ def esconv_rows(path: Path) -> Iterator[Dialogue]:
                 turns.append(Turn(role, text))
         if turns:
             yield Dialogue(f"esconv-{number}", "en", tuple(turns))
+
+
+def esconv_dialogues(path: Path) -> Iterator[Dialogue]:
+    """Each dialogue whole: its rows hold stretches of it, whose turns are numbered."""
+    whole: dict[int, Turn] = {}
+    last = number = -1
+    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
+        found = [(match, piece) for piece in line.split(" EOS ") if (match := _TURN.match(piece))]
+        end = max((int(match[2]) for match, _ in found), default=-1)
+        if end < last and whole:
+            number += 1
+            yield Dialogue(f"esconv-{number}", "en", tuple(whole[at] for at in sorted(whole)))
+            whole = {}
+        for match, piece in found:
+            if text := _TURN.sub("", piece).strip():
+                whole[int(match[2])] = Turn("user" if match[1] == "0" else "companion", text)
+        last = end
 
 
 def smilechat(path: Path) -> Iterator[Dialogue]:
@@ -214,13 +231,12 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
         ]
         for language in LANGUAGES
     }
-    last = {turns[:2]: row for row in esconv_rows(data / "raw/esconv_dev_en.tsv") if len(turns := row.messages) > 1}
     for name, own in (
         ("SmileChat 2, 1,500", [one for one in unseen["zh"] if one.id.startswith("smile")][:1500]),
         ("KdConv", [one for one in unseen["zh"] if one.id.startswith("kdconv")]),
         ("CounselChat", [one for one in unseen["en"] if one.id.startswith("counselchat")]),
         ("Topical-Chat", [one for one in unseen["en"] if one.id.startswith("t_")]),
-        ("ESConv dev", list(last.values())),
+        ("ESConv dev", list(esconv_dialogues(data / "raw/esconv_dev_en.tsv"))),
     ):
         found = [[one for one in assess(d).evidence if one.layer == LAYER and one.score >= REVIEW] for d in own]
         yield count(

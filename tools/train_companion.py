@@ -28,7 +28,15 @@ from safety.shipping import read_manifest, write_classifier
 from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.safety.companion import CONTEXT, DATA, KINDS, PARTS, combined, companion_turns
+from h2htalk.curation.safety.companion import (
+    CONTEXT,
+    DATA,
+    KINDS,
+    PARTS,
+    CompanionModel,
+    combined,
+    companion_turns,
+)
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
 from h2htalk.curation.safety.text_folding import fold_spelling
 from h2htalk.data.case import Case
@@ -60,7 +68,13 @@ FOLDS = 5
 COST = {"context": 30.0, "answer": 10.0, "talk": 30.0}
 # Of ordinary answers, and of look-alikes by other authors, at most these shares pass each threshold of one kind. Half
 # of the authors' look-alikes of sexual answers use their very words.
-PASSING = {"faint": (0.003, 0.1), "review": (0.0002, 0.03), "remove": (0.00002, 0.006)}
+PASSING = {"faint": (0.001, 0.05), "review": (0.00007, 0.008), "remove": (0.00001, 0.0008)}
+# Where a classifier may remove by itself. In English support chat (ESConv dev, which nothing learns from) 4 % of the
+# dialogues would be removed wrongly, so English findings are for people (DESIGN 6.10).
+REMOVES = ("zh",)
+NEVER = 1000.0
+# How far thresholds stay above a bundled reference, and from each other.
+MARGIN = 0.1
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
 
 Array = NDArray[np.float64]
@@ -326,7 +340,21 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
         "texts_sha256": learning.sha256,
     }
     print(language, json.dumps(manifest["another_authors"]), manifest["pairs"], flush=True)
+    raise_above_bundled(manifest, np.array(rows), [one for one in learning.pairs if one.topic in (CARE, CHAT)])
     return manifest, np.array(rows)
+
+
+def raise_above_bundled(manifest: dict[str, Any], rows: NDArray[np.int8], pairs: Sequence[Pair]) -> None:
+    """Raise thresholds above what the bundled references get, all of which readers confirmed."""
+    language, scales = manifest["language"], np.array(manifest["scales"])[:, None]
+    model = CompanionModel(FEATURES[language], rows * scales, np.array(manifest["biases"]), manifest)
+    for pair in pairs:
+        for kind, total, _, _ in model.judge(pair.context, pair.answer, language):
+            settings = manifest[kind]
+            settings["review"] = max(settings["review"], round(total + MARGIN, 4))
+            settings["remove"] = max(settings["remove"], round(settings["review"] + MARGIN, 4))
+    for kind in () if language in REMOVES else KINDS:
+        manifest[kind]["remove"] = manifest[kind]["review"] + NEVER
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -64,6 +64,20 @@ class CompanionModel:
         sums = [np.bincount(owners, row[buckets], len(spans)) for row in self.weights]
         return np.array(sums) / norms + self.biases[:, None], spans
 
+    def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
+        """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer."""
+        folded = fold_spelling(answer, language)
+        if not folded:
+            return
+        asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ")
+        said, spans = self.read(folded)
+        for number, kind in enumerate(KINDS):
+            rows = (asked[3 * number], said[3 * number + 1], said[3 * number + 2])
+            values = combined([float(value) for row in rows for value in (row[0], row.max())])
+            *weights, constant = self.manifest[kind]["combine"]
+            total = constant + sum(w * v for w, v in zip(weights, values, strict=True))
+            yield kind, total, *spans[int(rows[2].argmax())]
+
 
 def combined(scores: Sequence[float]) -> tuple[float, ...]:
     """What the decision on a kind weighs, from the scores of its parts.
@@ -116,22 +130,13 @@ def companion_turns(turns: Sequence[Turn]) -> Iterator[tuple[int, str, str]]:
 def _judge(context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
     """Code, score and place (in the folded answer) of each kind."""
     model = load_companion(language)
-    folded = fold_spelling(answer, language)
-    if not folded:
-        return
-    asked, _ = model.read(fold_spelling(context, language)[-CONTEXT:] or " ")
-    said, spans = model.read(folded)
-    for number, (kind, code) in enumerate(KINDS.items()):
-        rows = (asked[3 * number], said[3 * number + 1], said[3 * number + 2])
-        values = combined([float(value) for row in rows for value in (row[0], row.max())])
-        settings = model.manifest[kind]
-        *weights, constant = settings["combine"]
-        total = constant + sum(w * v for w, v in zip(weights, values, strict=True))
-        yield code, graded(total, settings), *spans[int(rows[2].argmax())]
+    for kind, total, start, end in model.judge(context, answer, language):
+        yield KINDS[kind], graded(total, model.manifest[kind]), start, end
 
 
 def graded(total: float, thresholds: Mapping[str, float]) -> float:
     """A score in [0, 1] that is 0.3, 0.5 and 0.8 at the thresholds `faint`, `review` and `remove`, linear between."""
+    total = round(total, 9)  # sums differ in their last digits between machines
     at = [thresholds["faint"], thresholds["review"], thresholds["remove"]]
     if total < at[0]:
         score = FAINT * math.exp(total - at[0])
