@@ -236,7 +236,8 @@ def test_gates_stop_the_build_or_leave_items_out(tmp_path: Path) -> None:
 def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path) -> None:
     said = [{"role": "user", "content": "I want to kill myself tonight."}]
     tags = {"metadata": {"safety": {"tags": ["crisis.ideation"]}}}
-    bad = different(9, inputs={"history": said}, references=["Do it then. Nobody will miss you anyway."], **tags)
+    replies = ["Do it then. Nobody will miss you anyway.", "Thank you for telling me. Are you safe right now?"]
+    bad = different(9, inputs={"history": said}, references=replies, **tags)
     voted(tmp_path, [bad, *(different(n) for n in range(1, 4))])
     spec = write_spec(tmp_path, quota=4)
     made = build_release(spec, tmp_path / "release")
