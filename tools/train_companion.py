@@ -2,10 +2,10 @@
 
     H2HTALK_DATA=... python tools/train_companion.py [--language en] [--check]
 
-Learns from tools/companion/lines_LANGUAGE_AUTHOR.jsonl (the briefs beside them say how they were written), from what
-people in danger say (tools/crisis), and, as what is harmless, from the bundled cases and the halves for development
-of ordinary dialogues (SHA-256 of the id is even). Thresholds and the printed figures come from models that saw
-nothing by the same authors. scikit-learn is used here alone.
+Learns from tools/companion/{lines,talks}_LANGUAGE_AUTHOR.jsonl (the briefs beside them say how they were written),
+from what people in danger say (tools/crisis), and, as what is harmless, from the bundled cases and the halves for
+development of ordinary dialogues (SHA-256 of the id is even). Thresholds and the printed figures come from models that
+saw nothing by the same authors. scikit-learn is used here alone.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from safety.shipping import read_manifest, write_classifier
 from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 
+from h2htalk.curation.release.content import scenario_texts
 from h2htalk.curation.safety.companion import (
     CONTEXT,
     DATA,
@@ -121,9 +122,15 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
         items = [Scenario.from_dict(json.loads(line)["item"]) for line in lines]
         scenarios += [one for one in items if one.language == language]
     for one in scenarios:
+        turns = list(one.turns) or [turn for turn in scenario_texts(one) if turn.role == "user"]
         for reference in one.references:
-            turns = [*(one.turns or [Turn("user", " ")]), Turn("companion", reference)]
-            yield from (Pair(one.id, False, CHAT, context, answer) for _, context, answer in companion_turns(turns))
+            for _, context, answer in companion_turns([*turns, Turn("companion", reference)]):
+                yield Pair(one.id, False, CHAT, context, answer)
+    for path in sorted(LINES.glob(f"talks_{language}_*.jsonl")):
+        for row in map(json.loads, path.read_text(encoding="utf-8").splitlines()):
+            topic = CARE if row["kind"] == CARE else CHAT
+            for _, context, answer in companion_turns([Turn(one["role"], one["content"]) for one in row["messages"]]):
+                yield Pair(path.stem, False, topic, context, answer)
     if language == "en":
         for number, row in enumerate(json.loads((data / "safety/diasafety_train.json").read_text(encoding="utf-8"))):
             if row["label"] == "Safe" and row["category"] in SAFE:

@@ -10,21 +10,17 @@ All learned from lines that several authors wrote, and from ordinary dialogues (
 
 from __future__ import annotations
 
-import json
 import math
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.errors import DataError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -151,20 +147,9 @@ def graded(total: float, thresholds: Mapping[str, float]) -> float:
 
 @cache
 def load_companion(language: Language) -> CompanionModel:
-    """Read the classifiers of a language, once a process.
-
-    Raises:
-        DataError: a file is missing or damaged.
-    """
+    """Read the classifiers of a language, once a process. Raises DataError."""
     import numpy as np
 
-    home = files("h2htalk.curation.safety") / DATA
-    try:
-        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
-        features = Features.from_dict(manifest["features"])
-        raw = zlib.decompress((home / f"{language}.weights").read_bytes())
-        rows = np.frombuffer(raw, np.int8).reshape(len(KINDS) * len(PARTS), 1 << features.bits)
-        scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
-    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
-        raise DataError(f"{home}: {language} cannot be read ({error}); install h2htalk again") from error
+    manifest, features, rows = read_rows(DATA, language)
+    scales, biases = np.array(manifest["scales"])[:, None], np.array(manifest["biases"])
     return CompanionModel(features, rows * scales, biases, manifest)

@@ -184,6 +184,23 @@ class NgramClassifier:
         return Reading(round(1 / (1 + math.exp(-max(-50.0, min(50.0, totals[best])))), 9), *spans[best])
 
 
+def read_rows(folder: str, language: Language) -> tuple[Mapping[str, Any], Features, NDArray[np.int8]]:
+    """The manifest, the features and the weights (rows times buckets) in a folder of the package. Raises DataError."""
+    import numpy as np
+
+    home = files("h2htalk.curation.safety") / folder
+    try:
+        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
+        features = Features.from_dict(manifest["features"])
+        raw = zlib.decompress((home / f"{language}.weights").read_bytes())
+        rows = np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
+    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
+        raise DataError(
+            f"{home}: the classifier for language {language!r} cannot be read ({error}); install h2htalk again"
+        ) from error
+    return manifest, features, rows
+
+
 @lru_cache(maxsize=32)
 def load_classifier(folder: str, language: Language) -> NgramClassifier:
     """Read a classifier of the package, once a process: `load_classifier("crisis_data", "en")`.
@@ -193,18 +210,9 @@ def load_classifier(folder: str, language: Language) -> NgramClassifier:
     """
     import numpy as np
 
-    home = files("h2htalk.curation.safety") / folder
-    try:
-        manifest = json.loads((home / f"{language}.json").read_text(encoding="utf-8"))
-        features = Features.from_dict(manifest["features"])
-        raw = zlib.decompress((home / f"{language}.weights").read_bytes())
-        bytes_of = np.frombuffer(raw, np.int8).reshape(-1, 1 << features.bits)
-    except (OSError, KeyError, TypeError, ValueError, zlib.error) as error:
-        raise DataError(
-            f"{home}: the classifier for language {language!r} cannot be read ({error}); install h2htalk again"
-        ) from error
-    weights = bytes_of[0].astype(np.float64) * manifest["scale"]
-    squares = bytes_of[1].view(np.uint8).astype(np.float64) ** 2 if len(bytes_of) > 1 else None
+    manifest, features, rows = read_rows(folder, language)
+    weights = rows[0].astype(np.float64) * manifest["scale"]
+    squares = rows[1].view(np.uint8).astype(np.float64) ** 2 if len(rows) > 1 else None
     return NgramClassifier(language, features, weights, float(manifest["bias"]), manifest, squares)
 
 
