@@ -147,7 +147,7 @@ def test_a_table_that_cannot_name_the_run_is_refused(folder: Path, tmp_path: Pat
     (tmp_path / "table.csv").write_text("id,rating\nx,1\n")
     with pytest.raises(ConfigError, match="lacks the column run"):
         correlate(runs_of(folder, 2), ratings=tmp_path / "table.csv")
-    with pytest.raises(DataError, match="none.csv: cannot be read"):
+    with pytest.raises(DataError, match="cannot be read as CSV"):
         correlate(runs_of(folder, 2), ratings=tmp_path / "none.csv")
     (tmp_path / "table.csv").write_text("model,A\nmodel-0,1\n")
     with pytest.raises(DataError, match="'model-0' names 2 runs; write the name of a run's folder"):
