@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,11 +12,12 @@ import typer
 from h2htalk.cli.options import console
 from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.curation.stage_table import STAGES
-from h2htalk.errors import ConfigError, counted
+from h2htalk.errors import ConfigError, H2HTalkError, counted
 from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from h2htalk.curation.curate import StageSummary
+    from h2htalk.data.erasure.folder_kinds import FolderErasure
 
 SpecArgument = Annotated[Path, typer.Argument(help="The TOML file of the curation.", metavar="SPEC")]
 WorkspaceArgument = Annotated[Path, typer.Argument(help="A workspace made by `curate run`.")]
@@ -122,7 +124,7 @@ def curate_erase(
     for folder in erased.folders:
         done = did.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
         say(printable(f"{folder.kind} {folder.name}: {done}".strip()))
-        for message in folder.messages:
+        for message in (*folder.messages, *redrawn(folder)):
             say(f"  {printable(message)}")
     say(
         "not searched: exported splits, analyses, backups, runs made elsewhere (name moved folders with --also), "
@@ -133,6 +135,24 @@ def curate_erase(
     if erased.unfinished:
         say("not finished: do what the lines above say, and start the same command again", err=True)
         raise typer.Exit(3)
+
+
+def redrawn(folder: FolderErasure) -> Iterator[str]:
+    """Make the figures of a release's card, and the analysis that they came from, again from the rows left."""
+    from h2htalk.analysis.analyze import AnalyzeSpec, analyze
+    from h2htalk.analysis.report.write_analysis import write_analysis
+    from h2htalk.curation.release.card import redraw_figures
+    from h2htalk.data.releases.erasure import lost_figures
+
+    release = Path(folder.name)
+    if folder.kind != "release" or (analysis := lost_figures(release)) is None:
+        return
+    try:
+        write_analysis(analyze(AnalyzeSpec(release)), analysis)
+        redraw_figures(release, analysis)
+        yield f"its figures, and the analysis {analysis}, were made again from the rows left"
+    except H2HTalkError as error:
+        yield f"the analysis {analysis} shows words of the items, delete it; its figures were not made again: {error}"
 
 
 def curate_purge(

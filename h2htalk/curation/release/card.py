@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,10 +20,12 @@ from h2htalk.curation.release.croissant import (
     number_range,
 )
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.files import write_json, write_text
+from h2htalk.data.erasure.filter_files import MARK, remove_for_good
+from h2htalk.data.files import sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.persona import personas_of
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
+from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -30,6 +33,7 @@ from h2htalk.data.releases.release_folder import (
     VOTES,
     Manifest,
     data_file,
+    read_manifest,
     read_scenarios,
 )
 from h2htalk.data.splits import fingerprint_of
@@ -216,3 +220,22 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
         target.parent.mkdir(exist_ok=True)
         shutil.copyfile(source, target)
         yield Markdown(f"{FIGURES_FOLDER}/{source.name}"), f"{find_language(language).name}: {caption}"
+
+
+def redraw_figures(folder: Path, analysis: Path) -> None:
+    """Put figures on the card of a release that lost its own to an erasure. Raises H2HTalkError.
+
+    Args:
+        analysis: of the rows that are left.
+    """
+    manifest = read_manifest(folder)
+    write_text(folder / MARK, BEGUN)  # after a kill the same erasure removes them once more
+    figures = dict(_copy_figures(folder, manifest, str(analysis)))
+    text = "".join(
+        f"![{escape_markdown(caption.partition('. ')[0])}]({path})\n\n*{escape_markdown(caption)}*\n\n"
+        for path, caption in figures.items()
+    )
+    write_text(folder / CARD, (folder / CARD).read_text(encoding="utf-8").replace(f"{NO_FIGURES}\n\n", text))
+    hashes = {name: sha256_of(folder / name) for name in (CARD, *figures)}
+    replace(manifest, files=dict(sorted({**manifest.files, **hashes}.items()))).write(folder)
+    remove_for_good(folder / MARK)

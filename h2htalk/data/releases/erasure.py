@@ -31,7 +31,9 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.errors import DataError
 
-_BEGUN = "begun\n"  # in the mark of a release whose files were changed
+BEGUN = "begun\n"  # in the mark of a release whose files were changed
+# On a card without its figures, until they are drawn again or the next version is built.
+NO_FIGURES = "*Removed with erased items; the next version shows figures of its own rows.*"
 
 
 @marked
@@ -46,14 +48,14 @@ def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
         raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
     manifest, mark = read_manifest(path), path / MARK
     # While files change they do not have the hashes that release.json records.
-    begun = mark.is_file() and mark.read_text(encoding="utf-8") == _BEGUN
+    begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
     if not begun:
         verify_files(path, manifest)
     before = read_tombstones(path / TOMBSTONES)
     gone = {str(row["id"]) for row in item_rows(path, manifest) if erased.covers(row) or row["id"] in before}
     ids = before | gone
     if gone or begun:
-        write_text(mark, _BEGUN)
+        write_text(mark, BEGUN)
         write_jsonl(path / TOMBSTONES, ({"id": name} for name in sorted(ids)))
         _remove(path, manifest, ids)
     if not ids:
@@ -62,15 +64,15 @@ def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
         f"what was published as {manifest.version} still holds the items: build the next version with this folder as "
         "`previous`, and do not publish this folder"
     )
-    return FolderErasure(len(gone), frozenset(ids), (message, *_analysis(path)))
+    return FolderErasure(len(gone), frozenset(ids), (message,))
 
 
-def _analysis(path: Path) -> Iterator[str]:
-    """Say where the figures of a card came from: nothing in an analysis tells whose words it shows."""
-    card = read_json_object(private_folder(path) / SPEC, missing_ok=True).get("card")
+def lost_figures(release: Path) -> Path | None:
+    """The analysis, if it is still there, whose figures an erasure removed from the card of a release."""
+    card = read_json_object(private_folder(release) / SPEC, missing_ok=True).get("card")
     analysis = str(card.get("analysis", "")) if isinstance(card, dict) else ""
-    if os.path.isdir(analysis):
-        yield f"the analysis {analysis} shows words of the items: delete it, and analyse the next version for its card"
+    lost = (release / CARD).is_file() and NO_FIGURES in (release / CARD).read_text(encoding="utf-8")
+    return Path(analysis) if lost and os.path.isdir(analysis) else None
 
 
 def partial_folders(release: Path) -> tuple[Path, Path]:
@@ -129,7 +131,8 @@ def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
         filter_file(references, lambda line: line.get("id") not in ids)
         hashed = hashed and sha256_of(references)
     files[TOMBSTONES] = sha256_of(path / TOMBSTONES)
-    if figures := [name for name in files if name.startswith(f"{FIGURES_FOLDER}/")]:
+    figures = {name for name in files if name.startswith(f"{FIGURES_FOLDER}/")}
+    if figures or (path / FIGURES_FOLDER).is_dir():
         _remove_figures(path)
         files = {name: sha256_of(path / name) if name == CARD else files[name] for name in files.keys() - figures}
     if METADATA in files:
@@ -144,6 +147,5 @@ def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
 def _remove_figures(path: Path) -> None:
     """Remove the figures, whose words and counts are of erased items too, and their captions in the card."""
     remove_for_good(path / FIGURES_FOLDER)
-    note = "Removed with erased items; the next version shows figures of its own rows."
     text = (path / CARD).read_text(encoding="utf-8") if (path / CARD).is_file() else ""
-    write_text(path / CARD, re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n*{note}*\n\n", text, count=1))
+    write_text(path / CARD, re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from dataclasses import replace
 from functools import partial
@@ -15,12 +17,16 @@ from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.cli.curate import redrawn
+from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.filter_files import MARK
+from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet, write_parquet
-from h2htalk.data.releases.erasure import erase_from_release
+from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES, erase_from_release
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -84,10 +90,8 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     result = erase_from_release(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "1.0.0 still holds the items" in result.messages[0]
-    assert f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it" in result.messages[1]
     assert not (release / FIGURES_FOLDER).exists()
-    note = "*Removed with erased items; the next version shows figures of its own rows.*"
-    card = f"## Counts\n\nFour.\n\n## Figures\n\n{note}\n\n## Canary\n\nCanary.\n"
+    card = f"## Counts\n\nFour.\n\n## Figures\n\n{NO_FIGURES}\n\n## Canary\n\nCanary.\n"
     assert (release / CARD).read_text() == card
     manifest = read_manifest(release)
     verify_files(release, manifest)
@@ -114,6 +118,37 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     ]
     again = erase_from_release(release, EMILY)
     assert (again.removed, len(again.items)) == (0, 3)
+
+
+def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path: Path) -> None:
+    release = released(tmp_path)
+    for name, text in ((SUMMARY, json.dumps({"made_by": MADE_BY, "files": [PAGE]})), (PAGE, WORDS)):
+        write_text(tmp_path / "analysis" / name, text)
+    assert list(redrawn(FolderErasure(name=str(release), kind="release"))) == []  # nobody was erased
+    erase_from_release(release, EMILY)
+    (said,) = redrawn(FolderErasure(name=str(release), kind="release"))
+    assert said == f"its figures, and the analysis {tmp_path / 'analysis'}, were made again from the rows left"
+    verify_files(release, read_manifest(release))
+    drawn = {path.name for path in (release / FIGURES_FOLDER).iterdir()}
+    assert drawn == set(re.findall(rf"!\[.+\]\({FIGURES_FOLDER}/(.+)\)", (release / CARD).read_text())) != set()
+    assert all((release / FIGURES_FOLDER / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
+    assert not (release / MARK).exists()
+    assert WORDS not in (tmp_path / "analysis" / PAGE).read_text() + (release / CARD).read_text()
+    # A kill while they were drawn leaves the mark: the next erasure removes them, and they can be drawn once more.
+    write_text(release / MARK, BEGUN)
+    write_text(release / FIGURES_FOLDER / "half.png", WORDS)
+    erase_from_release(release, EMILY)
+    assert not (release / FIGURES_FOLDER).exists()
+    assert list(redrawn(FolderErasure(name=str(release), kind="release"))) == [said]
+
+
+def test_an_analysis_that_cannot_be_made_again_is_named(tmp_path: Path) -> None:
+    release = released(tmp_path)
+    write_text(tmp_path / "analysis" / "notes.txt", "the owner's own")
+    erase_from_release(release, EMILY)
+    (said,) = redrawn(FolderErasure(name=str(release), kind="release"))
+    assert f"the analysis {tmp_path / 'analysis'} shows words of the items, delete it" in said
+    assert not (release / FIGURES_FOLDER).exists()
 
 
 def test_a_copy_with_tombstones_loses_the_rows(tmp_path: Path) -> None:
