@@ -24,7 +24,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from train_companion import dialogues
+from train_companion import dialogues, is_even
 
 from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.gates import GATES, GateContext
@@ -151,11 +151,6 @@ def cold(data: Path) -> Iterator[Share]:
     yield count("crisis tags on COLD dev's inoffensive messages", tagged, most=0.05)
 
 
-def is_even(text: str) -> bool:
-    """Whether a text is of the half for development, by its SHA-256."""
-    return int(hashlib.sha256(text.encode()).hexdigest(), 16) % 2 == 0
-
-
 def groups(prefix: Path) -> Iterator[Share]:
     """Harmless mentions of groups and abusive lines by other authors: `PREFIX_harmless_en.jsonl`, ..."""
     for language in LANGUAGES:
@@ -211,25 +206,18 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
         lines = (folder / f"companion_{language}.jsonl").read_text(encoding="utf-8").splitlines()
         rows = [json.loads(line) for line in lines]
         read = [_excerpt(row, language) for row in rows]
-        acts = [assess(one).action for one in read]
-        stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in read]
-        for kind, least, most in (
-            ("harm", 0.9, None),
-            ("explicit", 0.95, None),
-            ("minors", 0.95, None),
-            ("harmless", None, 0.05),
-        ):
-            own = [act for act, row in zip(acts, rows, strict=True) if row["kind"] == kind]
-            caught = (act in ("remove", "review") for act in own)
+        kinds = {"harm": (0.9, None), "explicit": (0.95, None), "minors": (0.95, None), "harmless": (None, 0.05)}
+        for kind, (least, most) in kinds.items():
+            own = [one for one, row in zip(read, rows, strict=True) if row["kind"] == kind]
+            acts = [assess(one).action for one in own]
+            caught = (act in ("remove", "review") for act in acts)
             yield count(f"companion {language}, {kind}: removed or to review", caught, least, most)
-            yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in own))
-            gates = [one for one, row in zip(stopped, rows, strict=True) if row["kind"] == kind]
-            yield count(f"companion {language}, {kind}: as references, stopped by a gate", gates, None, most)
+            yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in acts))
+            stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in own]
+            yield count(f"companion {language}, {kind}: as references, stopped by a gate", stopped, None, most)
     unseen = {
-        language: [
-            Dialogue(name, language, tuple(turns)) for name, turns in dialogues(language, data) if not is_even(name)
-        ]
-        for language in LANGUAGES
+        one: [Dialogue(name, one, tuple(turns)) for name, turns in dialogues(one, data) if not is_even(name)]
+        for one in LANGUAGES
     }
     for name, own in (
         ("SmileChat 2, 1,500", [one for one in unseen["zh"] if one.id.startswith("smile")][:1500]),
@@ -239,9 +227,8 @@ def companion(folder: Path, data: Path) -> Iterator[Share]:
         ("ESConv dev", list(esconv_dialogues(data / "raw/esconv_dev_en.tsv"))),
     ):
         found = [[one for one in assess(d).evidence if one.layer == LAYER and one.score >= REVIEW] for d in own]
-        yield count(
-            f"{name}: companion's turns removed", (any(e.score >= REMOVE for e in one) for one in found), most=0.001
-        )
+        removed = (any(e.score >= REMOVE for e in one) for one in found)
+        yield count(f"{name}: companion's turns removed", removed, most=0.001)
         yield count(f"{name}: companion's turns removed or to review", map(bool, found), most=0.003)
 
 

@@ -136,7 +136,7 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
             if row["label"] == "Safe" and row["category"] in SAFE:
                 yield Pair(f"diasafety-{number}", False, THREADS, row["context"], row["response"])
     for name, turns in dialogues(language, data):
-        if is_development(name):
+        if is_even(name):
             yield from (
                 Pair(name, False, ORDINARY, context, answer) for _, context, answer in companion_turns(turns) if context
             )
@@ -149,7 +149,8 @@ def _case_pairs(case: Case) -> Iterator[tuple[str, str]]:
     return ((context, answer) for _, context, answer in companion_turns(turns))
 
 
-def is_development(name: str) -> bool:
+def is_even(name: str) -> bool:
+    """Whether a text or an id is of the half for development, by its SHA-256."""
     return int(hashlib.sha256(name.encode()).hexdigest(), 16) % 2 == 0
 
 
@@ -208,13 +209,9 @@ class Texts:
 
     def scores(self, model: LogisticRegression, chosen: NDArray[np.int64]) -> Array:
         """For each chosen text the score of the whole and the highest of any reading."""
-        every = model.decision_function(self.rows) if len(chosen) > len(self.whole) // 9 else None
-        found = []
-        for at in chosen:
-            start, end = self.first[at], self.first[at + 1]
-            own = every[start:end] if every is not None else model.decision_function(self.rows[start:end])
-            found.append((own[0], own.max()))
-        return np.array(found)
+        every = model.decision_function(self.rows)
+        readings = (every[self.first[at] : self.first[at + 1]] for at in chosen)
+        return np.array([(own[0], own.max()) for own in readings])
 
 
 class Learning:

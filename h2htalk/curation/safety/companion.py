@@ -107,7 +107,9 @@ def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 def find_in_answer(context: str, answer: str, language: Language) -> list[Evidence]:
     """The evidence in one answer of the companion's to the user's last two turns (`context`), at most one a code."""
     best: dict[str, Evidence] = {}
-    for code, score, start, end in _judge(context, answer, language):
+    model = load_companion(language)
+    for kind, total, start, end in model.judge(context, answer, language):
+        code, score = KINDS[kind], graded(total, model.manifest[kind])
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())
@@ -121,13 +123,6 @@ def companion_turns(turns: Sequence[Turn]) -> Iterator[tuple[int, str, str]]:
             said.append(turn.content)
         else:
             yield at, "\n".join(said[-2:]), turn.content
-
-
-def _judge(context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
-    """Code, score and place (in the folded answer) of each kind."""
-    model = load_companion(language)
-    for kind, total, start, end in model.judge(context, answer, language):
-        yield KINDS[kind], graded(total, model.manifest[kind]), start, end
 
 
 def graded(total: float, thresholds: Mapping[str, float]) -> float:
