@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 from h2htalk.cli.output import say
 
@@ -101,7 +101,7 @@ def score(outcomes: Sequence[Outcome]) -> Score:
 def outcomes(sentences: Sequence[Sentence], language: str, model: str | None = None) -> Iterator[Outcome]:
     """Each sentence's outcome; every sentence is parsed as a text of its own."""
     for sentence in sentences:
-        yield match(sentence, verb_noun_pairs([sentence.text], language, model=model))
+        yield match(sentence, [*iter_pairs([sentence.text], language, model=model)])
 
 
 def show(outcome: Outcome) -> None:

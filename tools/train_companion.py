@@ -28,7 +28,7 @@ from safety.shipping import read_manifest, write_classifier
 from scipy.sparse import csr_matrix, vstack
 from sklearn.linear_model import LogisticRegression
 
-from h2htalk.curation.release.content import scenario_texts
+from h2htalk.curation.release.content import case_texts, scenario_texts
 from h2htalk.curation.safety.companion import (
     CONTEXT,
     DATA,
@@ -40,7 +40,6 @@ from h2htalk.curation.safety.companion import (
 )
 from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features
 from h2htalk.curation.safety.text_folding import fold_spelling
-from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
@@ -114,7 +113,7 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
     for name, topic in (("high_risk", CARE), ("instructions", CHAT), ("arcs", CHAT)):
         for case in load_split(name).cases:
             if case.language == language:
-                for context, answer in _case_pairs(case):
+                for _, context, answer in companion_turns(case_texts(case)):
                     yield Pair(case.id, False, topic, context, answer)
     scenarios = [scenario for scenario in load_split("mini").scenarios if scenario.language == language]
     for name in ("release_clean", "release2_clean"):
@@ -140,13 +139,6 @@ def ordinary(language: Language, data: Path) -> Iterator[Pair]:
             yield from (
                 Pair(name, False, ORDINARY, context, answer) for _, context, answer in companion_turns(turns) if context
             )
-
-
-def _case_pairs(case: Case) -> Iterator[tuple[str, str]]:
-    turns = list(case.history)
-    for turn in case.turns():
-        turns += [Turn("user", turn.user), *([Turn("companion", turn.reference)] if turn.reference else [])]
-    return ((context, answer) for _, context, answer in companion_turns(turns))
 
 
 def is_even(name: str) -> bool:

@@ -16,7 +16,7 @@ from h2htalk.analysis.analyze import Analysis, AnalyzeSpec, analyze
 from h2htalk.analysis.measures.scenario_texts import SIDES, side_texts
 from h2htalk.analysis.measures.words import count_words
 from h2htalk.analysis.report.terminal import overview
-from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import count_pairs
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
@@ -72,7 +72,7 @@ def test_words_and_pairs_are_those_of_the_functions_that_count_them(mini: Analys
             of_side = [text.text for text in texts if text.side == side]
             assert list(part.words[side]) == count_words(of_side, part.language)
             lines = [piece for text in of_side for piece in pieces(text)]
-            assert list(part.pairs[side]) == count_pairs(verb_noun_pairs(lines, part.language))
+            assert list(part.pairs[side]) == count_pairs([*iter_pairs(lines, part.language)])
 
 
 @pytest.mark.slow

@@ -157,8 +157,8 @@ class PairCounting:
                 self._progress.advance()
 
 
-def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> list[VerbNounPair]:
-    """Find every (verb, direct object) pair of the texts, one entry an occurrence.
+def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
+    """Yield every (verb, direct object) pair of the texts, one an occurrence; only the current batch is in memory.
 
     Direct objects only: no object of a preposition, subject of a passive, measure or time; no pronoun. A particle
     belongs to its verb (`turn off`); of two objects the thing given counts; coordinated verbs share an object,
@@ -169,19 +169,14 @@ def verb_noun_pairs(texts: Iterable[str], language: str, *, model: str | None = 
         language: `en` or `zh`.
         model: the name of an installed spaCy pipeline to parse with, instead of the bundled one.
 
-    Returns:
-        The pairs in the order of the texts, within a text by the noun's position and then the verb's. Verbs and
+    Yields:
+        Pairs in the order of the texts, within a text by the noun's position and then the verb's. Verbs and
         common nouns in lower case, proper nouns as written.
 
     Raises:
         ConfigError: an unknown language, or a model that is not installed.
         MissingExtraError: spaCy or lemminflect is not installed.
     """
-    return list(iter_pairs(texts, language, model=model))
-
-
-def iter_pairs(texts: Iterable[str], language: str, *, model: str | None = None) -> Iterator[VerbNounPair]:
-    """Yield the pairs of `verb_noun_pairs` one by one; only the current batch of texts is in memory."""
     rules = _rules(language)
     from h2htalk.text.parsing.parsing import parse, pieces
 

@@ -15,7 +15,7 @@ from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.chinese import bare_verb, chinese_pairs
 from h2htalk.analysis.verb_nouns.chinese_tokens import chinese_tokens
-from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 TAGS = {
@@ -209,4 +209,4 @@ def test_a_hundred_thousand_characters_without_a_mark_end_soon() -> None:
 
 @pytest.mark.parametrize("text", ["", "😀😀", "hello world", "  \n", "。。。"])
 def test_texts_without_chinese_give_nothing(text: str) -> None:
-    assert verb_noun_pairs([text], "zh") == []
+    assert [*iter_pairs([text], "zh")] == []

@@ -17,7 +17,7 @@ from spacy.vocab import Vocab
 
 from h2htalk.analysis.verb_nouns.english import english_pairs
 from h2htalk.analysis.verb_nouns.english_lemmas import noun_lemma, verb_lemma
-from h2htalk.analysis.verb_nouns.pair_counting import verb_noun_pairs
+from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 
 VOCAB = Vocab()
 KINDS = {
@@ -56,7 +56,7 @@ def pairs(doc: Doc) -> list[str]:
 
 
 def read(text: str) -> list[str]:
-    return [f"{pair.verb} {pair.noun}" for pair in verb_noun_pairs([text], "en")]
+    return [f"{pair.verb} {pair.noun}" for pair in iter_pairs([text], "en")]
 
 
 @pytest.mark.parametrize(
