@@ -51,24 +51,25 @@ class CompanionModel:
     biases: NDArray[np.float64]
     manifest: Mapping[str, Any]
 
-    def read(self, folded: str) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
-        """The scores of a folded text: rows times readings (the first is the whole text), and their places."""
+    def read(self, folded: str, parts: Sequence[int]) -> tuple[NDArray[np.float64], list[tuple[int, int]]]:
+        """The scores of a folded text: rows of these parts times readings (the whole first), and their places."""
         import numpy as np
 
         spans, owners, buckets = read_features(folded, self.features)
         norms = np.sqrt(np.bincount(owners, minlength=len(spans)) + SMOOTH)
-        sums = [np.bincount(owners, row[buckets], len(spans)) for row in self.weights]
-        return np.array(sums) / norms + self.biases[:, None], spans
+        rows = [row for row in range(len(self.weights)) if row % len(PARTS) in parts]
+        sums = [np.bincount(owners, self.weights[row][buckets], len(spans)) for row in rows]
+        return np.array(sums) / norms + self.biases[rows, None], spans
 
     def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
         """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer."""
         folded = fold_spelling(answer, language)
         if not folded:
             return
-        asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ")
-        said, spans = self.read(folded)
+        asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ", (0,))
+        said, spans = self.read(folded, (1, 2))
         for number, kind in enumerate(KINDS):
-            rows = (asked[3 * number], said[3 * number + 1], said[3 * number + 2])
+            rows = (asked[number], said[2 * number], said[2 * number + 1])
             values = combined([float(value) for row in rows for value in (row[0], row.max())])
             *weights, constant = self.manifest[kind]["combine"]
             total = constant + sum(w * v for w, v in zip(weights, values, strict=True))

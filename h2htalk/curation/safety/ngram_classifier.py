@@ -103,8 +103,8 @@ class Features:
         for gap in (2, 3) if self.gaps and len(units) > 3 else ():
             first = _mixed(units[:-gap] + np.uint64(48))
             found.append(self._keys(_mixed(first ^ (units[gap:] * np.uint64(_GOLDEN))), owners, gap))
-        distinct: NDArray[np.int64] = np.unique(np.concatenate(found))
-        return distinct
+        keys: NDArray[np.int64] = np.sort(np.concatenate(found))  # `np.unique` takes twice as long
+        return keys[np.diff(keys, prepend=-1) > 0]
 
     def _runs(
         self, units: NDArray[np.uint64], owners: NDArray[np.int64], lengths: Sequence[int], kind: int
@@ -219,9 +219,9 @@ def load_classifier(folder: str, language: Language) -> NgramClassifier:
 _Read = tuple[list[tuple[int, int]], "NDArray[np.int64]", "NDArray[np.int64]"]
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def read_features(folded: str, features: Features) -> _Read:
-    """The readings of a text, and the reading and bucket of each feature; cached, as two classifiers need them."""
+    """The readings of a text, and the reading and bucket of each feature; cached, as several classifiers need them."""
     spans = features.readings(folded)
     if not spans:
         import numpy as np
