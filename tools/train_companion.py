@@ -105,7 +105,7 @@ def written(language: Language) -> Iterator[Pair]:
             if row["kind"] in TOPICS
         }
         for row, (_, context, answer) in zip(rows, read, strict=True):
-            yield Pair(path.stem[-1], row["kind"] in TOPICS, topics.get(context, OTHER), context, answer)
+            yield Pair(path.stem, row["kind"] in TOPICS, topics.get(context, OTHER), context, answer)
 
 
 def ordinary(language: Language, data: Path) -> Iterator[Pair]:
