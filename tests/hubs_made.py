@@ -33,6 +33,7 @@ def hub_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDoubl
         monkeypatch.setattr(constants, "HF_HOME", str(folder / "home"))
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "home" / "hub"))
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # in processes of their own, tests use it
         monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda seconds: None))
         monkeypatch.setenv("HF_TOKEN", "hf_lab")
         monkeypatch.setenv("NO_PROXY", "*")

@@ -108,9 +108,9 @@ def release_publish(
     from h2htalk.data.releases.publish import publish
 
     done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
-    for name, content in done.files.items() if dry_run else ():
-        say(f"{len(content):>14,}  {name}")
-    size, commit = sum(map(len, done.files.values())), f"commit {done.commit}" if done.commit else "nothing was sent"
+    for name, size in done.files.items() if dry_run else ():
+        say(f"{size:>14,}  {name}")
+    size, commit = sum(done.files.values()), f"commit {done.commit}" if done.commit else "nothing was sent"
     say(f"hub:{done.repo}@{done.tag}: {len(done.files):,} files, {size:,} bytes, {commit}")
     for note in done.notes:
         say(note)

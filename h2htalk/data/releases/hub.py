@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import glob
-import hashlib
 import os
 import re
 import shutil
@@ -13,22 +12,22 @@ from pathlib import Path
 from typing import Any
 
 from huggingface_hub import constants
-from huggingface_hub.errors import EntryNotFoundError, LocalEntryNotFoundError
 
 from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.files import write_problem
 from h2htalk.data.links import HUB
 from h2htalk.data.releases.erasure import work_folder
-from h2htalk.data.releases.hub_client import hub_api, hub_errors, read_token, set_timeouts
+from h2htalk.data.releases.hub_client import AGAIN, hub_api, hub_errors, read_token, set_timeouts
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
     TOMBSTONES,
     Manifest,
     changed_files,
+    is_release,
     read_manifest,
     read_tombstones,
 )
-from h2htalk.errors import ConfigError, DataError, HubError, counted, quoted, suggest
+from h2htalk.errors import ConfigError, DataError, HubError, counted, listed, quoted, suggest
 
 DATASET = "dataset"
 NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
@@ -66,7 +65,7 @@ def resolve(name: str) -> HubRelease:
     if constants.HF_HUB_OFFLINE:
         if not tag:
             raise ConfigError(f"{name}: name a tag: hub:{repo}@TAG")
-        return HubRelease(repo, tag, _download_file(repo, MANIFEST, tag).parent.name, part)
+        return HubRelease(repo, tag, download_files(repo, tag, [MANIFEST]).name, part)
     with hub_errors(repo):
         refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
     tags = {ref.name: ref.target_commit for ref in refs.tags}
@@ -87,68 +86,47 @@ def cache_folder(repo: str) -> Path:
 def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manifest]:
     """Load a release's files into the client's cache, or another one; return their folder and the manifest.
 
-    The client compares sizes; here `release.json` is held against the hash in its commit, and every other file against
-    the hash in `release.json`. A file that differs is removed from the cache and loaded again by the next call.
-    Raises HubError.
+    Each file is held against its hash in the commit, and against the one in `release.json`. Raises HubError, DataError.
     """
-    path = _download_file(release.repo, MANIFEST, release.commit, cache)
-    _require_hash(path, release)
-    manifest = read_manifest(path.parent)
+    folder = download_files(release.repo, release.commit, [MANIFEST], cache)
+    if not is_release(folder):
+        raise HubError(f"{release}: {MANIFEST} is missing there, so it is no release")
+    manifest = read_manifest(folder)
     # By its tag: the client then remembers the commit, for use without a network.
     folder = download_files(release.repo, release.tag, [MANIFEST, *manifest.files], cache)
     if folder.name != release.commit:
-        raise HubError(f"{release}: the tag was moved while it was loaded; run the same command again")
+        raise HubError(f"{release}: the tag was moved while it was loaded; {AGAIN}")
     if wrong := changed_files(folder, manifest):
-        for name in wrong:
-            _remove_cached(folder / name)
-        raise HubError(
-            f"{release}: {', '.join(wrong[:3])}: not the content that release.json records, removed from the cache; "
-            "run the same command again; if it happens again, the Hub holds damaged files"
-        )
+        raise HubError(f"{release}: {listed(wrong)}: not the content that {MANIFEST} records; publish it again")
     return folder, manifest
 
 
-def download_files(repo: str, revision: str, names: list[str], cache: str | None) -> Path:
-    """Load those files of a data set that it has; return their folder. Raises HubError."""
+def download_files(repo: str, revision: str, names: list[str], cache: str | None = None) -> Path:
+    """Load those files of a data set that it has; return the folder of their commit.
+
+    The client compares sizes when it loads. A file whose hash differs from the Hub's is removed from the cache. Raises
+    HubError.
+    """
     patterns = [glob.escape(name) for name in names]
     with hub_errors(repo):
-        folder = hub_api().snapshot_download(
-            repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache
+        api = hub_api()
+        folder = Path(
+            api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache)
         )
-    return Path(folder)
-
-
-def _download_file(repo: str, name: str, revision: str, cache: str | None = None) -> Path:
-    """Load a file; return its path in the folder of its commit. Raises HubError."""
-    with hub_errors(repo):
-        return Path(hub_api().hf_hub_download(repo, name, repo_type=DATASET, revision=revision, cache_dir=cache))
+        if constants.HF_HUB_OFFLINE or not folder.is_dir():
+            return folder
+        found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=folder.name, cache_dir=cache)
+        wrong = [one["path"] for one in found.mismatches]
+        for name in wrong:
+            (folder / name).resolve().unlink()
+    if wrong:
+        raise HubError(f"{repo}: {listed(wrong)}: not what the Hub has; removed from the cache: {AGAIN}")
+    return folder
 
 
 def release_folder(name: str) -> Path:
     """The folder of a release: the one named, or the files of `hub:OWNER/NAME@TAG` in the client's cache."""
     return download(resolve(name))[0] if name.startswith(HUB) else Path(name)
-
-
-def git_hash(content: bytes) -> str:
-    """The name that git gives to a file's content."""
-    return hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-
-
-def _require_hash(path: Path, release: HubRelease) -> None:
-    """Hold a file of the cache against the hash that its commit has for it, which is its name there."""
-    content = path.read_bytes()
-    # Where the system has no symbolic links, files have their own names.
-    if path.resolve().name not in (path.name, git_hash(content), hashlib.sha256(content).hexdigest()):
-        _remove_cached(path)
-        raise HubError(
-            f"{release}: {path.name}: not the content that its commit records, removed from the cache; run the same "
-            "command again"
-        )
-
-
-def _remove_cached(path: Path) -> None:
-    path.resolve().unlink(missing_ok=True)
-    path.unlink(missing_ok=True)
 
 
 def erased_later(release: HubRelease) -> frozenset[str]:
@@ -159,19 +137,16 @@ def erased_later(release: HubRelease) -> frozenset[str]:
     if release.main == release.commit:
         return frozenset()  # its own tombstones are read with it
     try:
-        path = _download_file(release.repo, TOMBSTONES, "main")
-    except HubError as error:
-        not_cached = isinstance(error.__cause__, LocalEntryNotFoundError)
-        if not_cached and constants.HF_HUB_OFFLINE:
-            print(f"{release}: without a network it is not known whether items were erased later", file=sys.stderr)
-        elif not_cached or not isinstance(error.__cause__, EntryNotFoundError):
+        folder = download_files(release.repo, "main", [MANIFEST, TOMBSTONES])
+    except HubError:
+        if not constants.HF_HUB_OFFLINE:
             raise
+        print(f"{release}: without a network it is not known whether items were erased later", file=sys.stderr)
         return frozenset()
     # The client falls back to its cache where the network fails in between.
-    if release.main and path.parent.name != release.main:
-        raise HubError(f"{release}: the list of erased items changed while it was loaded; run the same command again")
-    _require_hash(path, release)
-    return read_tombstones(path)
+    if release.main and folder.name != release.main:
+        raise HubError(f"{release}: the list of erased items changed while it was loaded; {AGAIN}")
+    return read_tombstones(folder / TOMBSTONES)
 
 
 def pull(name: str, out: Path) -> HubRelease:

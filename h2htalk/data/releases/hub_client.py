@@ -1,7 +1,7 @@
 """The Hugging Face Hub's client: with timeouts, the token of the environment, and errors in one line.
 
 All calls of the package to the Hub for data sets are in this folder. The client's own requests have no timeout; those
-of hf-xet, which downloads large files where it is installed, have timeouts of their own.
+of hf-xet, which uploads large files where it is installed, have timeouts of their own.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from functools import cache
+from contextlib import contextmanager
 from json import JSONDecodeError
 from types import FrameType
 from typing import Any
@@ -31,7 +30,16 @@ TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
 LONGEST_STOP = 5.0  # seconds after Ctrl-C
-_AGAIN = "run the same command again"
+AGAIN = "run the same command again"
+_ADVICE = {
+    401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
+    403: f"check that {TOKEN} may write there, and the storage that its owner has left",
+    404: f"it is not there, or is private and {TOKEN} cannot see it; check the name and the token",
+    409: "it exists already; choose another name",
+    412: f"somebody else changed it meanwhile; {AGAIN}",
+    413: "check the storage that its owner has left",
+    429: f"wait some minutes and {AGAIN}",
+}
 # Of httpx or httpx2, by the client's version.
 _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]
 
@@ -42,25 +50,19 @@ def hub_api() -> huggingface_hub.HfApi:
     return huggingface_hub.HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
 
 
-@cache
 def set_timeouts() -> None:
-    """Give every request of the client in this process a timeout: by default it has none, some even ask for none."""
-    from huggingface_hub.utils import _http
-
-    make_client = _http._GLOBAL_CLIENT_FACTORY  # the caller may have set one, for a proxy say
-
-    def set_timeout(request: Any) -> None:
-        asked = {key: value for key, value in request.extensions.get("timeout", {}).items() if value is not None}
-        request.extensions["timeout"] = TIMEOUTS | asked
-
-    def client_with_timeouts() -> Any:
-        client: Any = make_client()
-        client.event_hooks = {"request": [*client.event_hooks["request"], set_timeout]}
-        return client
-
-    huggingface_hub.set_client_factory(client_with_timeouts)
+    """Give every request of the client's session a timeout, and mask the token in the client's log."""
+    session = huggingface_hub.get_session()  # of the caller's making, where it has a factory: for a proxy, say
+    hooks = session.event_hooks
+    if _set_timeout not in hooks["request"]:
+        session.event_hooks = {**hooks, "request": [*hooks["request"], _set_timeout]}
     for handler in logging.getLogger("huggingface_hub").handlers:  # it logs what servers say in headers
         handler.addFilter(_mask_record)
+
+
+def _set_timeout(request: Any) -> None:
+    asked = {key: value for key, value in request.extensions.get("timeout", {}).items() if value is not None}
+    request.extensions["timeout"] = TIMEOUTS | asked  # some requests ask for none
 
 
 def _mask_record(record: logging.LogRecord) -> bool:
@@ -100,12 +102,12 @@ def _stopped_by_ctrl_c() -> Iterator[None]:
     ended.daemon = True
 
     def stop(number: int, frame: FrameType | None) -> None:
-        with suppress(RuntimeError):  # started by an earlier one
-            ended.start()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        ended.start()
         signal.default_int_handler(number, frame)
 
-    ours = signal.getsignal(signal.SIGINT) is signal.default_int_handler and not hasattr(sys, "ps1")
-    if ours := ours and threading.current_thread() is threading.main_thread():
+    here = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
+    if ours := here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, stop)
     try:
         yield
@@ -126,8 +128,6 @@ def hub_errors(repo: str) -> Iterator[None]:
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
         while isinstance(cause, RuntimeError | errors.LocalEntryNotFoundError) and cause.__cause__ is not None:
             cause = cause.__cause__
-        if isinstance(cause, RuntimeError) and not isinstance(cause, OSError):
-            raise  # no error of the client
         raise HubError(masked(f"{repo}: {_describe(cause, repo)}", read_token())) from error
 
 
@@ -135,46 +135,18 @@ def _describe(error: BaseException, repo: str) -> str:
     if isinstance(error, errors.OfflineModeIsEnabled | errors.LocalEntryNotFoundError) and constants.HF_HUB_OFFLINE:
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
     if isinstance(error, errors.HfHubHTTPError):
-        return _describe_status(error, repo)
-    text, kind = one_line(error), type(error).__name__
+        status = error.response.status_code
+        said = error.response.headers.get("X-Error-Message") or error.server_message
+        advice = _ADVICE.get(status, f"{AGAIN} later" if status >= 500 else "the Hub refuses")
+        if isinstance(error, errors.GatedRepoError):
+            advice = f"accept the conditions at {page_of(repo)} and set {TOKEN} to a token of that account"
+        elif status == 401 and read_token() is None:
+            advice = _ADVICE[404]  # to an account that it knows, the Hub answers 404
+        return f"{one_line(said or 'refused', 160)} ({status}): {advice}"
     if isinstance(error, JSONDecodeError | KeyError):
         return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
     if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
         return write_problem(error)
     if isinstance(error, ValueError):  # refused metadata or uploads
-        return text
-    if "Timeout" in kind:
-        return f"{constants.ENDPOINT} did not answer in time ({kind}); {_AGAIN}"
-    return f"the connection to {constants.ENDPOINT} failed ({text or kind}); check the network and {_AGAIN}"
-
-
-def _describe_status(error: errors.HfHubHTTPError, repo: str) -> str:
-    """Describe an error that the Hub answered."""
-    status = error.response.status_code
-    said = one_line(error.response.headers.get("X-Error-Message") or error.server_message or "", 160)
-    answer = f"{status}: {said}" if said else str(status)
-    account = f"the account of {TOKEN}" if read_token() else f"a reader without {TOKEN}"
-    if isinstance(error, errors.GatedRepoError):
-        return (
-            f"its owner asks readers for their consent, and {account} has no access; accept the conditions at "
-            f"{page_of(repo)} and set {TOKEN} to a token of that account"
-        )
-    # To an account that it knows, the Hub answers 404.
-    if isinstance(error, errors.RepositoryNotFoundError) and not (status == 401 and read_token()):
-        advice = "check the name and the token" if read_token() else f"check the name, or set {TOKEN}"
-        return f"there is no such repository, or it is private and {account} cannot see it ({answer}); {advice}"
-    if isinstance(error, errors.EntryNotFoundError):
-        name = str(error.response.url).rpartition("/resolve/")[2].partition("/")[2]
-        return f"{name or 'a file'} is missing there, so it is no release ({answer})"
-    if status >= 500:
-        return f"the Hub has a problem ({answer}); {_AGAIN} later"
-    owner = repo.partition("/")[0]
-    by_status = {
-        401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
-        403: f"the Hub refuses; check that {TOKEN} may write to {owner}, and the storage that {owner} has left",
-        409: f"it exists already, and {account} cannot use it; choose another name",
-        412: f"somebody else changed it meanwhile; {_AGAIN}",
-        413: f"the Hub finds it too large; check the storage that {owner} has left",
-        429: f"too many requests in a short time; wait some minutes and {_AGAIN}",
-    }
-    return f"{by_status.get(status, 'the Hub refuses')} ({answer})"
+        return one_line(error)
+    return f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}; check the network and {AGAIN}"
