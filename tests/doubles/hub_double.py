@@ -1,7 +1,7 @@
 """The Hugging Face Hub on this machine: an HTTP server that speaks its protocol to the real clients, with faults.
 
 It serves `huggingface_hub` and `datasets`: data sets and models, private and gated ones, commits, tags, pull requests,
-LFS uploads in one part or several, uploads of hf-xet (hub_xet.py), downloads with ranges. A fault is ordered for a
+LFS uploads, uploads of hf-xet (hub_xet.py), downloads with ranges. A fault is ordered for a
 point of the protocol (`POINTS`): the connection is cut before the request is processed or after it, nothing is
 answered, an error is answered, or a download is damaged.
 """
@@ -22,10 +22,9 @@ from hub_repos import LFS_ENDINGS, Blob, Refused, Repo
 from hub_xet import XetStore
 
 XET_TOKEN = "xet"  # of the store of chunks
-PART_SIZE = 1 << 16  # of uploads in several parts, where a test asks for them
 POINTS = (
-    "whoami", "create", "validate", "info", "tree", "refs", "preupload", "batch", "put", "verify", "commit", "tag",
-    "head", "get", "settings", "xet-token", "xorb", "shard", "other",
+    "create", "validate", "info", "tree", "refs", "preupload", "batch", "put", "verify", "commit", "tag",
+    "head", "get", "xet-token", "xorb", "shard", "other",
 )  # fmt: skip
 
 
@@ -55,7 +54,6 @@ class HubDouble(HttpServer):
     Attributes:
         requests: (point, method, path) of every request, in order.
         tokens: every token that came.
-        parts: whether LFS uploads are asked for in several parts.
         before: what else happens just before the next request at a point, once.
     """
 
@@ -64,9 +62,8 @@ class HubDouble(HttpServer):
         self.expired = {"hf_expired"}
         self.repos: dict[tuple[str, str], Repo] = {}
         self.stored: dict[str, bytes] = {}  # LFS objects by SHA-256
-        self.uploads: dict[str, dict[int, bytes]] = {}
+        self.uploads: dict[str, bytes] = {}
         self.xet = XetStore()
-        self.parts = False
         self.faults: list[Fault] = []
         self.requests: list[tuple[str, str, str]] = []
         self.tokens: set[str] = set()
@@ -160,8 +157,6 @@ class HubDouble(HttpServer):
         self, method: str, parts: list[str], query: Mapping[str, str]
     ) -> tuple[str, Callable[[_Request], Answer]]:
         match parts:
-            case ["api", "whoami-v2"]:
-                return "whoami", self._whoami
             case ["api", "repos", "create"]:
                 return "create", self._create
             case ["api", "validate-yaml"]:
@@ -191,7 +186,6 @@ class HubDouble(HttpServer):
             "preupload": ("preupload", self._preupload),
             "commit": ("commit", self._commit),
             "tag": ("tag", self._tag),
-            "settings": ("settings", self._settings),
             "xet-write-token": ("xet-token", self._xet_token),
         }
         return table.get(rest[0], ("other", self._missing)) if rest else ("info", self._info)
@@ -206,10 +200,6 @@ class HubDouble(HttpServer):
                 401, "User Access Token is expired" if expired else "Invalid credentials in Authorization header"
             )
         return self.accounts.get(token)
-
-    def _whoami(self, request: _Request) -> Answer:
-        account = request.require_account()
-        return Answer.json({"type": "user", "name": account.name, "orgs": [], "auth": {"type": "access_token"}})
 
     def _create(self, request: _Request) -> Answer:
         account, said = request.require_account(), request.json()
@@ -308,31 +298,18 @@ class HubDouble(HttpServer):
     def _object(self, oid: str, size: int) -> dict[str, Any]:
         if oid in self.stored:
             return {"oid": oid, "size": size}
-        upload: dict[str, Any] = {"href": f"{self.url}/lfs/{oid}"}
-        if self.parts:
-            count = -(-size // PART_SIZE)
-            urls = {str(number): f"{self.url}/lfs/{oid}/{number}" for number in range(1, count + 1)}
-            upload = {"href": f"{self.url}/lfs/{oid}/complete", "header": {"chunk_size": str(PART_SIZE), **urls}}
-        return {
-            "oid": oid,
-            "size": size,
-            "actions": {"upload": upload, "verify": {"href": f"{self.url}/lfs/verify/{oid}"}},
-        }
+        upload = {"href": f"{self.url}/lfs/{oid}"}
+        verify = {"href": f"{self.url}/lfs/verify/{oid}"}
+        return {"oid": oid, "size": size, "actions": {"upload": upload, "verify": verify}}
 
     def _put(self, request: _Request) -> Answer:
-        oid, *part = request.parts[1:]
-        parts = self.uploads.setdefault(oid, {})
-        if part == ["complete"]:
-            said = [one["partNumber"] for one in request.json()["parts"]]
-            parts[0] = b"".join(parts[number] for number in said)
-        else:
-            parts[int(part[0]) if part else 0] = request.body
-        return Answer(headers={"ETag": f'"{len(request.body)}"'})
+        self.uploads[request.parts[1]] = request.body
+        return Answer()
 
     def _verify(self, request: _Request) -> Answer:
         request.require_account()
         oid = request.json()["oid"]
-        blob = Blob(self.uploads.get(oid, {}).get(0, b""), lfs=True)
+        blob = Blob(self.uploads.get(oid, b""), lfs=True)
         if blob.oid != oid:
             raise Refused(400, "The uploaded object has another hash or size")
         self.stored[oid] = blob.content
@@ -360,12 +337,6 @@ class HubDouble(HttpServer):
             raise Refused(409, f"Tag reference exists already: {name}")
         repo.tags[name] = repo.find(request.parts[5]).sha
         return Answer.json({})
-
-    def _settings(self, request: _Request) -> Answer:
-        repo, said = self._repo(request, write=True), request.json()
-        repo.private = said.get("private", said.get("visibility", "private" if repo.private else "") == "private")
-        repo.gated = said.get("gated", repo.gated)
-        return Answer.json({"private": repo.private, "gated": repo.gated})
 
     def _xet_token(self, request: _Request) -> Answer:
         self._repo(request, write="create_pr" not in request.query)

@@ -63,7 +63,7 @@ def test_what_cannot_be_proposed_is_an_error_in_one_line(
     words = ("results", "export", run, "--to", "eval-results", "--out", tmp_path / "out", "--push")
     done = h2htalk_here(*words, "lab/none")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "lab/none: there is no such repository" in done.stderr
+    assert "lab/none: Repository not found (404)" in done.stderr
     monkeypatch.setenv("HF_TOKEN", "hf_expired")
     assert "HF_TOKEN is refused" in h2htalk_here(*words, "lab/model").stderr
     monkeypatch.delenv("HF_TOKEN")

@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
+from time import sleep
 
 import pytest
 from command_line import h2htalk
 from hub_double import HubDouble
-from hub_repos import Refused, Repo
 from hubs_made import PATIENT, client_environment, h2htalk_there, python
-from huggingface_hub import CommitOperationAdd, HfApi
-from huggingface_hub.errors import HfHubHTTPError, RepositoryNotFoundError
 
 from h2htalk.data.releases.release_folder import read_manifest
 from h2htalk.data.splits import load_split
@@ -28,85 +24,6 @@ import datasets
 loaded = datasets.load_dataset(*sys.argv[1:3], **({"revision": sys.argv[3]} if sys.argv[3:] else {}))
 print(json.dumps({split: rows.to_list() for split, rows in loaded.items()}))
 """
-
-
-@pytest.mark.parametrize("xet", ["0", "1"])
-def test_files_uploaded_by_their_path_are_stored_whole(tmp_path: Path, xet: str) -> None:
-    """By xorbs and shards of hf-xet: compressed, grouped and stored chunks; and by LFS without it."""
-    pytest.importorskip("hf_xet")
-    made = random.Random(1)
-    files = {
-        "random.bin": made.randbytes(300_000),
-        "text.bin": b"hello world " * 50_000,
-        "numbers.bin": b"".join(n.to_bytes(4, "little") for n in range(60_000)),
-        "short.bin": b"x",
-    }
-    for name, content in files.items():
-        (tmp_path / name).write_bytes(content)
-    code = """
-import sys
-from huggingface_hub import CommitOperationAdd, HfApi
-api = HfApi()
-api.create_repo("lab/big", repo_type="dataset")
-files = [CommitOperationAdd(path.rpartition("/")[2], path) for path in sys.argv[1:]]
-print(api.create_commit("lab/big", files, commit_message="big", repo_type="dataset").oid)
-"""
-    with HubDouble() as hub:
-        environment = client_environment(hub, tmp_path, HF_HUB_DISABLE_XET=xet)
-        done = python(code, *(tmp_path / name for name in files), environment=environment)
-        stored = hub.dataset("lab/big").files()
-        assert done.stdout.strip() == hub.dataset("lab/big").head.sha, done.stderr
-    assert {name: stored[name] for name in files} == files
-    assert ("shard" in hub.points()) == (xet == "0")
-    assert ("put" in hub.points()) == (xet == "1")
-
-
-def test_a_pull_request_of_a_model_leaves_main_and_can_be_amended(hub: HubDouble) -> None:
-    repo = hub.add("b/model", "model")
-    api = HfApi(token="hf_lab")  # of somebody who may only read
-    main = repo.head.sha
-
-    def send(content: bytes, **options: object) -> object:
-        add = CommitOperationAdd(".eval_results/made.yaml", content)
-        return api.create_commit("b/model", [add], commit_message="Results", **options)  # type: ignore[call-overload]
-
-    pull = send(b"- a", create_pr=True)
-    assert (pull.pr_num, pull.pr_revision) == (1, "refs/pr/1")  # type: ignore[attr-defined]
-    send(b"- b", create_pr=True)
-    assert list(repo.pulls) == ["refs/pr/1", "refs/pr/2"]
-    assert repo.head.sha == main
-    assert repo.files("refs/pr/2")[".eval_results/made.yaml"] == b"- b"
-    with pytest.raises(HfHubHTTPError, match="403"):
-        send(b"- c")
-
-
-def test_a_commit_is_made_whole_or_not_at_all() -> None:
-    repo = Repo("dataset", "lab/x")
-    head = {"key": "header", "value": {"summary": "s"}}
-    good = {"key": "file", "value": {"path": "a", "content": "YQ=="}}
-    for bad in ("lfsFile", "deletedFile", "other"):
-        with pytest.raises(Refused):
-            repo.apply("main", [head, good, {"key": bad, "value": {"path": "b", "oid": "0"}}], {}, pr=False)
-    with pytest.raises(Refused, match="A commit has happened since"):
-        repo.apply("main", [{**head, "value": {"summary": "s", "parentCommit": "0" * 40}}, good], {}, pr=False)
-    assert list(repo.files()) == [".gitattributes"]
-    repo.apply("main", [head, good], {}, pr=False)
-    assert repo.files()["a"] == b"a"
-
-
-def test_accounts_see_what_they_may(hub: HubDouble) -> None:
-    hub.add("lab/closed", private=True)
-    hub.add("lab/open")
-    assert HfApi(token="hf_lab").whoami()["name"] == "lab"
-    assert HfApi(token="hf_lab").dataset_info("lab/closed").private
-    assert not HfApi(token=False).dataset_info("lab/open").private
-    for token in ("hf_b", False):
-        with pytest.raises(RepositoryNotFoundError):
-            HfApi(token=token).dataset_info("lab/closed")
-    with pytest.raises(HfHubHTTPError, match="expired"):
-        HfApi(token="hf_expired").dataset_info("lab/open")
-    HfApi(token="hf_lab").update_repo_settings("lab/open", repo_type="dataset", gated="auto", private=True)
-    assert (hub.dataset("lab/open").gated, hub.dataset("lab/open").private) == ("auto", True)
 
 
 def test_a_client_that_the_caller_set_is_kept_and_gets_timeouts(tmp_path: Path) -> None:
@@ -134,22 +51,27 @@ print(seen[-1].headers["x-own"], seen[-1].extensions["timeout"] == TIMEOUTS)
 # --- The commands -----------------------------------------------------------------------------------------------
 
 
-def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("xet", ["0", "1"])
+def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path: Path, xet: str) -> None:
+    """By xorbs and shards of hf-xet, and by LFS without it."""
+    pytest.importorskip("hf_xet")
     with HubDouble() as hub:
-        environment = client_environment(hub, tmp_path)
+        environment = client_environment(hub, tmp_path, HF_HUB_DISABLE_XET=xet)
         plan = h2htalk_there("release", "publish", release, "lab/made", "--dry-run", environment=environment)
         assert plan.returncode == 0, plan.stderr
-        assert [line.split()[1] for line in plan.stdout.splitlines()[:-1]] == [
-            "release.json",
-            *sorted(read_manifest(release).files),
-        ]
+        names = ["release.json", *sorted(read_manifest(release).files)]
+        assert [line.split()[1] for line in plan.stdout.splitlines()[:-1]] == names
         assert plan.stdout.splitlines()[-1].endswith("bytes, nothing was sent")
         assert hub.requests == []
         done = h2htalk_there("release", "publish", release, "lab/made", environment=environment)
-        commit = hub.dataset("lab/made").tags["v1.0.0"]
         assert done.returncode == 0, done.stderr
+        commit, stored = hub.dataset("lab/made").tags["v1.0.0"], hub.dataset("lab/made").files()
+        assert {name: stored[name] for name in names} == {name: (release / name).read_bytes() for name in names}
+        assert ("shard" in hub.points(), "put" in hub.points()) == (xet == "0", xet == "1")
         assert done.stdout.startswith("hub:lab/made@v1.0.0: 7 files, ")
         assert done.stdout.endswith(f" bytes, commit {commit}\n")
+        if xet == "1":
+            return
         info = h2htalk_there("split", "info", "hub:lab/made@v1.0.0", environment=environment)
         assert f"from hub:lab/made@v1.0.0, commit {commit}\n" in info.stdout
         options = ["--split", "hub:lab/made@v1.0.0", "--embedder", "none", "--out", tmp_path / "run"]
@@ -206,45 +128,41 @@ print([row["a"] for row in dataset_rows(hub_dataset(sys.argv[1]), None)])
         assert "HF_TOKEN holds a character that no token has" in bad.stderr
 
 
-@pytest.mark.parametrize(
-    "point", ["commit", pytest.param("put", marks=pytest.mark.slow), pytest.param("tag", marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize("point", ["commit", *(pytest.param(one, marks=pytest.mark.slow) for one in ("xorb", "tag"))])
 def test_a_killed_upload_resumes_to_one_complete_commit(release: Path, tmp_path: Path, point: str) -> None:
     with HubDouble() as hub:
         environment = client_environment(hub, tmp_path)
-        command = ["release", "publish", release, "lab/made"]
         for _ in range(2):
-            hub.fault(point, "hang", times=1)
-            code = PATIENT + "from h2htalk.cli import main\nmain()"
-            running = subprocess.Popen([sys.executable, "-c", code, *map(str, command)], env=environment)
-            while point not in hub.points():
-                assert running.poll() is None
-            running.send_signal(signal.SIGKILL)
-            running.wait()
+            stop_at(point, signal.SIGKILL, hub, release, environment)
             hub.requests.clear()
         hub.mend()
-        done = h2htalk_there(*command, environment=environment)
+        done = h2htalk_there("release", "publish", release, "lab/made", environment=environment)
         assert done.returncode == 0, done.stderr
         repo = hub.dataset("lab/made")
         assert repo.tags == {"v1.0.0": repo.head.sha}
         assert len(repo.commits) == 2
-        assert {name for name in repo.files() if name != ".gitattributes"} == {
-            "release.json",
-            *read_manifest(release).files,
-        }
+        assert repo.files().keys() == {".gitattributes", "release.json", *read_manifest(release).files}
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_a_command_whose_upload_hangs(release: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("point", "xet"), [("xorb", "0"), ("put", "1")])
+def test_ctrl_c_ends_a_command_whose_upload_hangs(release: Path, tmp_path: Path, point: str, xet: str) -> None:
     with HubDouble() as hub:
-        hub.fault("put", "hang")
-        words = [sys.executable, "-m", "h2htalk", "release", "publish", str(release), "lab/made"]
-        running = subprocess.Popen(words, env=client_environment(hub, tmp_path), stderr=subprocess.DEVNULL)
-        while "put" not in hub.points():
-            assert running.poll() is None
-        time.sleep(0.5)  # until the client waits for its threads
-        running.send_signal(signal.SIGINT)
-        assert running.wait(30) == 130
+        environment = client_environment(hub, tmp_path, HF_HUB_DISABLE_XET=xet)
+        assert stop_at(point, signal.SIGINT, hub, release, environment) == 130
+
+
+def stop_at(point: str, number: signal.Signals, hub: HubDouble, release: Path, environment: dict[str, str]) -> int:
+    """Publish, send a signal while a request hangs, and return the exit code."""
+    hub.fault(point, "hang", times=9 if number is signal.SIGINT else 1)
+    code = PATIENT + "from h2htalk.cli import main\nmain()"
+    words = [sys.executable, "-c", code, "release", "publish", str(release), "lab/made"]
+    running = subprocess.Popen(words, env=environment, stderr=subprocess.DEVNULL)
+    while point not in hub.points():
+        assert running.poll() is None
+    sleep(0.5 if number is signal.SIGINT else 0)  # until the client waits for its threads
+    running.send_signal(number)
+    return running.wait(30)
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:99999"])
