@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, NoReturn
+from typing import Any
 
 from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.metrics.metric_table import Metrics
@@ -29,7 +29,7 @@ from h2htalk.data.arguments import as_path
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.responses import read_response
 from h2htalk.data.run_folder import Answers, fold_answer
-from h2htalk.data.splits import Split, load_split
+from h2htalk.data.splits import Split, list_splits, load_split
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 
 _JUDGED = ("rating", "j", "people", "unjudged")  # of judges and people, who cannot be asked again
@@ -80,28 +80,30 @@ def verify_results(
 
     Args:
         bundle: a folder or a .zip that `export_results` wrote.
-        split: the split that was asked. What the bundle names is loaded from the Hub by that name alone.
+        split: the split that was asked; by default the bundled one with the fingerprint of the bundle's items. What the
+            bundle names is loaded from the Hub by that name alone.
         references: the file of the split's private references, if the run was scored with it.
 
     Examples:
         >>> import h2htalk
-        >>> h2htalk.verify_results("bundle", "mini").differs
+        >>> h2htalk.verify_results("bundle").differs
         []
 
     Raises:
-        ConfigError: no split was named, or it is not known.
+        ConfigError: the split is not known, or none was named and no bundled one has the items.
         DataError: `bundle` is no bundle, a line is broken or there twice, or the split lacks an item.
     """
     head, texts = read_bundle(as_path(bundle, "bundle"))
-    whole = load_split(split or _require_name(head))
-    commit = f", commit {whole.commit}" if whole.commit else ""
-    found = Verification(f"{split} ({whole.name} {whole.version}{commit})")
-    found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
     theirs = {key: row for key, (_, row) in read_rows(SCORES, texts[SCORES], head.samples).items()}
     if not 0 < head.samples <= len(theirs):
         raise DataError(f"{bundle}: {quoted(head.samples)} samples an item, {counted(len(theirs), 'line')} of scores")
     ids = {item_id for item_id, _ in theirs}
-    asked = replace(whole, scenarios=tuple(s for s in whole.scenarios if s.id in ids))
+    name = split or _find_bundled(head, ids)
+    whole = load_split(name)
+    commit = f", commit {whole.commit}" if whole.commit else ""
+    found = Verification(f"{name} ({whole.name} {whole.version}{commit})")
+    found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
+    asked = _part(whole, ids)
     if rest := len(whole.scenarios) - len(asked.scenarios):
         part = f"{len(asked.scenarios):,} of {len(whole.scenarios):,} items of split {whole.name}"
         found.unchecked.append(f"{counted(rest, 'item')}: the bundle holds {part}")
@@ -180,8 +182,20 @@ def _by_name(figures: Mapping[str, Mapping[str, Any]]) -> _Rows:
     return {(language, name): cell for language, cells in figures.items() for name, cell in cells.items()}
 
 
-def _require_name(head: BundleHead) -> NoReturn:
-    """Refuse to load what the bundle names: who forges answers can publish items to which they are right."""
+def _part(whole: Split, ids: Collection[str]) -> Split:
+    return replace(whole, scenarios=tuple(one for one in whole.scenarios if one.id in ids))
+
+
+def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
+    """Find the bundled split of the bundle's items. Nothing else is loaded that a bundle names.
+
+    Who forges answers can publish items to which they are right.
+    """
+    of_bundle = head.split.get("version"), head.split.get("fingerprint")
+    for name in list_splits():
+        split = load_split(name)
+        if (split.version, _part(split, ids).fingerprint) == of_bundle:
+            return name
     source, commit = head.split.get("source") or head.split.get("name", ""), head.split.get("commit", "")
     name = (
         re.sub("@[^#]*", lambda _: f"@{commit}", source) if commit else source

@@ -265,10 +265,8 @@ def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path
 
 def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
     bundle = bundle_of(small_run)
-    with pytest.raises(ConfigError, match="those of 'mini', it says; if you trust them: --split mini"):
-        h2htalk.verify_results(bundle)
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read"):
-        h2htalk.verify_results(small_run, "mini@1")
+        h2htalk.verify_results(small_run)
     (tmp_path / "text.zip").write_text("no zip")
     with pytest.raises(DataError, match=r"not a bundle: bundle.json cannot be read: .*File is not a zip file"):
         h2htalk.verify_results(tmp_path / "text.zip", "mini@1")
@@ -278,13 +276,15 @@ def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
     edited_head(bundle, lambda head: head.update(samples=1))
     with pytest.raises(DataError, match=r"responses.jsonl:1: broken JSON"):
         h2htalk.verify_results(bundle, "mini@1")
+    with pytest.raises(ConfigError, match="those of 'mini', it says; if you trust them: --split mini"):
+        h2htalk.verify_results(edited_head(bundle, lambda head: head["split"].update(fingerprint="0" * 16)))
 
 
 def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
     done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
     assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "responses.jsonl", "scores.jsonl")]
-    done = h2htalk_here("results", "verify", out, "--split", "mini@1")
+    done = h2htalk_here("results", "verify", out)  # asked for `--split mini`, which was another version
     lines = done.stdout.splitlines()
     assert (done.returncode, lines[0], lines[1][:30]) == (3, "split: mini@1 (mini 1)", "matches: the hashes of the fil")
     edited(out, "scores.jsonl", lambda rows: rows[0].update(bleu_1=0.9))
@@ -292,4 +292,5 @@ def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     assert done.returncode == 4
     assert done.stdout.splitlines()[2].startswith("not verified: 132 items")
     assert done.stdout.splitlines()[-1].startswith("differs: bleu_1: 1 of 22 values")
-    assert h2htalk_here("results", "verify", out).returncode == 2
+    assert h2htalk_here("results", "verify", out, "--split", "mini").returncode == 4
+    assert h2htalk_here("results", "verify", small_run).returncode == 2
