@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 from byte_search import files_with
 from hub_double import Account, HubDouble
-from hub_repos import Refused
 from huggingface_hub import constants
 from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
@@ -20,7 +19,7 @@ from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.releases.hub import cache_folder, delete_cached, pull, resolve
+from h2htalk.data.releases.hub import cache_folder, delete_cached, erased_later, pull, resolve
 from h2htalk.data.releases.publish import publish
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder, RunWriter
@@ -283,12 +282,13 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, release: P
     erase_later(published, release, scenario(1).id)
     load_split(NAME)
     published.dataset("lab/made").write({"notes.md": b"x"})  # main moves on
-    # The client falls back to its cache.
-    published.fault("info", "answer", times=1, skip=1, answer=Refused(503, "Service unavailable"))
-    assert "the list of erased items changed while it was loaded" in refusal()
-    published.mend()
-    published.fault("info", "cut", times=1, skip=1)
-    assert "run the same command again" in refusal()
+    older = resolve(NAME)
+    published.refuse("info", 503, "Service unavailable", times=1)  # the client falls back to its cache
+    with pytest.raises(HubError, match="the list of erased items changed while it was loaded"):
+        erased_later(older)
+    published.fault("info", "cut", times=1)
+    with pytest.raises(HubError, match="run the same command again"):
+        erased_later(older)
 
 
 # --- pull -------------------------------------------------------------------------------------------------------
