@@ -77,13 +77,6 @@ def test_a_commit_is_a_name_too(published: HubDouble) -> None:
     assert split.fingerprint == load_split(NAME).fingerprint
 
 
-def test_what_was_loaded_is_not_loaded_again(published: HubDouble) -> None:
-    load_split(NAME)
-    published.requests.clear()
-    load_split(NAME)
-    assert "get" not in published.points()
-
-
 def test_files_that_release_json_does_not_list_are_not_loaded(published: HubDouble, release: Path) -> None:
     repo = published.dataset("lab/made")
     repo.tags["v1.0.0"] = repo.write({"personas/nora.toml": b"id = 1", "big.bin": b"x" * 1000})
@@ -189,19 +182,6 @@ def test_a_gated_release(published: HubDouble, monkeypatch: pytest.MonkeyPatch, 
 def test_a_private_release(published: HubDouble, monkeypatch: pytest.MonkeyPatch, token: str, message: str) -> None:
     monkeypatch.setenv("HF_TOKEN", token)
     assert message in refusal()
-
-
-def test_an_expired_token_on_a_server_with_https(published: HubDouble) -> None:
-    """There the client takes every 401 for a repository that is not found."""
-    published.refuse("refs", 401, "User Access Token is expired", "RepoNotFound")
-    assert "HF_TOKEN is refused: it is expired" in refusal()
-
-
-def test_the_token_is_never_part_of_what_is_kept(published: HubDouble, tmp_path: Path) -> None:
-    load_split(NAME)
-    kept = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
-    assert len(kept) > 7
-    assert not any(b"hf_lab" in path.read_bytes() for path in kept)
 
 
 # --- Without a network ------------------------------------------------------------------------------------------
