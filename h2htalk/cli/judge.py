@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,7 +10,6 @@ import h2htalk
 from h2htalk.cli.options import FormatOption, RunArgument, VerboseOption, finish, require_format
 from h2htalk.cli.output import say
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError
 
 JudgeOption = Annotated[list[str], typer.Option("--judge", help="ENGINE:NAME; repeat it for a panel.")]
 
@@ -97,38 +93,3 @@ def judge_probe(
     probe = h2htalk.judge_probe(spec, language, repeats)
     say(probe_text(probe, format))
     raise typer.Exit(3 if probe.failed else 0)
-
-
-def judge_variance(
-    run: RunArgument,
-    half_width: Annotated[
-        float | None, typer.Option(help="Of a 95 % interval, on R's scale: the cheapest design.")
-    ] = None,
-    item_cost: Annotated[float | None, typer.Option(help="Of a further item.")] = None,
-    answer_cost: Annotated[float | None, typer.Option(help="Of a further answer.")] = None,
-    judgement_cost: Annotated[float | None, typer.Option(help="Of a further judgement.")] = None,
-) -> None:
-    """Show how much items, answers and judgements vary, and how many of each an interval needs."""
-    from h2htalk.benchmark.judge.variance import COSTS
-    from h2htalk.benchmark.judge.variance import judge_variance as estimate
-
-    costs = dict(zip(COSTS, (item_cost, answer_cost, judgement_cost), strict=True))
-    for judge in estimate(run, costs, half_width):
-        say("\n".join(judge.lines(half_width)))
-
-
-def judge_succession(
-    run: RunArgument,
-    judge: Annotated[list[str], typer.Option("--judge", help="Two judges of the run: fingerprint, label or model.")],
-    human: Annotated[Path, typer.Option(help="People's labels, as of calibrate: a CSV file or a closed round.")],
-    format: Annotated[str, typer.Option("--format", help="terminal or json.")] = "terminal",
-) -> None:
-    """Hold a judge against its successor on the same answers and labels; the shift of each table."""
-    from h2htalk.benchmark.judge.succession import judge_succession as compare_judges
-
-    require_format(format, "json")
-    if len(judge) != 2:
-        raise ConfigError(f"--judge is given {len(judge)} times; name two: A, then B")
-    found = compare_judges(run, judge[0], judge[1], human)
-    lines = [json.dumps(asdict(found), ensure_ascii=False, indent=2)] if format == "json" else found.lines()
-    say("\n".join(lines))

@@ -21,7 +21,6 @@ from h2htalk.benchmark.judge.judgements import (
     write_judge,
 )
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
-from h2htalk.benchmark.judge.retirement import retirement_of
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
 from h2htalk.benchmark.judge.settings import JudgeSpec, Scope
 from h2htalk.benchmark.load_run import Run, load_scored
@@ -136,14 +135,12 @@ def judge_run(spec: JudgeSpec) -> Summary:
         panel, answers = _open(spec)
         for calls in panel:
             check_model(calls.settings)
-        days = {calls.model: retirement_of(calls.model) for calls in panel}
         limit = shared_limit(judgements_folder(spec.path), panel[0].settings)
         for calls in panel:
             write_judge(spec.path, calls.judge)
             calls.ask(answers, limit)
         names = tuple(sorted(calls.judge.fingerprint for calls in panel))
-        retirements = {model: day for model, day in days.items() if day is not None}
-        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, cast(Scope, spec.scope), retirements))
+        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, cast(Scope, spec.scope)))
         return judge_again(spec.path, locked=True)
 
 

@@ -6,7 +6,6 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from datetime import date
 from statistics import fmean
 
 from h2htalk.benchmark.judge.corrected_cells import read_corrected_cells
@@ -49,8 +48,6 @@ def with_judgements(
         judge += f", people rated {_rated_part(own, ratings, scores)}"
     protocol = {**summary.signature.protocol, "judge": judge}
     main = _with_judged_row(summary.main, scenarios, scores) if summary.measure == "s" else summary.main
-    retiring = (day.warning(model, date.today()) for model, day in judging.retirements.items())
-    warnings = (*filter(None, retiring), *_warnings(summary, figures))
     return (
         replace(
             summary,
@@ -58,7 +55,7 @@ def with_judgements(
             main=main,
             judged=main.rows.judged is not None,
             judging=figures,
-            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in warnings)),
+            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures))),
         ),
         scores,
     )

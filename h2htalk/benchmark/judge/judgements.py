@@ -131,11 +131,6 @@ class Judgements:
             if isinstance(reply, Response) or not isinstance(self._replies.get(key), Response):
                 self._replies[key] = reply
 
-    @property
-    def number(self) -> int:
-        """How many judgements of an answer are stored, of that with the most."""
-        return 1 + max((k for _, k in self._replies), default=-1)
-
     def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
         judged = answer_id(answer)

@@ -14,7 +14,6 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
-from h2htalk.benchmark.judge.retirement import Retirement
 from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.responses import Response, SampleKey
@@ -28,15 +27,11 @@ TOO_LONG = "too_long"
 
 @dataclass(frozen=True, slots=True)
 class Judging:
-    """Which judgements count in a run's tables: of these judges, the first so many of each answer.
-
-    `retirements`: model -> the day on which its API ends, and who says so.
-    """
+    """Which judgements count in a run's tables: of these judges, the first so many of each answer."""
 
     judges: Annotated[tuple[Annotated[str, Field(pattern="^[0-9a-f]{16}$")], ...], Field(min_length=1)]
     judgements: Annotated[int, Field(ge=1, le=100)] = 1
     scope: Literal["levels", "all"] = "levels"
-    retirements: Mapping[str, Retirement] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

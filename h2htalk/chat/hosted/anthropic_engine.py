@@ -17,7 +17,6 @@ ANTHROPIC = Provider(
     create="messages.with_raw_response.create",
     example="claude-sonnet-5-5",
     jobs="h2htalk.chat.batch.anthropic_batches:AnthropicJobs",
-    retires="retires_at",
     client_options={"open_telemetry": False},
 )
 

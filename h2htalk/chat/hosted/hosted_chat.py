@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from datetime import date
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
@@ -31,9 +30,6 @@ from h2htalk.chat.server.endpoint import base_url
 
 if TYPE_CHECKING:
     import httpx2
-
-
-_LIST_SECONDS = 10.0  # for the provider's list of models
 
 
 class HostedChat(ABC):
@@ -85,20 +81,6 @@ class HostedChat(ABC):
         with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
             jobs = getattr(import_module(module), jobs_class)(client)
             return run_batches(jobs, self._wire, requests, self._options, on_done)
-
-    def retirement_day(self) -> date | None:
-        """Ask the provider's list of models when this one is switched off; None where it does not say."""
-        silence_sdks()
-        sdk = import_module(self.provider.module)
-        with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
-            try:
-                model = client.models.retrieve(self._name, timeout=_LIST_SECONDS)
-            except (getattr(sdk, f"{self.provider.client}Error"), ValueError):
-                return None  # a server without such a list: the caller knows dates of its own
-        try:
-            return date.fromisoformat(str(getattr(model, self.provider.retires, None))[:10])
-        except ValueError:
-            return None
 
     def close(self) -> None:  # noqa: B027  part of the protocol of engines
         """Do nothing: connections are closed at the end of `complete`."""

@@ -40,7 +40,6 @@ class Provider:
         example: a model of it.
         jobs: `module:Class` of its batch jobs.
         client_options: for the client's class.
-        retires: of a model in the provider's list, the field with the day on which it is switched off.
     """
 
     title: str
@@ -52,7 +51,6 @@ class Provider:
     create: str
     example: str
     jobs: str
-    retires: str
     client_options: Mapping[str, Any] = field(default_factory=dict)
 
     def open_client(self, key: str, url: str, http_client: Any) -> Any:

@@ -17,7 +17,6 @@ OPENAI = Provider(
     create="chat.completions.with_raw_response.create",
     example="gpt-4o",
     jobs="h2htalk.chat.batch.openai_batches:OpenAIJobs",
-    retires="shutdown_date",
 )
 
 
