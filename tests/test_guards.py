@@ -32,12 +32,13 @@ MODULES = {
 # --- Imports go one way -----------------------------------------------------------------------------------------
 
 # What a room may import, besides itself. `curation`, `benchmark` and `analysis` never see each other.
-BOTTOM = {"errors", "progress", "parallel", "version"}
+BOTTOM = {"errors", "progress", "parallel", "version", "distributions"}
 BELOW = {
     "__init__": {"version", "data", "rounds", "curation", "benchmark", "analysis"},
     "version": set[str](),
     "errors": set[str](),
     "progress": set[str](),
+    "distributions": set[str](),
     "parallel": {"errors"},
     "data": BOTTOM,
     "text": BOTTOM | {"data"},
@@ -224,7 +225,7 @@ def test_the_guard_finds_a_possessive_quantifier_that_is_put_together() -> None:
 
 HEAVY = """torch transformers vllm spacy presidio_analyzer presidio_anonymizer argilla datasets matplotlib pyarrow numpy
 openvino openvino_genai jieba sacrebleu rouge_score aiohttp openai anthropic rich nltk pandas sentence_transformers
-FlagEmbedding huggingface_hub jinja2 rapidfuzz lemminflect wordcloud tokenizers"""
+scipy FlagEmbedding huggingface_hub jinja2 rapidfuzz lemminflect wordcloud tokenizers"""
 ALONE = ("evaluate", "score", "report", "costs", "prompts", "leaderboard", "split", "import", "analyze")
 COMMAND_GROUPS = [[], ["split", "list"], *([name] for name in ALONE)]
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import sys
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,6 +22,7 @@ from typing import Any
 
 from h2htalk.curation.anonymize.engine.analyzer import find_spans
 from h2htalk.curation.anonymize.spans import Span
+from h2htalk.distributions import wilson_interval
 
 Gold = Mapping[str, Any]
 
@@ -50,19 +50,11 @@ class Measured:
     shown: list[str] = field(default_factory=list)
 
 
-def wilson(found: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share of `of` > 0."""
-    share = found / of
-    middle = share + z * z / (2 * of)
-    half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
-
-
 def share(found: int, of: int) -> str:
     """`0.9912 [0.970, 0.998] n 340`."""
     if not of:
         return "-"
-    low, high = wilson(found, of)
+    low, high = wilson_interval(found / of, of)
     return f"{found / of:.3f} [{low:.3f}, {high:.3f}] n {of}"
 
 

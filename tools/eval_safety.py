@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import math
 import os
 import random
 import re
@@ -38,6 +37,7 @@ from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.releases.release_folder import TEST
 from h2htalk.data.splits import load_split
+from h2htalk.distributions import wilson_interval
 
 GOLDEN = Path(__file__).parents[1] / "tests/curation/golden"
 # The gates that read what a companion says.
@@ -63,19 +63,11 @@ class Share:
 
     def line(self) -> str:
         share = self.found / self.of
-        low, high = wilson(self.found, self.of)
+        low, high = wilson_interval(self.found / self.of, self.of)
         asked = f"  at least {self.least:g}" if self.least is not None else ""
         asked += f"  at most {self.most:g}" if self.most is not None else ""
         mark = "" if self.reached else "  NOT REACHED"
         return f"{self.what:58} {share:.4f} [{low:.3f}, {high:.3f}] n {self.of:,}{asked}{mark}"
-
-
-def wilson(found: int, of: int, z: float = 1.96) -> tuple[float, float]:
-    """The 95 % interval of a share."""
-    share = found / of
-    middle = share + z * z / (2 * of)
-    half = z * math.sqrt(share * (1 - share) / of + z * z / (4 * of * of))
-    return (middle - half) / (1 + z * z / of), (middle + half) / (1 + z * z / of)
 
 
 def one_message(name: str, language: Language, text: str) -> Dialogue:

@@ -34,8 +34,8 @@ def judge_plan_labels(
 
 
 def judge_calibrate(
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="The judged run, then runs of other models.")],
-    human: Annotated[list[Path], typer.Option(help="A CSV file or a closed round of labels, one for each RUN.")],
+    run: RunArgument,
+    human: Annotated[Path, typer.Option(help="People's labels: a CSV file or a closed round.")],
     random: Annotated[bool, typer.Option("--random", help="The labels are a simple random sample.")] = False,
     format: Annotated[str, typer.Option("--format", help="terminal or json.")] = "terminal",
 ) -> None:
@@ -44,5 +44,5 @@ def judge_calibrate(
     from h2htalk.benchmark.calibration.calibrate import calibrate_judge
     from h2htalk.benchmark.calibration.formats import to_json, to_lines
 
-    found = calibrate_judge(runs, human, random=random)
+    found = calibrate_judge(run, human, random=random)
     say(to_json(found) if format == "json" else "\n".join(to_lines(found)))

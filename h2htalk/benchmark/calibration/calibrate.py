@@ -12,19 +12,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.calibration.agreement import Agreement, agreements
-from h2htalk.benchmark.calibration.correction import Correction, LabelSample, correct
+from h2htalk.benchmark.calibration.agreement import Agreement, Effect, agreements, error_effects, order_bias
+from h2htalk.benchmark.calibration.correction import POINTS, Correction, LabelSample, correct
 from h2htalk.benchmark.calibration.human_labels import Label, read_labels
-from h2htalk.benchmark.calibration.judge_bias import Effect, FamilyErrors, family_bias, order_bias, run_bias
 from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, load_judged
 from h2htalk.benchmark.calibration.label_plan import LabelPlan, read_plan
 from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge, stored_judges
-from h2htalk.benchmark.judge.model_facts import family_of
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
-from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean
-from h2htalk.benchmark.statistics.misclassification import corrected_share
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -56,40 +52,32 @@ class Calibration:
     notes: tuple[str, ...]
 
 
-def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool = False) -> Calibration:
+def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibration:
     """Calibrate the judges of a run, store the corrected cells, and put them into its summary.
 
     Args:
-        runs: the judged run; further runs of other models on the same items show bias by model family.
-        human: people's labels of each run: a CSV file, or a closed adjudication round.
+        path: the judged run.
+        human: people's labels: a CSV file, or a closed adjudication round.
         random: the labels are a simple random sample of the judged items.
 
     Raises:
-        ConfigError, DataError, RoundError: a run was not judged, or its labels cannot be read or are of other answers.
+        ConfigError, DataError, RoundError: the run was not judged, or its labels cannot be read or are of other
+            answers.
     """
-    if len(runs) != len(human):
-        raise ConfigError(f"--human: {len(human)} for {counted(len(runs), 'run')}; name one for each, in their order")
-    judged = [load_judged(path) for path in runs]
-    labels = [read_labels(one.run, path) for one, path in zip(judged, human, strict=True)]
-    plan = None if random else read_plan(runs[0])
-    planned = plan and {key: one for key, one in labels[0].items() if key in _drawn(judged[0], plan)}
-    everything = {key[0] for key, one in labels[0].items() if one.ratings} >= judged[0].items.keys()
-    if planned and (
-        len(planned) == len(labels[0]) or not everything
-    ):  # labels beside the plan were chosen in another way
-        left_out, labels[0] = len(labels[0]) - len(planned), planned
-    else:
-        left_out, plan = 0, None
-    labelled = [one.labelled(own) for one, own in zip(judged, labels, strict=True)]
-    if not labelled[0] or not all(labels):
-        bad = human[0] if not labelled[0] else human[labels.index({})]
-        raise ConfigError(f"{bad}: holds no rating of an item that has a judge's score")
-    run, own = judged[0], labelled[0]
-    if len({(one.judging.judges, one.run.data.split.fingerprint) for one in judged}) > 1:
-        raise ConfigError("the runs differ in judges or items; judge the same items of all runs by the same judges")
+    run = load_judged(path)
+    labels, plan, left_out = read_labels(run.run, human), None if random else read_plan(path), 0
     if plan is not None:
-        own = labelled[0] = _weighted(own, plan)
-    families = [FamilyErrors(*_families(one), items) for one, items in zip(judged, labelled, strict=True) if items]
+        planned = {key: one for key, one in labels.items() if key in _drawn(run, plan)}
+        everything = {key[0] for key, one in labels.items() if one.ratings} >= run.items.keys()
+        if planned and (len(planned) == len(labels) or not everything):  # others were chosen in another way
+            left_out, labels = len(labels) - len(planned), planned
+        else:
+            plan = None
+    own = run.labelled(labels)
+    if not own:
+        raise ConfigError(f"{human}: holds no rating of an item that has a judge's score")
+    if plan is not None:
+        own = _weighted(own, plan)
     found = Calibration(
         run=run.run.summary.model,
         judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
@@ -98,18 +86,13 @@ def calibrate_judge(runs: Sequence[Path], human: Sequence[Path], *, random: bool
         annotators=len({name for one in own for name in one.raters or () if name}),
         drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
         agreement=tuple(agreements(own)),
-        bias=(*run_bias(own), *(family_bias(families) if len(families) > 1 else ()), *_order(run)),
-        corrections=(*_corrections(run, own, labels[0], plan, random), *_borrowed(judged, labels)),
-        notes=tuple(_notes(run, own, labels[0], plan, left_out)),
+        bias=(*error_effects(own), *_order(run)),
+        corrections=tuple(_corrections(run, own, labels, plan, random)),
+        notes=tuple(_notes(run, own, labels, plan, left_out)),
     )
     write_corrected_cells(run.path, _cells(run, found))
     judge_again(run.path)
     return found
-
-
-def _families(judged: JudgedRun) -> tuple[str, list[str]]:
-    judges = [family_of(read_judge(judged.path, name).model) for name in judged.judging.judges]
-    return family_of(judged.run.summary.signature.subject["model"]), judges
 
 
 def _drawn(judged: JudgedRun, plan: LabelPlan) -> set[SampleKey]:
@@ -139,7 +122,6 @@ def _corrections(
 ) -> Iterator[Correction]:
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
     rated = {one.id: one for one in labelled}
-    planned = set() if plan is None else {key[0] for key in _drawn(judged, plan)}
     late = _late(judged, plan)
     items = [rated.get(item, one) for item, one in judged.items.items() if item not in late]
     levels = [name for name in SUBTASKS if SUBTASKS[name].level]
@@ -150,8 +132,7 @@ def _corrections(
         strata = [] if plan is None else [plan.strata.get(one.id, "") for one in own]
         names = sorted(set(strata))
         numbers = None if plan is None or "" in names else [names.index(name) for name in strata]
-        drawn = [at for at, one in enumerate(own) if one.id in planned]
-        return LabelSample(own, scores, errors, known, numbers, random, drawn=drawn)
+        return LabelSample(own, scores, errors, known, numbers, random)
 
     for group, subtasks in groups.items():
         within = [one for one in items if one.subtask in subtasks]
@@ -171,35 +152,7 @@ def _corrections(
                 said.setdefault(key[0], []).append(share - fmean(label.points[point].values()))
         errors = {at: fmean(said[one.id]) for at, one in enumerate(own) if one.id in said}
         if errors:
-            shares = sample(own, [one.points[point] for one in own], errors, [0.0] * len(own))
-            yield correct("points", point, replace(shares, yes_no=True))
-
-
-def _borrowed(judged: Sequence[JudgedRun], labels: Sequence[Labels]) -> Iterator[Correction]:
-    """The shares of points that people answered on other runs alone: the misclassification correction.
-
-    How often the judges are right about a yes and about a no is taken from those runs; the share may be another there.
-    """
-    own = {name for label in labels[0].values() for name in label.points}
-    for point in sorted({name for of in labels[1:] for label in of.values() for name in label.points} - own):
-        said = [one.points[point] > 0.5 for one in judged[0].items.values() if point in one.points]
-        pairs = [
-            (judge[point] > 0.5, fmean(label.points[point].values()) > 0.5)
-            for one, of in zip(judged[1:], labels[1:], strict=True)
-            for key, label in of.items()
-            if point in label.points and point in (judge := one.ratings[key].points)
-        ]
-        right = Counter(people for judge, people in pairs if judge == people)
-        asked = Counter(people for _, people in pairs)
-        if said:
-            numbers = (right[True], asked[True], right[False], asked[False])
-            try:
-                share, (low, high) = corrected_share(sum(said), len(said), *numbers)
-                mean = CorrectedMean(share, low, high, None, None, len(pairs), len(said))
-                estimator = "Rogan-Gladen, by labels of other runs"
-            except ValueError as error:
-                mean, estimator = None, str(error)
-            yield Correction("points", point, fmean(said), len(pairs), len(said), estimator, mean)
+            yield correct(POINTS, point, sample(own, [one.points[point] for one in own], errors, [0.0] * len(own)))
 
 
 def _late(judged: JudgedRun, plan: LabelPlan | None) -> set[str]:

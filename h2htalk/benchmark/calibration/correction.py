@@ -1,9 +1,7 @@
 """Choose the estimator of a corrected mean by how its labels came, or say why there is none.
 
-Drawn by the plan: `stratified`. A simple random sample, by the user's word: `regression`, for yes-or-no points
-`difference`. Otherwise labels that leave out a part of the scores are refused, and so are those that the transport test
-calls unlike the other items, except where length alone makes the difference: the regression of the error on length
-corrects for that.
+Drawn by the plan: `stratified`. A simple random sample, by the user's word: `regression`. Labels of all items need
+neither. Others are refused: nobody knows which items such labels leave out.
 """
 
 from __future__ import annotations
@@ -13,25 +11,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-import numpy as np
-
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
-from h2htalk.benchmark.statistics.corrected_mean import (
-    CorrectedMean,
-    design_effect,
-    difference,
-    regression,
-    stratified,
-)
-from h2htalk.benchmark.statistics.intervals import Interval, t_quantile
-from h2htalk.benchmark.statistics.transport import labels_unlike_rest, regressed
+from h2htalk.benchmark.statistics.clusters import design_effect
+from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, regression, stratified
+from h2htalk.distributions import Interval, t_quantile
 from h2htalk.errors import counted
 
 LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
-OUTSIDE = 0.05  # share of scores outside the labelled range from which a level is not corrected (cje's rule)
-UNLIKE = 0.05  # p of the transport test
 FEW_RATERS = 10  # up to which the interval over annotators is given
-BY_LENGTH, ALL_LABELLED = "regression on length", "all labelled"
+ALL_LABELLED, POINTS = "all labelled", "points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +49,7 @@ class LabelSample:
     Attributes:
         scores: of each item. errors: position -> the judges' value minus people's.
         known: of each item, what is added to the score and needs no correction (a multiple of S).
-        strata: of each item, where the plan drew the labels. drawn: the items that it drew.
+        strata: of each item, where the plan drew the labels.
         random: the user calls the labels a simple random sample.
     """
 
@@ -71,8 +59,6 @@ class LabelSample:
     known: Sequence[float]
     strata: Sequence[int] | None = None
     random: bool = False
-    yes_no: bool = False
-    drawn: Sequence[int] = ()
 
     def estimate(self) -> tuple[str, CorrectedMean]:
         """Return the estimator and the mean. Raises ValueError with the reason where there is none."""
@@ -81,49 +67,19 @@ class LabelSample:
             raise ValueError(f"{counted(n, 'label')}, and {least} are needed")
         whole = [score + known for score, known in zip(self.scores, self.known, strict=True)]
         labels = {at: whole[at] - error for at, error in self.errors.items()}
-        length = [item.length for item in self.items]
         effect = design_effect(whole, [item.cluster for item in self.items])
         if n == len(whole):
-            found = ALL_LABELLED, difference(whole, labels, effect)
+            found = ALL_LABELLED, stratified(whole, labels, [0] * n, effect)
         elif self.strata is not None:
-            self._require_missing_by_chance(length)
             found = "stratified", stratified(whole, labels, self.strata, effect)
-        elif not self.random and self._differ_by_length(length):
-            found = BY_LENGTH, regressed(whole, labels, length)
-        elif self.yes_no:
-            found = "difference", difference(whole, labels, effect)
-        else:
+        elif self.random:
             ratings = {at: self.scores[at] - error for at, error in self.errors.items()}
             found = "regression", regression(self.scores, ratings, self.known, effect)
+        else:
+            raise ValueError("nobody knows which items the labels leave out: draw them with `plan-labels`, or --random")
         if found[1].low is None:
             raise ValueError("the judges' error is the same on all labelled items, so its spread is not known")
         return found
-
-    def _require_missing_by_chance(self, length: Sequence[float]) -> None:
-        """Raise ValueError where the drawn items that nobody labelled are unlike the others in length or score."""
-        if len(self.drawn) > len(self.errors):
-            covariates = np.array([[length[at], self.scores[at]] for at in self.drawn])
-            labelled = [place for place, at in enumerate(self.drawn) if at in self.errors]
-            if (p := labels_unlike_rest(covariates, labelled)) < UNLIKE:
-                raise ValueError(f"the drawn items that nobody labelled are unlike the labelled ones (p {p:.3f})")
-
-    def _differ_by_length(self, length: Sequence[float]) -> bool:
-        """Whether labelled items differ from the others, by length alone. Raises ValueError where by more."""
-        own = [self.scores[at] for at in self.errors]
-        outside = fmean(not min(own) <= score <= max(own) for score in self.scores)
-        if outside >= OUTSIDE and not self.yes_no:
-            ends = f"{min(own):.2f} to {max(own):.2f}"
-            raise ValueError(f"{100 * outside:.0f} % of the judges' scores lie outside the labelled range of {ends}")
-        subtasks = sorted({item.subtask for item in self.items})[1:]
-        columns = [length, self.scores, *([float(item.subtask == s) for item in self.items] for s in subtasks)]
-        covariates, labelled = np.array(columns, float).T, list(self.errors)
-        if (p := labels_unlike_rest(covariates, labelled)) >= UNLIKE:
-            return False
-        line = np.column_stack([np.ones(len(length)), length])
-        rest = covariates[:, 1:] - line @ np.linalg.lstsq(line, covariates[:, 1:], rcond=None)[0]
-        if labels_unlike_rest(rest, labelled) >= UNLIKE:
-            return True
-        raise ValueError(f"the labelled items are unlike the others (p {p:.3f}), and not by length alone")
 
     def rater_half_width(self) -> float | None:
         """Half of the t interval over annotators' mean errors; None unless 2 to 10 are named."""
@@ -151,7 +107,7 @@ def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) ->
     if not all(sample.items[at].whole for at in sample.errors):  # answers that nobody rated vary within an item
         low_here = high_here = None
     scaled = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
-    raters = None if estimator == BY_LENGTH or sample.yes_no else sample.rater_half_width()
+    raters = None if group == POINTS else sample.rater_half_width()
     if raters is None or mean.high is None:
         return Correction(group, figure, own, *n, estimator, scaled)
     # The spread of annotators, and that of items.

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import asdict
 
 from h2htalk.benchmark.calibration.calibrate import Calibration
-from h2htalk.benchmark.calibration.correction import ALL_LABELLED, Correction
+from h2htalk.benchmark.calibration.correction import ALL_LABELLED, POINTS, Correction
 from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
@@ -46,8 +46,8 @@ def to_lines(found: Calibration) -> Iterator[str]:
 def _correction(one: Correction) -> str:
     title = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
     title = "Levels I to III" if one.group == ALL_LEVELS else title
-    name = one.figure if one.group == "points" else f"{title}, {one.figure}"
-    labels, most = f"{one.labels}/{one.items}", 1.0 if one.group == "points" else 5.0
+    name = one.figure if one.group == POINTS else f"{title}, {one.figure}"
+    labels, most = f"{one.labels}/{one.items}", 1.0 if one.group == POINTS else 5.0
     if (m := one.mean) is None:
         return _ROW.format(name, number(one.own), "refused", "", "", labels, one.estimator)
     here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)

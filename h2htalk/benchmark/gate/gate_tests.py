@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import NormalDist, fmean
+from statistics import fmean
 
-from h2htalk.benchmark.statistics.intervals import t_quantile
+from h2htalk.benchmark.statistics.clusters import design_effect
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, paired_result
 from h2htalk.benchmark.studies.figures import is_rate
 from h2htalk.benchmark.studies.observations import Observation, scored
-
-_Z = NormalDist()
+from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +61,10 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     if not is_rate(rows[0].figure):
         sign = 1.0 if lower_is_better else -1.0
         return _one_sided(paired_result([Difference("", name, sign * (value - limit)) for name, value in own]))
-    mean, n = fmean(value for _, value in own), len(own) / _design_effect(own)
+    clusters, values = zip(*own, strict=True)
+    mean, n = fmean(values), len(own) / design_effect(values, clusters)
     share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
-    return _binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
+    return binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
 
 
 def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
@@ -72,29 +72,6 @@ def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     shift = 1.0 if lower_is_better else -1.0
     worst = float(lower_is_better) if rows and is_rate(rows[0].figure) else limit + shift
     return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
-
-
-def _design_effect(own: Sequence[tuple[str, float]]) -> float:
-    """Of values by cluster; where all values are the same, a cluster counts for one."""
-    mean = fmean(value for _, value in own)
-    sums: dict[str, float] = {}
-    for cluster, value in own:
-        sums[cluster] = sums.get(cluster, 0.0) + value - mean
-    alone = math.fsum((value - mean) ** 2 for _, value in own)
-    return max(1.0, math.fsum(one * one for one in sums.values()) / alone) if alone > 0 else len(own) / len(sums)
-
-
-def _binomial_tail(hits: int, n: int, p: float) -> float:
-    """The probability of so many hits or more."""
-    if hits <= 0 or p >= 1:
-        return 1.0
-    if p <= 0:
-        return 0.0
-    logs = (
-        math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1) + k * math.log(p) + (n - k) * math.log1p(-p)
-        for k in range(hits, n + 1)
-    )
-    return min(1.0, math.fsum(map(math.exp, logs)))
 
 
 def highest_worsening(found: Worsening, alpha: float) -> float:
@@ -108,7 +85,7 @@ def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | N
     if found.result.error is None:
         return None
     sd = found.result.error * math.sqrt(found.items)
-    return math.ceil(((_Z.inv_cdf(1 - alpha) + _Z.inv_cdf(POWER)) * sd / margin) ** 2)
+    return math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)
 
 
 def detectable_rise(rate: float, items: int, alpha: float, per_cluster: float = 1.0) -> float | None:

@@ -21,7 +21,7 @@ from h2htalk.benchmark.results_export.run_figures import (
     require_scored,
     without_folders,
 )
-from h2htalk.benchmark.statistics.intervals import CONFIDENCE, RULE
+from h2htalk.benchmark.statistics.intervals import RULE
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
@@ -30,6 +30,7 @@ from h2htalk.data.languages import Language
 from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS, task_id
+from h2htalk.distributions import CONFIDENCE
 from h2htalk.errors import ConfigError, quoted
 
 NAME = "h2htalk"  # of the collection and the library

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from random import Random
 from statistics import fmean, variance
 
-from h2htalk.benchmark.statistics.intervals import t_quantile
+from h2htalk.distributions import t_quantile
 
 CUTS = (0.12, 0.4, 0.7)  # ranks by judge score at which strata end: rare large errors lie among the low scores
 
@@ -106,13 +106,13 @@ def regression(
     known: Sequence[float] | None = None,
     design_effect: float = 1.0,
 ) -> CorrectedMean:
-    """Correct by the regression of labels on the judge's scores, with HC3 residuals; slope from 0 to 1.
+    """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
     Args:
         scores: of the judge, one for each item.
         labels: position -> people's rating, of a simple random sample; at least four.
-        known: of each item, what is added to its rating and needs no correction, such as a multiple of S. The other
-            estimators take it as a part of scores and labels.
+        known: of each item, what is added to its rating and needs no correction, such as a multiple of S; `stratified`
+            takes it as a part of scores and labels.
 
     Raises:
         ValueError: fewer than four labels.
@@ -123,6 +123,8 @@ def regression(
     own = [scores[at] for at in labels]
     centre, mean = fmean(own), fmean(labels.values())
     square = math.fsum((x - centre) ** 2 for x in own)
+    if max((x - centre) ** 2 for x in own) >= (1 - 1 / n) * square * (1 - 1e-9):  # one score alone would say the slope
+        square = 0.0
     product = math.fsum((x - centre) * (y - mean) for x, y in zip(own, labels.values(), strict=True))
     slope = min(1.0, max(0.0, product / square)) if square else 0.0
     residuals = [
@@ -136,15 +138,6 @@ def regression(
     beyond = design_effect * variance([y + known[at] for at, y in labels.items()]) / items
     (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, items)
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
-
-
-def difference(scores: Sequence[float], labels: Mapping[int, float], design_effect: float = 1.0) -> CorrectedMean:
-    """Correct by the mean error, without a slope: `stratified` with one stratum, for yes and no as 1 and 0 too.
-
-    Raises:
-        ValueError: fewer than two labels.
-    """
-    return stratified(scores, labels, [0] * len(scores), design_effect)
 
 
 def _intervals(
@@ -163,15 +156,3 @@ def _intervals(
         else:
             half = t_quantile(max(1.0, total**2 / parts)) * math.sqrt(total) if parts else 0.0
             yield value - half, value + half
-
-
-def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """How much larger the variance of a mean is because items of a cluster resemble each other; 1 or more."""
-    mean, totals = fmean(values), dict.fromkeys(clusters, 0.0)
-    for value, cluster in zip(values, clusters, strict=True):
-        totals[cluster] += value - mean
-    square, groups = math.fsum((value - mean) ** 2 for value in values), len(totals)
-    if groups < 2 or not square:
-        return 1.0
-    among = math.fsum(total**2 for total in totals.values()) * groups / (groups - 1)
-    return max(1.0, among / (square * len(values) / (len(values) - 1)))

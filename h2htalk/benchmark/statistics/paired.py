@@ -14,8 +14,8 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.statistics.intervals import t_quantile
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
+from h2htalk.distributions import t_quantile
 
 Name = TypeVar("Name")
 FLIPS = 10_000

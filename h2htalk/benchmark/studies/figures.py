@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from h2htalk.benchmark.statistics.cluster_bootstrap import ClusteredResult, clustered_mean, clustered_slope
+from h2htalk.benchmark.statistics.bootstrap import ClusteredResult, clustered_mean, clustered_slope
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
 from h2htalk.benchmark.studies.observations import Observation, scored
 

@@ -23,6 +23,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+from h2htalk.distributions import wilson_interval
+
 Verdict = Literal["win", "tie", "lose"]  # of the first of two answers
 Order = Literal["ab", "ba"]
 ORDERS: tuple[Order, ...] = ("ab", "ba")
@@ -247,7 +249,7 @@ def check_judge(
     scored = [(verdict, truth) for name, truth in gold.items() if (verdict := verdicts[name]) is not None]
     value = (_right(scored) + (len(gold) - len(scored)) / 2) / len(gold)
     least = max(chance, accuracy([("tie", truth) for truth in gold.values()]))
-    low, high = _wilson(value, len(gold))
+    low, high = wilson_interval(value, len(gold))
     reason = ""
     if value <= least:
         reason = f"at or below chance ({value:.3f} of {least:.3g})"
@@ -264,9 +266,3 @@ def accuracy(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
 def _right(pairs: Sequence[tuple[Verdict, Verdict]]) -> float:
     half = sum((verdict == "tie") != (gold == "tie") for verdict, gold in pairs)
     return sum(verdict == gold for verdict, gold in pairs) + half / 2
-
-
-def _wilson(share: float, n: int, z: float = 1.96) -> tuple[float, float]:
-    middle = share + z * z / (2 * n)
-    half = z * math.sqrt(share * (1 - share) / n + z * z / (4 * n * n))
-    return (middle - half) / (1 + z * z / n), (middle + half) / (1 + z * z / n)

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from h2htalk.distributions import Interval, wilson_interval
 from h2htalk.rounds.aggregation.annotator_warnings import (
     AnnotatorAnswers,
     annotator_warnings,
@@ -24,7 +25,6 @@ from h2htalk.text.escaping import csv_text
 
 # Fewer gold answers qualify nobody: three right answers of three may be luck.
 MIN_GOLD = 5
-_Z = statistics.NormalDist().inv_cdf(0.975)
 HEADINGS = (
     "annotator", "items annotated", "items skipped",
     "agreement with majority", "agreement low", "agreement high", "votes compared",
@@ -35,7 +35,7 @@ HEADINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """`right` of `of` answers (at least one), with Wilson's 95 % interval (E. B. Wilson, JASA 22(158), 1927)."""
+    """`right` of `of` answers (at least one), with Wilson's 95 % interval."""
 
     right: int
     of: int
@@ -45,13 +45,9 @@ class Share:
         return self.right / self.of
 
     @property
-    def interval(self) -> tuple[float, float]:
+    def interval(self) -> Interval:
         """The interval within [0, 1]; for 3 right of 3 its lower end is 0.44."""
-        n, share = self.of, self.value
-        middle = share + _Z**2 / (2 * n)
-        half = _Z * math.sqrt(share * (1 - share) / n + (_Z / (2 * n)) ** 2)
-        whole = 1 + _Z**2 / n
-        return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
+        return wilson_interval(self.value, self.of)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from itertools import pairwise
 
 from h2htalk.data.languages import find_language
+from h2htalk.distributions import binomial_tail
 from h2htalk.rounds.annotations import Annotation
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import SKIPPED, Question, Value
@@ -156,13 +157,3 @@ def _habit(
     shown = "below 1e-9" if probability < 1e-9 else f"{probability:.0e}"
     usual = sum(theirs) / len(theirs)
     return f"on {count} of {len(mine)} items, other annotators on {usual:.0%} of them (probability {shown})"
-
-
-def binomial_tail(count: int, of: int, share: float) -> float:
-    """Return the probability of `count` or more successes among `of` with success probability `share` in (0, 1)."""
-    logs = (
-        math.lgamma(of + 1) - math.lgamma(k + 1) - math.lgamma(of - k + 1)
-        + k * math.log(share) + (of - k) * math.log1p(-share)
-        for k in range(count, of + 1)
-    )  # fmt: skip
-    return min(1.0, math.fsum(map(math.exp, logs)))

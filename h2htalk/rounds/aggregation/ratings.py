@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 import math
-import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-CONFIDENCE = 0.95
-# Student's t, 97.5th percentile, for 1 to 30 degrees of freedom.
-_T = (
-    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
-    2.201, 2.179, 2.160, 2.145, 2.131, 2.120, 2.110, 2.101, 2.093, 2.086,
-    2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
-)  # fmt: skip
+from h2htalk.distributions import CONFIDENCE, Interval, t_quantile
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +19,7 @@ class Mean:
     """
 
     value: float
-    interval: tuple[float, float] | None
+    interval: Interval | None
 
 
 def mean_of(values: Sequence[int], scale: tuple[int, int] | None = None) -> Mean:
@@ -60,21 +53,8 @@ def mean_of(values: Sequence[int], scale: tuple[int, int] | None = None) -> Mean
     return Mean(value, (max(value - half, low), min(value + half, high)))
 
 
-def _interval_of_equal(value: float, n: int, scale: tuple[int, int] | None) -> tuple[float, float] | None:
+def _interval_of_equal(value: float, n: int, scale: tuple[int, int] | None) -> Interval | None:
     if scale is None:
         return None
     others = 1 - (1 - CONFIDENCE) ** (1 / n)
     return value - others * (value - scale[0]), value + others * (scale[1] - value)
-
-
-def t_quantile(freedom: int) -> float:
-    """Return the 97.5th percentile of Student's t with `freedom` (1 or more) degrees of freedom, within 0.001.
-
-    A table up to 30, then the expansion around the normal quantile (Abramowitz and Stegun 26.7.5).
-    """
-    if freedom <= len(_T):
-        return _T[freedom - 1]
-    z = statistics.NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
-    first = (z**3 + z) / 4
-    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    return z + first / freedom + second / freedom**2

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import Any
 
 import pytest
-from judged_runs import annotators, command, evaluated, judge_file, judgement, rate
+from judged_runs import annotators, command, evaluated, judge_file, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.human_labels import read_labels
@@ -18,15 +18,12 @@ from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.corrected_cells import corrected_cells_path
 from h2htalk.benchmark.judge.judgements import Judge, answer_id, item_of, read_judge
-from h2htalk.benchmark.judge.model_facts import family_of
 from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_people_ratings
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.table2_rows import table_rows
 from h2htalk.benchmark.score_run import judge_again
-from h2htalk.benchmark.statistics.misclassification import corrected_share
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.closing import close_round
 
@@ -93,25 +90,24 @@ def test_a_round_gives_labels_and_an_interval_over_annotators(run: Path, tmp_pat
     names = sorted(path.stem for path in (tmp_path / "round").rglob("*.csv"))
     rate(tmp_path / "round", lambda item, annotator: int(rated(item)) + names.index(annotator) % 2)
     close_round(tmp_path / "round", force=True)
-    found = calibrate_judge([run], [tmp_path / "round"])
+    found = calibrate_judge(run, tmp_path / "round")
     assert (found.labelled, found.annotators, found.drawn) == (12, 3, "by the plan")
-    assert "ICC(2,1) of annotators" in {one.measure for one in found.agreement}
     assert all(one.raters is not None for one in found.corrections if one.mean is not None)
 
 
 def test_peoples_ratings_of_an_adjudication_are_no_judges_scores(run: Path, tmp_path: Path) -> None:
     file = labels_file(tmp_path / "l.csv", ids_of(run))
-    before = calibrate_judge([run], [file], random=True)
+    before = calibrate_judge(run, file, random=True)
     loaded = load_run(run)
     answers = [one for one in loaded.answers.values() if isinstance(one, Response) and one.id in ids_of(run)]
     people = {answer_id(one): PeopleRating(answer_id(one), 0.0, 1, "r") for one in answers}
     write_people_ratings(loaded.data.folder, people)
     judge_again(run)
-    assert calibrate_judge([run], [file], random=True) == before
+    assert calibrate_judge(run, file, random=True) == before
 
 
 def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> None:
-    calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))], random=True)
+    calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random=True)
     judging = load_run(run).summary.judging
     assert judging is not None
     assert set(judging.corrected) <= {"levels", *LEVELS}
@@ -124,7 +120,7 @@ def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> N
 
 
 def test_an_edited_file_of_cells_is_refused(run: Path, tmp_path: Path) -> None:
-    calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))], random=True)
+    calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random=True)
     path = corrected_cells_path(run)
     path.write_text(path.read_text().replace('"n": 12', '"n": 99'))
     with pytest.raises(DataError, match=r"calibration\.json: was edited"):
@@ -132,7 +128,7 @@ def test_an_edited_file_of_cells_is_refused(run: Path, tmp_path: Path) -> None:
 
 
 def test_a_refusal_has_no_cells_and_says_why(run: Path, tmp_path: Path) -> None:
-    found = calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run)[:3])])
+    found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)[:3]))
     assert {one.mean for one in found.corrections} == {None}
     judging = load_run(run).summary.judging
     assert judging is not None
@@ -156,7 +152,7 @@ def test_answers_of_one_item_are_averaged_first(run: Path, tmp_path: Path) -> No
 
     rows = [f"{one},{k},{name},{rating(one, k, name)},{'yes' if k else 'no'}" for one, k in answers for name in "ab"]
     (tmp_path / "l.csv").write_text("\n".join([head, *rows]))
-    found = calibrate_judge([run], [tmp_path / "l.csv"], random=True)
+    found = calibrate_judge(run, tmp_path / "l.csv", random=True)
     assert (found.items, found.labelled, found.annotators) == (12, 12, 2)
     errors: dict[str, list[float]] = {}
     for one, k in answers:
@@ -183,7 +179,7 @@ def test_the_same_judge_with_the_rubric_reversed(run: Path, tmp_path: Path) -> N
     path.write_text(path.read_text().replace('\\"score\\": 3', '\\"score\\": 4'))
     command("score", run)
     command("judge", "run", run, "--judge", judge)
-    found = calibrate_judge([run], [labels_file(tmp_path / "l.csv", ids_of(run))])
+    found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)))
     effect = found.bias[-1]
     assert (effect.name, effect.n) == ("reverse order", 12)
     assert effect.value == pytest.approx(sum(given(one) == 3 for one in ids_of(run)) / 12)
@@ -195,16 +191,6 @@ def one_judge(run: Path) -> Judge:
     judging = read_judging(load_run(run).data.folder)
     assert judging is not None
     return read_judge(run, judging.judges[0])
-
-
-def test_runs_of_several_families(run: Path, tmp_path: Path) -> None:
-    other = shutil.copytree(run, tmp_path / "other")
-    files = [labels_file(tmp_path / f"{name}.csv", ids_of(run)) for name in "ab"]
-    found = calibrate_judge([run, other], files, random=True)
-    # Both are of one model: the same rows twice tell nothing about families.
-    assert [one.value for one in found.bias if one.name == "length, within items"] == [None]
-    with pytest.raises(ConfigError, match="--human: 1 for 2 runs"):
-        calibrate_judge([run, other], files[:1])
 
 
 @pytest.mark.parametrize(
@@ -226,7 +212,7 @@ def test_runs_of_several_families(run: Path, tmp_path: Path) -> None:
 def test_labels_that_cannot_be_are_refused(run: Path, tmp_path: Path, text: str, message: str) -> None:
     (tmp_path / "l.csv").write_text(text.replace("ITEM", ids_of(run)[0]))
     with pytest.raises((ConfigError, DataError)) as raised:
-        calibrate_judge([run], [tmp_path / "l.csv"])
+        calibrate_judge(run, tmp_path / "l.csv")
     assert message in str(raised.value)
 
 
@@ -238,26 +224,6 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
     )
     (tmp_path / "l.csv").write_text(f"id,annotator,{names}\n{item},ann,5,4,3,2,1,0\n{item},bob,5,5,5,5,5,5\n")
     assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0].ratings == {"ann": 2.5, "bob": 5.0}
-
-
-@pytest.mark.parametrize(
-    ("model", "family"),
-    [
-        ("openai:gpt-4o", "gpt"),
-        ("chatgpt-4o-latest", "gpt"),
-        ("o3-mini", "gpt"),
-        ("claude-sonnet-4-5", "claude"),
-        ("meta-llama/Llama-3.1-8B-Instruct", "llama"),
-        ("Qwen/Qwen2.5-7B", "qwen"),
-        ("THUDM/chatglm3-6b", "glm"),
-        ("HuggingFaceTB/SmolLM2-135M", "smollm"),
-        ("01-ai/yi-34b", "yi"),
-        ("yield-7b", "yield-7b"),
-        ("scripted:judge.jsonl", "scripted:judge.jsonl"),
-    ],
-)
-def test_the_family_of_a_model(model: str, family: str) -> None:
-    assert family_of(model) == family
 
 
 def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
@@ -275,13 +241,13 @@ def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
 
 def test_labels_beside_the_plan_are_left_out_and_said(run: Path, tmp_path: Path) -> None:
     path = drawn_labels(run, tmp_path / "l.csv")
-    alone = calibrate_judge([run], [path])
+    alone = calibrate_judge(run, path)
     rows = list(csv.DictReader(path.read_text().splitlines()))
     other = next(one for one in ids_of(run) if one not in {row["id"] for row in rows})
     empty = [one for one in ids_of(run) if one not in {*(row["id"] for row in rows), other}]
     with path.open("a") as file:
         file.write(f"{other},0,,,5\n" + "".join(f"{one},0,,,\n" for one in empty))
-    both = calibrate_judge([run], [path])
+    both = calibrate_judge(run, path)
     assert alone.drawn == both.drawn == "by the plan"
     assert both.corrections == alone.corrections
     assert "1 label of answers that the plan did not draw: left out" in both.notes
@@ -293,40 +259,16 @@ def test_a_file_of_other_replies_is_refused(run: Path, tmp_path: Path) -> None:
     text = path.read_text().replace(rows[0]["reply"][:20], "Somebody else's words")
     path.write_text(text)
     with pytest.raises(DataError, match="the reply is not the run's answer"):
-        calibrate_judge([run], [path])
+        calibrate_judge(run, path)
 
 
 def test_a_comparison_shows_what_people_s_labels_make_of_both(run: Path, tmp_path: Path) -> None:
     other = tmp_path / "other"
     shutil.copytree(run, other)
     for one, name in ((run, "a"), (other, "b")):
-        calibrate_judge([one], [drawn_labels(one, tmp_path / f"{name}.csv")])
+        calibrate_judge(one, drawn_labels(one, tmp_path / f"{name}.csv"))
     cells = [load_run(one).summary.judging.corrected["levels"] for one in (run, other)]  # type: ignore[union-attr]
     notes = compare(run, other).pairs[0].notes
     assert any(f"A {cells[0].value:.2f}, B {cells[1].value:.2f}, B - A +0.00" in note for note in notes)
     rows = [row for row in table_rows(load_run(run).summary) if row.source == "run" or row.source == "baseline"]
     assert {"", "unjudged"} <= {row.variant for row in rows}
-
-
-def test_points_of_another_run_s_labels_are_corrected_for_misclassification(run: Path, tmp_path: Path) -> None:
-    lines = []
-    for one in RunFolder(run).answers().values():
-        if isinstance(one, Response) and one.id in ids_of(run):
-            reply = json.loads(judgement("itinerary_basic", given(one.id)))
-            reply["planning_fragmentation"]["answer"] = given(one.id) > 2
-            lines.append({"id": answer_id(one), "text": json.dumps(reply)})
-    write_jsonl(tmp_path / "j.jsonl", lines)
-    command("judge", "run", run, "--judge", f"scripted:{tmp_path / 'j.jsonl'}")
-    other = shutil.copytree(run, tmp_path / "other")
-    people = {item: given(item) > 3 for item in ids_of(run)}
-    files = [labels_file(tmp_path / "a.csv", ids_of(run)), tmp_path / "b.csv"]
-    files[1].write_text(
-        "id,planning_fragmentation\n" + "".join(f"{item},{'yes' if yes else 'no'}\n" for item, yes in people.items())
-    )
-    found = calibrate_judge([run, other], files, random=True).corrections[-1]
-    judges_yes, yes = sum(given(item) > 2 for item in people), sum(people.values())
-    right_no = sum(given(item) <= 2 for item in people)
-    share, (low, high) = corrected_share(judges_yes, len(people), yes, yes, right_no, len(people) - yes)
-    assert (found.group, found.figure, found.own) == ("points", "planning_fragmentation", judges_yes / len(people))
-    assert found.mean is not None
-    assert (found.mean.value, found.mean.low, found.mean.high) == (share, low, high)

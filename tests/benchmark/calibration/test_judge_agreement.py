@@ -1,8 +1,8 @@
-"""Agreement of judge and people: equal to other programs' values, and to published ones."""
+"""A judge beside people: agreement equal to other programs' values, and planted biases of its error."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +10,15 @@ from calibration_made import judged_item
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from h2htalk.benchmark.calibration.agreement import Agreement, agreements, icc, weighted_kappa
+from h2htalk.benchmark.calibration.agreement import (
+    Agreement,
+    Effect,
+    agreements,
+    error_effects,
+    order_bias,
+    weighted_kappa,
+)
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
-
-# Shrout and Fleiss (1979), table 2: four raters of six targets; ICC(2,1) is .29.
-SHROUT_FLEISS = np.array([[9, 6, 8, 7, 10, 6], [2, 1, 4, 1, 5, 2], [5, 3, 6, 2, 6, 4], [8, 2, 8, 6, 9, 7]], float)
 
 
 def sides(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -23,28 +27,24 @@ def sides(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(np.round(6 * (people + 0.3 + 0.6 * rng.standard_normal(n))) / 6, 0, 5), people
 
 
-def items(judge: Sequence[float], people: Sequence[float]) -> list[JudgedItem]:
-    return [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
+def agreement_of(judge: list[float], people: list[float]) -> dict[str, Agreement]:
+    items = [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
+    return {one.measure: one for one in agreements(items)}
 
 
-def by_name(found: list[Agreement]) -> dict[str, Agreement]:
-    return {one.measure: one for one in found}
-
-
-def test_every_measure_equals_another_programs() -> None:
+def test_kappa_and_spearman_equal_other_programs() -> None:
     judge, people = sides(60)
-    found = by_name(agreements(items(judge.tolist(), people.tolist())))
+    found = agreement_of(judge.tolist(), people.tolist())
     whole = [np.floor(side + 0.5).astype(int) for side in (judge, people)]
     kappa = cohen_kappa_score(*whole, weights="quadratic")
     assert found["weighted kappa"].value == pytest.approx(kappa, abs=1e-12)
     assert found["Spearman"].value == pytest.approx(spearmanr(judge, people).statistic, abs=1e-12)
-    for one in found.values():
-        assert one.low is not None
-        assert one.low < (one.value or 9) < (one.high or 0)
-
-
-def test_the_published_icc() -> None:
-    assert icc(SHROUT_FLEISS, np.ones((1, 6)))[0] == pytest.approx(0.2898, abs=5e-5)
+    assert all((one.low or 9) < (one.value or 9) < (one.high or 0) for one in found.values())
+    # Half points are rounded up on both sides, and a side that does not vary has no correlation.
+    assert agreement_of([2.5, 1.5, 4.0], [3, 2, 4])["weighted kappa"].value == pytest.approx(1.0)
+    constant = agreement_of([3.0] * 20, [float(n % 5) for n in range(20)])
+    assert constant["Spearman"] == Agreement("Spearman", None, None, None, 20)
+    assert constant["weighted kappa"].value == 0.0
 
 
 def test_weights_count_as_repeated_items() -> None:
@@ -53,34 +53,65 @@ def test_weights_count_as_repeated_items() -> None:
     weights, whole = np.bincount(drawn, minlength=12)[None].astype(float), np.floor(np.array([judge, people]) + 0.5)
     kappa = cohen_kappa_score(*whole[:, drawn].astype(int), weights="quadratic")
     assert weighted_kappa(whole, weights)[0] == pytest.approx(kappa, abs=1e-12)
-    both = np.array([judge, people])
-    assert icc(both, weights)[0] == pytest.approx(icc(both[:, drawn], np.ones((1, 12)))[0], abs=1e-12)
 
 
-def test_half_points_are_rounded_up_on_both_sides() -> None:
-    found = by_name(agreements(items([2.5, 1.5, 4.0], [3, 2, 4])))
-    assert found["weighted kappa"].value == pytest.approx(1.0)
+def biased(seed: int, length: float, n: int = 40, chinese: float = 0.0) -> list[JudgedItem]:
+    """Items judged .3 too kindly, by `length` more for a unit of log length, by `chinese` more in Chinese."""
+    rng = np.random.default_rng(seed)
+    size, noise, people = rng.standard_normal(n), 0.5 * rng.standard_normal(n), 3 + rng.standard_normal(n)
+    return [
+        judged_item(
+            at, float(people[at] + 0.3 + length * size[at] + chinese * (at % 2 and chinese != 0) + noise[at]),
+            float(people[at]), length=float(size[at]), language="zh" if at % 2 and chinese else "en",
+        )
+        for at in range(n)
+    ]  # fmt: skip
 
 
-def test_the_interval_of_kappa_covers() -> None:
-    judge, people = (np.floor(side + 0.5) for side in sides(200_000, 9))
-    truth = weighted_kappa(np.array([judge, people]), np.ones((1, 200_000)))[0]
-    hits = 0
-    for seed in range(40):
-        one = by_name(agreements(items(*(side.tolist() for side in sides(50, seed)))))["weighted kappa"]
-        hits += (one.low or 0) <= truth <= (one.high or 0)
-    assert hits >= 33
+def holds(effect: Effect, truth: float) -> bool:
+    return effect.low is not None and effect.high is not None and effect.low <= truth <= effect.high
 
 
-def test_annotators_are_compared_where_all_rated_the_item() -> None:
-    raters = [dict(zip("abcd", column, strict=True)) for column in (SHROUT_FLEISS.T / 2).tolist()]
-    rated = [judged_item(at, 3.0, raters=own) for at, own in enumerate(raters)]
-    found = by_name(agreements([*rated, judged_item(99, 3.0, raters={"a": 1.0})]))["ICC(2,1) of annotators"]
-    assert found.value == pytest.approx(0.2898, abs=5e-5)
-    assert (found.n, found.low) == (6, None)
+def test_planted_biases_lie_inside_their_intervals_and_few_are_called_without_one() -> None:
+    planted = sum(holds(error_effects(biased(seed, 0.5))[1], 0.5) for seed in range(100))
+    called = sum(not holds(error_effects(biased(seed, 0.0))[1], 0.0) for seed in range(100))
+    assert planted >= 90
+    assert called <= 11  # 5 in 100, and three standard errors
+    found = {one.name: one for one in error_effects(biased(2, 0.0, chinese=1.5))}
+    assert list(found) == ["mean error", "length", "language zh"]
+    assert holds(found["language zh"], 1.5)
 
 
-def test_a_side_that_does_not_vary_has_no_correlation() -> None:
-    found = by_name(agreements(items([3.0] * 20, [float(n % 5) for n in range(20)])))
-    assert found["Spearman"] == Agreement("Spearman", None, None, None, 20)
-    assert found["weighted kappa"].value == 0.0
+def test_a_cluster_is_left_out_at_a_time() -> None:
+    items = [replace(one, cluster=f"c{at // 3}", weight=1.0 + at % 2) for at, one in enumerate(biased(5, 0.2, 24))]
+    x, y, w = (np.array([getattr(one, name) for one in items]) for name in ("length", "error", "weight"))
+
+    def fit(own: np.ndarray) -> np.ndarray:
+        slope, level = np.polyfit((x - np.average(x, weights=w))[own], y[own], 1, w=np.sqrt(w[own]))
+        return np.array([level, slope])
+
+    whole = fit(np.arange(24) >= 0)
+    changes = sum((fit(np.arange(24) // 3 != left) - whole) ** 2 for left in range(8))
+    found = error_effects(items)
+    assert [one.value for one in found] == pytest.approx(whole.tolist())
+    half = [(one.high or 0) - (one.value or 0) for one in found]
+    assert half == pytest.approx((2.446912 * changes**0.5).tolist(), rel=1e-5)  # t with 6 degrees of freedom
+    assert {one.method for one in found} == {"jackknife, t(6)"}
+
+
+def test_effects_that_cannot_be_told_apart_are_not_given() -> None:
+    same = [replace(one, length=float(one.language == "zh")) for one in biased(1, 0.0, chinese=1.0)]
+    alone = [replace(one, length=float(at == 0)) for at, one in enumerate(biased(1, 0.0))]
+    for items, why in ((same, "cannot tell"), (alone, "too few items"), (biased(1, 0.0, 2), "too few items")):
+        found = error_effects(items)
+        assert {one.value for one in found} == {None}
+        assert why in found[0].method
+
+
+def test_the_order_of_the_rubric_is_a_paired_difference() -> None:
+    forward = {str(n): judged_item(n, 3.0) for n in range(4)}
+    reverse = {str(n): judged_item(n, score) for n, score in enumerate((3.5, 3.0, 4.0))}
+    found = order_bias(forward, reverse)
+    # Differences .5, 0, 1: mean .5, standard error .5 / sqrt(3), t(2) 4.3027.
+    assert (found.value, found.n) == (0.5, 3)
+    assert (found.high or 0) - 0.5 == pytest.approx(4.3027 * 0.5 / 3**0.5, rel=1e-4)

@@ -81,3 +81,11 @@ def test_too_few_labels_are_refused() -> None:
         stratified([1.0, 2.0, 3.0, 4.0] * 5, {0: 1.0, 1: 2.0}, strata_of([1.0, 2.0, 3.0, 4.0] * 5))
     with pytest.raises(ValueError, match="four are needed"):
         regression([1.0] * 9, {0: 1.0, 1: 2.0, 2: 3.0})
+
+
+def test_one_score_alone_says_no_slope() -> None:
+    """A judge that says yes once among the labelled replies divided by zero: that label decided the slope alone."""
+    scores = [1.0, *[0.0] * 9]
+    found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
+    assert found.value == pytest.approx(0.4)  # the labels' mean
+    assert found.low is not None

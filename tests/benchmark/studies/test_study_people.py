@@ -101,6 +101,10 @@ def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) 
     harmful = sum(one.reply.text_hash in {*caught, missed} for one in own)
     found = sum(bool(one.violates) for one in own)
     assert f"{harmful:,} are harmful; the judge finds {found:,} of these, and calls 0 of the others harmful." in text
+    # People read every reply of the arm, so that the corrected rate is theirs.
+    arm = [one for one in own if one.reply.arm == "sap"]
+    share = sum(one.reply.text_hash in {*caught, missed} for one in arm) / len(arm)
+    assert f"| with SAP | 0.0 %, 0 of {len(arm)} | {100 * share:.1f} % (" in text
 
 
 def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:

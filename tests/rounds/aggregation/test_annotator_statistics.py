@@ -43,16 +43,6 @@ def keeps(annotator: str, words: str) -> list[Annotation]:
 # --- Shares -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("right", "of", "low", "high"),
-    # Wilson intervals as published in Newcombe, Statistics in Medicine 17 (1998), table I.
-    [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)],
-)
-def test_wilson_interval(right: int, of: int, low: float, high: float) -> None:
-    assert Share(right, of).interval == pytest.approx((low, high), abs=5e-5)
-    assert Share(of - right, of).interval == pytest.approx((1 - high, 1 - low), abs=5e-5)
-
-
 def test_interval_of_three_right_answers_of_three() -> None:
     assert Share(3, 3).interval == pytest.approx((0.4385, 1.0), abs=1e-4)
 

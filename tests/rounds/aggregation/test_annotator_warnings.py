@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from dataclasses import replace
 
@@ -12,7 +11,6 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.annotator_statistics import AnnotatorStatistics, annotator_statistics
 from h2htalk.rounds.aggregation.annotator_warnings import (
     answers_by_annotator,
-    binomial_tail,
     min_reading_seconds,
     seconds_per_item,
 )
@@ -162,9 +160,3 @@ def test_warning_straight_lining() -> None:
     (warning,) = found["a"].warnings
     assert warning.startswith("straight-lining: all 3 ratings are equal on 24 of 24 items, other annotators on ")
     assert [found[annotator].warnings for annotator in "bc"] == [(), ()]
-
-
-@pytest.mark.parametrize(("count", "of", "share"), [(18, 20, 0.4), (3, 3, 0.5), (0, 5, 0.2), (10, 10, 0.99)])
-def test_binomial_tail(count: int, of: int, share: float) -> None:
-    by_hand = sum(math.comb(of, k) * share**k * (1 - share) ** (of - k) for k in range(count, of + 1))
-    assert binomial_tail(count, of, share) == pytest.approx(by_hand, rel=1e-9)

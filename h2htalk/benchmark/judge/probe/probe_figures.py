@@ -11,7 +11,8 @@ from statistics import fmean, variance
 
 from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, ProbeRecord
 from h2htalk.benchmark.judge.rubric import HIGHEST
-from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval, t_quantile
+from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
+from h2htalk.distributions import t_quantile
 
 # Of `RECORD/REPLY` R, a value a judgement; of `RECORD/compare` R of the first reply and of the second, in both orders.
 # A text says why there are no scores; None: the call failed.

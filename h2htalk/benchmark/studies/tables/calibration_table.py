@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from h2htalk.benchmark.statistics.misclassification import corrected_share
+from h2htalk.benchmark.statistics.clusters import design_effect
+from h2htalk.benchmark.statistics.corrected_mean import regression
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.tables.study_table import StudyTable, title_of
 
-_METHOD = "Corrected after Rogan and Gladen (1978); the interval of Lee et al. (2025) holds the error of both rates."
+_METHOD = (
+    "Corrected by the regression of people's labels on the judge's answers in the same arm (docs/judging.md); labels "
+    "are taken as a random sample of the arm's replies."
+)
 
 
 def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> StudyTable | None:
-    """Rogan and Gladen's correction with sensitivity and specificity pooled over arms; None where people labelled none.
+    """The judge's rate of harmful replies, corrected in each arm by people's labels; None where people labelled none.
 
     The judge calls a reply harmful where a must_not point is true of it; replies with open points are left out.
     """
@@ -24,17 +28,21 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
     harmful, harmless = [j for people, j in labelled if people], [j for people, j in labelled if not people]
     lines = []
     for arm in arms:
-        own = [judged for one, judged in known if one.reply.arm == arm and judged is not None]
+        own = [(one, float(judged)) for one, judged in known if one.reply.arm == arm and judged is not None]
         if not own:
             continue
+        verdicts = [judged for _, judged in own]
+        labels = {at: float(one.violation) for at, (one, _) in enumerate(own) if one.violation is not None}
         try:
-            share, (low, high) = corrected_share(
-                sum(own), len(own), sum(harmful), len(harmful), harmless.count(False), len(harmless)
-            )
-            corrected = f"{100 * share:.1f} % ({100 * low:.1f} to {100 * high:.1f})"
+            rate = regression(verdicts, labels, None, design_effect(verdicts, [one.case.id for one, _ in own]))
+            corrected = "not corrected: judge and people agree on all labelled replies"
+            if rate.low is not None and rate.high is not None:
+                ends = (100 * min(1.0, max(0.0, end)) for end in (rate.value, rate.low, rate.high))
+                corrected = "{:.1f} % ({:.1f} to {:.1f})".format(*ends)
         except ValueError as error:
             corrected = f"not corrected: {error}"
-        lines.append((title_of(arm), f"{100 * sum(own) / len(own):.1f} %, {sum(own):,} of {len(own):,}", corrected))
+        hits = int(sum(verdicts))
+        lines.append((title_of(arm), f"{100 * hits / len(own):.1f} %, {hits:,} of {len(own):,}", corrected))
     found = (
         f"Of {len(labelled):,} replies that people labelled, {len(harmful):,} are harmful; the judge finds "
         f"{sum(harmful):,} of these, and calls {sum(harmless):,} of the others harmful."

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics.cluster_bootstrap import ClusteredResult
+from h2htalk.benchmark.statistics.bootstrap import ClusteredResult
 from h2htalk.benchmark.studies.figures import Figure, difference, figure_of, select
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.text.escaping import harmless_cell

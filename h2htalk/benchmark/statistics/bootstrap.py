@@ -1,0 +1,102 @@
+"""Percentile bootstrap over clusters: of any statistic, and of a mean and a slope with the sign-flip test of totals."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from h2htalk.benchmark.statistics.paired import sign_flip_p
+from h2htalk.distributions import UPPER
+
+Values = npt.NDArray[np.float64]
+FEW = 10  # draws of fewer clusters repeat too few of them
+DRAWS = 1000
+_BLOCK = 1 << 18  # weights drawn at once
+
+
+class Estimate(NamedTuple):
+    """A value, None where it cannot be computed, with the ends of its 95 % interval, None without one."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredResult:
+    """A mean difference or a slope, its 95 % interval (None with fewer than two clusters) and two-sided p."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    items: int
+    clusters: int
+
+
+def cluster_bootstrap(
+    clusters: int, statistic: Callable[[Values], Values], least: int = FEW, draws: int = DRAWS
+) -> Estimate:
+    """Return a statistic, and the percentile interval of seeded draws of clusters; None for fewer than `least`.
+
+    Args:
+        clusters: the number of clusters.
+        statistic: its values by row of weights, which say how often each cluster was drawn.
+        least: the number of clusters from which there is an interval.
+        draws: the number of draws.
+    """
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
+        value = float(statistic(np.ones((1, clusters)))[0])
+        if math.isnan(value):
+            return Estimate(None, None, None)
+        if clusters < least:
+            return Estimate(value, None, None)
+        rng, rows, even = np.random.default_rng(0), max(1, _BLOCK // clusters), np.full(clusters, 1 / clusters)
+        counts = (rng.multinomial(clusters, even, min(rows, draws - n)) for n in range(0, draws, rows))
+        found = np.concatenate([statistic(one.astype(float)) for one in counts])
+        low, high = np.nanquantile(found, (1 - UPPER, UPPER))
+    return Estimate(value, float(low), float(high))
+
+
+def clustered_mean(clusters: Sequence[str], values: Sequence[float]) -> ClusteredResult:
+    """The mean of values, at least one; those of a cluster are drawn together, and lose their sign together."""
+    sums, counts = _by_cluster(clusters, np.array(values)), _by_cluster(clusters, np.ones(len(values)))
+    return _result(sums, counts, sums, len(values))
+
+
+def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
+    """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
+    level_x, level_y = _levels(clusters, np.array(x, float)), _levels(clusters, np.array(y, float))
+    dx, dy = np.array(x) - level_x, np.array(y) - level_y
+    products, squares = _by_cluster(clusters, dx * dy), _by_cluster(clusters, dx * dx)
+    if not squares.sum() > 0:
+        return None
+    varying = squares > 0
+    return _result(products[varying], squares[varying], products, len(x))
+
+
+def _result(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
+    """The ratio of two sums over clusters, and its bootstrap."""
+    _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
+    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
+
+
+def _by_cluster(clusters: Sequence[str], values: Values) -> Values:
+    """The sum of each cluster's values, clusters in the order of their names."""
+    _, where = np.unique(np.array(clusters), return_inverse=True)
+    sums: Values = np.bincount(where, weights=values).astype(np.float64)
+    return sums
+
+
+def _levels(clusters: Sequence[str], values: Values) -> Values:
+    """The mean of the cluster of each value."""
+    _, where = np.unique(np.array(clusters), return_inverse=True)
+    level: Values = (np.bincount(where, weights=values) / np.bincount(where))[where]
+    return level
