@@ -59,7 +59,7 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
                 y, length = people(rng, items)
                 f = judge(rng, y, length)
                 made = [item(at, float(f[at]), None, 0.0, LEVELS[at % 3]) for at in range(items)]
-                drawn, strata = draw_by_level(made, n, seed)
+                drawn, strata, _ = draw_by_level(made, n, seed)
                 chosen, names = {one.id for one in drawn}, sorted(set(strata.values()))
                 for found, own, ratings in ((hits[0], made, y), (hits[1], made[::3], y[::3])):
                     errors = {at: one.score - float(ratings[at]) for at, one in enumerate(own) if one.id in chosen}

@@ -41,12 +41,12 @@ def judges() -> dict[str, Callable[[np.random.Generator, Values, Values], Values
 
 def main(repetitions: int) -> None:
     truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
-    print("| judge's error | labels | items | naive | stratified | regression | half width |")
-    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
+    print("| judge's error | labels | items | naive | stratified | refused | regression | half width |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
         for n in LABELS:
             for items in ITEMS:
-                rng, hits, width, draw = np.random.default_rng((n, items)), [0, 0, 0], 0.0, Random(n * items)
+                rng, hits, halves, draw = np.random.default_rng((n, items)), [0, 0, 0], [], Random(n * items)
                 for _ in range(repetitions):
                     y, length = people(rng, items)
                     f = judge(rng, y, length)
@@ -58,9 +58,11 @@ def main(repetitions: int) -> None:
                     hits[2] += holds(regression(scores, chance), truth)
                     half = 1.96 * f.std() / items**0.5
                     hits[0] += abs(f.mean() - truth) <= half
-                    width += (found.high or 0) - (found.low or 0)
-                shown = " | ".join(f"{100 * hit / repetitions:.1f}" for hit in hits)
-                print(f"| {name} | {n} | {items} | {shown} | {width / 2 / repetitions:.2f} |", flush=True)
+                    halves += [] if found.high is None else [found.high - found.value]
+                given = len(halves)  # the stratified form refuses where errors do not vary; the regression misses there
+                shares = hits[0] / repetitions, hits[1] / given, 1 - given / repetitions, hits[2] / repetitions
+                shown = " | ".join(f"{100 * share:.1f}" for share in shares)
+                print(f"| {name} | {n} | {items} | {shown} | {np.mean(halves):.2f} |", flush=True)
 
 
 def holds(found: CorrectedMean, truth: float) -> bool:

@@ -122,16 +122,18 @@ def _corrections(
 ) -> Iterator[Correction]:
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
     rated = {one.id: one for one in labelled}
-    late = _late(judged, plan)
-    items = [rated.get(item, one) for item, one in judged.items.items() if item not in late]
+    items = [rated.get(item, one) for item, one in judged.items.items()]
     levels = [name for name in SUBTASKS if SUBTASKS[name].level]
     groups = {ALL_LEVELS: levels, **{name: [name] for name in levels}}
     groups |= {name: [s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in levels] for name in DIMENSIONS}
+    if plan is not None:  # other groups would have too few labels in some stratum
+        groups = {name: subtasks for name, subtasks in groups.items() if name in plan.serves}
+        items = [one for one in items if one.id in plan.strata]
 
     def sample(own: list[JudgedItem], scores: list[float], errors: dict[int, float], known: list[float]) -> LabelSample:
-        strata = [] if plan is None else [plan.strata.get(one.id, "") for one in own]
+        strata = [] if plan is None else [plan.strata[one.id] for one in own]
         names = sorted(set(strata))
-        numbers = None if plan is None or "" in names else [names.index(name) for name in strata]
+        numbers = None if plan is None else [names.index(name) for name in strata]
         return LabelSample(own, scores, errors, known, numbers, random)
 
     for group, subtasks in groups.items():

@@ -14,7 +14,7 @@ from h2htalk.data.responses import Response, SampleKey
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.escaping import harmless_cell
 
-COLUMNS = ("id", "sample", "subtask", "reply", "rating")  # of a file to fill in; `subtask` is not read
+COLUMNS = ("id", "sample", "subtask", "scenario", "reply", "rating")  # to fill in; `subtask`, `scenario` are not read
 _SCORES = ("rating", *QUALITIES, *PLAN_QUALITIES)
 _POINTS = tuple(name for names in POINTS.values() for name in names)
 _KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_SCORES, *_POINTS))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,16 +16,20 @@ from pydantic import TypeAdapter, ValidationError
 from h2htalk.benchmark.adjudication.rating_rounds import open_rating_round
 from h2htalk.benchmark.calibration.correction import LEAST, LEAST_DRAWN
 from h2htalk.benchmark.calibration.human_labels import COLUMNS, read_labels
-from h2htalk.benchmark.calibration.judged_items import JudgedItem, load_judged
+from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, load_judged
+from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS
 from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
 from h2htalk.benchmark.statistics.corrected_mean import draw_labels, strata_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError, counted
-from h2htalk.text.escaping import csv_text
+from h2htalk.errors import ConfigError, DataError, counted, listed
+from h2htalk.rounds.item_sources import scenario_item
+from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_blocks
+from h2htalk.rounds.texts.interface import interface_text
+from h2htalk.text.escaping import harmless_cell
 
-APART = 16  # labels of a level from which it is drawn apart: with 8, intervals miss rare large errors
+APART = 16  # labels of a level that is drawn by itself: with 8, intervals miss rare large errors
 LEAST_HALF_WIDTH = 0.001
 ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it
 
@@ -35,13 +41,16 @@ class LabelPlan:
     Attributes:
         seed: of the draw. judges: fingerprints of those whose scores made the strata.
         answers: ids of the answers to label (`judgements.answer_id`), the first of each drawn item.
-        strata: item -> its stratum, `SUBTASK/NUMBER` where each level was drawn apart.
+        strata: item -> its stratum, `LEVEL/NUMBER` where each level was drawn by itself.
+        serves: the figures of `calibrate` that the labels correct: `levels`, and each level that was drawn by itself;
+            dimensions where no item is of levels I to III.
     """
 
     seed: int
     judges: tuple[str, ...]
     answers: tuple[str, ...]
     strata: Mapping[str, str]
+    serves: tuple[str, ...]
 
 
 def plan_path(run: Path) -> Path:
@@ -96,6 +105,8 @@ def plan_labels(
     """
     judged = load_judged(path)
     items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(judged.items.values())
+    groups = groups_of(items)
+    least = LEAST_DRAWN if ALL_LEVELS in groups else drawn_apart_from(groups)
     spread, source = ERROR_SD, "assumed; --pilot measures it"
     if pilot is not None:
         pairs = judged.labelled(read_labels(judged.run, pilot))
@@ -103,45 +114,95 @@ def plan_labels(
             raise ConfigError(f"{pilot}: labels {counted(len(pairs), 'item')} with a judge's score; {LEAST} are needed")
         spread, source = stdev(one.error for one in pairs), f"measured on {counted(len(pairs), 'item')}"
     if half_width is not None and half_width >= LEAST_HALF_WIDTH and labels is None:
-        labels = labels_needed(half_width, len(items), spread)
+        labels = max(least, labels_needed(half_width, len(items), spread))
         source = f"standard deviation of the judges' error: {spread:.2f}, {source}"
     elif labels is None or half_width is not None:
         raise ConfigError(f"name one of --half-width ({LEAST_HALF_WIDTH} or more) and --labels")
-    if not LEAST_DRAWN <= labels <= len(items):
-        raise ConfigError(f"--labels is {labels}; it must be {LEAST_DRAWN} to {len(items)}, the items with a score")
+    if not least <= labels <= len(items):
+        raise ConfigError(f"--labels is {labels}; it must be {least} to {len(items)}, the items with a score")
+    drawing = "--out or --open draws them" if out is None and round_out is None else "drawn by judge score"
+    notes = [f"{labels} of {counted(len(items), 'item')} to label; {drawing}", _serving(groups, labels)]
+    notes += [] if half_width is None else [source]
     if out is None and round_out is None:
-        notes = [f"{labels} of {counted(len(items), 'item')} to label; --out or --open draws them", source]
-        return notes if half_width is not None else notes[:1]
+        return notes
     if out is not None and out.exists():
         raise ConfigError(f"{out}: is there already and may hold labels; name another file")
-    drawn, strata = draw_by_level(items, labels, seed)
+    drawn, strata, serves = draw_by_level(items, labels, seed)
     answers = [one for item in drawn if isinstance(one := judged.run.answers[item.id, 0], Response)]
-    plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata)
+    plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata, serves)
     if read_plan(path) not in (None, plan):
         raise ConfigError(f"{plan_path(path)}: the run has another plan; remove it, and its labels count as not drawn")
-    notes = [f"{labels} of {counted(len(items), 'item')} to label, drawn by judge score", source]
     if out is not None:
-        rows = [(item.id, 0, item.subtask, one.answer, None) for item, one in zip(drawn, answers, strict=True)]
-        write_text(out, csv_text(COLUMNS, rows))
+        write_text(out, label_sheet(judged, answers))
     if round_out is not None:
         notes += open_rating_round(judged.run, [(one.id, 0) for one in drawn], round_out, round_options or {})[1]
     write_sealed(plan_path(path), asdict(plan))
-    return notes if half_width is not None else notes[:1] + notes[2:]
+    return notes
 
 
-def draw_by_level(items: Sequence[JudgedItem], labels: int, seed: int) -> tuple[list[JudgedItem], dict[str, str]]:
-    """Draw items, in their order, and say every item's stratum: of its subtask where each gets enough, else of all."""
-    groups = {name: [one for one in items if one.subtask == name] for name in sorted({one.subtask for one in items})}
-    exact = {name: labels * len(own) / len(items) for name, own in groups.items()}
-    if min(exact.values()) < APART:
-        groups, exact = {"": list(items)}, {"": float(labels)}
+def label_sheet(judged: JudgedRun, answers: Sequence[Response]) -> str:
+    """The file to fill in: each answer, and before it the scenario as annotators of a round see it, without the score.
+
+    Line ends of scenarios stay; no cell is a formula.
+    """
+    output = io.StringIO()
+    writer = csv.writer(output, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    scenarios = {scenario.id: scenario for scenario in judged.run.data.split.scenarios}
+    for answer in answers:
+        item = scenario_item(scenario := scenarios[answer.id], judged.run.data.split.personas)
+        text = join_blocks(item_blocks(item, item.language), titled=True)
+        notice = f"{interface_text(item.notice, item.language)}\n\n" if item.crisis else ""
+        cells = (harmless_cell(answer.id), 0, scenario.subtask, cell_text(notice + text), harmless_cell(answer.answer))
+        writer.writerow([*cells, ""])
+    return output.getvalue()
+
+
+def groups_of(items: Sequence[JudgedItem]) -> dict[str, list[JudgedItem]]:
+    """The items of each figure that labels can serve: of `levels` and each level, else of each dimension."""
+    levels = sorted({one.subtask for one in items if SUBTASKS[one.subtask].level})
+    if levels:
+        return {ALL_LEVELS: list(items), **{name: [one for one in items if one.subtask == name] for name in levels}}
+    names = sorted({SUBTASKS[one.subtask].dimension for one in items})
+    return {name: [one for one in items if SUBTASKS[one.subtask].dimension == name] for name in names}
+
+
+def drawn_apart_from(groups: Mapping[str, Sequence[JudgedItem]]) -> int:
+    """Return the number of labels from which each level, or each dimension, is drawn by itself."""
+    sizes = [len(own) for name, own in groups.items() if name != ALL_LEVELS]
+    return LEAST_DRAWN if len(sizes) == 1 else min(sum(sizes), math.ceil(APART * sum(sizes) / min(sizes)))
+
+
+def _serving(groups: Mapping[str, Sequence[JudgedItem]], labels: int) -> str:
+    """Name the figures that so many labels serve."""
+    titles = [SUBTASKS[name].title if name in SUBTASKS else name for name in groups if name != ALL_LEVELS]
+    if labels >= drawn_apart_from(groups):
+        return f"the labels serve {listed(titles)}{', each by itself and together' * (ALL_LEVELS in groups)}"
+    return (
+        f"the labels serve {listed(titles)} together; each by itself needs {drawn_apart_from(groups)} labels, as "
+        "`calibrate` would refuse it"
+    )
+
+
+def draw_by_level(
+    items: Sequence[JudgedItem], labels: int, seed: int
+) -> tuple[list[JudgedItem], dict[str, str], tuple[str, ...]]:
+    """Draw items, in their order; return them, every item's stratum, and the figures that they serve.
+
+    Each level is drawn by itself where all of them get enough labels, else they are drawn together.
+    """
+    groups = groups_of(items)
+    apart = labels >= drawn_apart_from(groups)
+    serves = tuple(name for name, own in groups.items() if name == ALL_LEVELS or (apart and len(own) > 1))
+    parts = {name: own for name, own in groups.items() if name != ALL_LEVELS} if apart else {"": list(items)}
+    exact = {name: labels * len(own) / len(items) for name, own in parts.items()}
     shares = {name: int(share) for name, share in exact.items()}
     for name in sorted(shares, key=lambda name: shares[name] - exact[name])[: labels - sum(shares.values())]:
         shares[name] += 1  # the largest remainders
     drawn: set[str] = set()
     strata: dict[str, str] = {}
-    for name, own in groups.items():
+    for name, own in parts.items():
         scores = [one.score for one in own]
         drawn |= {own[at].id for at in draw_labels(scores, shares[name], seed)}
         strata |= {one.id: f"{name}/{h}" for one, h in zip(own, strata_of(scores, seed), strict=True)}
-    return [one for one in items if one.id in drawn], strata
+    return [one for one in items if one.id in drawn], strata, serves

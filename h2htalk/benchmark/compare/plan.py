@@ -74,12 +74,13 @@ def plan(
     # Of the weighted figure: as that many independent items of equal weight would have.
     sd, df = row.error * math.sqrt(row.items), row.df / row.items
     own, samples = _within(pair.moved, pair.headline.key)
-    between = max(0.0, sd**2 - own / samples)
-    counts = SAMPLES if samples > 1 else (samples,)
+    own = min(own, sd**2 * samples)  # by chance answers can vary more than their means say; the runs' own sd holds
+    between = sd**2 - own / samples
+    counts = sorted({*SAMPLES, samples}) if samples > 1 else (samples,)
     needed = {(round(sd, 1), k): items_needed(difference, math.sqrt(between + own / k), df) for k in counts}
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
-        seen += f", of which {min(sd, math.sqrt(own / samples)):.1f} between answers to one item ({samples} an item)"
+        seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
     return Plan(difference, needed, {(round(sd, 1), n): detectable_difference(sd, n, df) for n in limits}, seen)
 
 

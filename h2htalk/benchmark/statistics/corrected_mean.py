@@ -9,7 +9,7 @@ coverage: docs/measurements.md, "Judge statistics".
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from statistics import fmean, variance
@@ -51,18 +51,19 @@ def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int
 
     Args:
         scores: of the judge, one for each item.
-        labels: how many, from 8 to the number of items; a stratum with fewer items gives the rest to the next.
+        labels: how many, from 8 to the number of items; a stratum with fewer items gives the rest to others.
 
     Returns:
         Their positions, sorted.
     """
     rng, strata = Random(seed), strata_of(scores, seed)
-    drawn: list[int] = []
-    for stratum in range(len(CUTS) + 1):
-        own = [at for at, number in enumerate(strata) if number == stratum]
-        wanted = round((labels - len(drawn)) / (len(CUTS) + 1 - stratum))
-        drawn += rng.sample(own, min(len(own), wanted))
-    return sorted(drawn)
+    groups = [[at for at, number in enumerate(strata) if number == stratum] for stratum in range(len(CUTS) + 1)]
+    counts: list[int] = []
+    for own in groups:
+        counts.append(min(len(own), round((labels - sum(counts)) / (len(groups) - len(counts)))))
+    for stratum, own in enumerate(groups):  # what the last ones could not take
+        counts[stratum] += min(len(own) - counts[stratum], labels - sum(counts))
+    return sorted(at for own, count in zip(groups, counts, strict=True) for at in rng.sample(own, count))
 
 
 def stratified(
@@ -80,7 +81,7 @@ def stratified(
         ValueError: a stratum has fewer.
     """
     items, n = len(scores), len(labels)
-    error, spread, squares = 0.0, 0.0, 0.0
+    error, spread, df = 0.0, 0.0, 0
     weights: dict[int, float] = {}
     for stratum in sorted(set(strata)):
         own = [at for at in labels if strata[at] == stratum]
@@ -90,13 +91,13 @@ def stratified(
         weight, errors = size / items, [labels[at] - scores[at] for at in own]
         error += weight * fmean(errors)
         if len(own) < size:
-            part = weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
-            spread, squares = spread + part, squares + part**2 / (len(own) - 1)
+            spread += weight**2 * (1 - len(own) / size) * variance(errors) / len(own)
+            df += len(own) - 1
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
     beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / max(1, n - 1) / items
     beyond *= design_effect
-    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, squares, beyond, n, items)
+    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, df, beyond, n, items)
     return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
 
 
@@ -136,23 +137,24 @@ def regression(
     known = known or [0.0] * items
     value = mean + slope * (fmean(scores) - centre) + fmean(known)
     beyond = design_effect * variance([y + known[at] for at, y in labels.items()]) / items
-    (low, high), (low_here, high_here) = _intervals(value, spread, spread**2 / (n - 2), beyond, n, items)
+    (low, high), (low_here, high_here) = _intervals(value, spread, n - 2, beyond, n, items)
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
 
 
 def _intervals(
-    value: float, spread: float, squares: float, beyond: float, labels: int, items: int
-) -> Iterator[tuple[float | None, float | None]]:
-    """The intervals over items of this kind, and over these items.
+    value: float, spread: float, df: int, beyond: float, labels: int, items: int
+) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
+    """The interval over items of this kind, and that over these items, which is never the wider one.
 
     Args:
-        spread, squares: the variance of the correction, and its squared parts by their degrees of freedom. Where errors
-            do not vary and labels are missing, nothing is known of the other items: there is no interval.
+        spread, df: the variance of the correction, and its degrees of freedom, pooled over strata. Where errors do not
+            vary and labels are missing, nothing is known of the other items, so that there is no interval.
         beyond: the variance of the mean of as many items of this kind.
     """
-    for total, parts in ((spread + beyond, squares + beyond**2 / (labels - 1)), (spread, squares)):
-        if labels < items and not spread:
-            yield None, None
-        else:
-            half = t_quantile(max(1.0, total**2 / parts)) * math.sqrt(total) if parts else 0.0
-            yield value - half, value + half
+    if labels < items and not spread:
+        return (None, None), (None, None)
+    here = t_quantile(df) * math.sqrt(spread) if spread else 0.0
+    parts = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
+    over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
+    over = max(here, over)
+    return (value - over, value + over), (value - here, value + here)

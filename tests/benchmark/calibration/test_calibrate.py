@@ -226,10 +226,15 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
     assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0].ratings == {"ann": 2.5, "bob": 5.0}
 
 
+def rows_of(path: Path) -> list[dict[str, str]]:
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
     """The file of a plan, filled in with the judges' score minus 0 or 1."""
     plan_labels(run, labels=count, out=path)
-    rows = list(csv.DictReader(path.read_text().splitlines()))
+    rows = rows_of(path)
     for n, row in enumerate(rows):
         row["rating"] = str(n % 5)
     with path.open("w", newline="") as file:
@@ -242,11 +247,11 @@ def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
 def test_labels_beside_the_plan_are_left_out_and_said(run: Path, tmp_path: Path) -> None:
     path = drawn_labels(run, tmp_path / "l.csv")
     alone = calibrate_judge(run, path)
-    rows = list(csv.DictReader(path.read_text().splitlines()))
+    rows = rows_of(path)
     other = next(one for one in ids_of(run) if one not in {row["id"] for row in rows})
     empty = [one for one in ids_of(run) if one not in {*(row["id"] for row in rows), other}]
     with path.open("a") as file:
-        file.write(f"{other},0,,,5\n" + "".join(f"{one},0,,,\n" for one in empty))
+        file.write(f"{other},0,,,,5\n" + "".join(f"{one},0,,,,\n" for one in empty))
     both = calibrate_judge(run, path)
     assert alone.drawn == both.drawn == "by the plan"
     assert both.corrections == alone.corrections
@@ -255,9 +260,7 @@ def test_labels_beside_the_plan_are_left_out_and_said(run: Path, tmp_path: Path)
 
 def test_a_file_of_other_replies_is_refused(run: Path, tmp_path: Path) -> None:
     path = drawn_labels(run, tmp_path / "l.csv")
-    rows = list(csv.DictReader(path.read_text().splitlines()))
-    text = path.read_text().replace(rows[0]["reply"][:20], "Somebody else's words")
-    path.write_text(text)
+    path.write_text(path.read_text().replace(rows_of(path)[0]["reply"], "Somebody else's words"))
     with pytest.raises(DataError, match="the reply is not the run's answer"):
         calibrate_judge(run, path)
 

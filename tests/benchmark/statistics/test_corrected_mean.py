@@ -89,3 +89,26 @@ def test_one_score_alone_says_no_slope() -> None:
     found = regression(scores * 3, {0: 1.0, 1: 0.0, 2: 1.0, 3: 0.0, 4: 0.0})
     assert found.value == pytest.approx(0.4)  # the labels' mean
     assert found.low is not None
+
+
+def test_every_label_is_drawn_however_few_items_a_stratum_has() -> None:
+    """Of four items, four labels drew three: what the last strata could not take was lost."""
+    assert all(len(draw_labels([float(n) for n in range(size)], size)) == size for size in range(1, 30))
+
+
+def test_the_mean_of_these_items_is_never_less_certain_than_that_of_such_items() -> None:
+    """Errors that vary in one stratum gave these items t with 1 degree of freedom: [1.54, 2.77] beside [1.61, 2.70]."""
+    scores = [float(n % 20) / 4 for n in range(40)]
+    strata, drawn = strata_of(scores), draw_labels(scores, 8)
+    errors = iter((0.5, -0.5))
+    labels = {at: scores[at] - (next(errors) if strata[at] == 0 else 0.25) for at in drawn}
+    found = stratified(scores, labels, strata)
+    spread = (5 / 40) ** 2 * (1 - 2 / 5) * 0.5 / 2
+    assert (found.high_here or 9) - found.value == pytest.approx(2.776445 * spread**0.5, rel=1e-6)  # t with 4
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        labels = {at: scores[at] + rng.standard_normal() * (strata[at] == rng.integers(4)) for at in drawn}
+        found = stratified(scores, labels, strata)
+        if None not in (found.low, found.high, found.low_here, found.high_here):
+            assert found.low <= found.low_here  # type: ignore[operator]
+            assert found.high_here <= found.high  # type: ignore[operator]
