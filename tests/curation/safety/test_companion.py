@@ -137,14 +137,14 @@ def test_decisions(
 def test_the_frozen_sets_are_caught_as_measured(language: Language) -> None:
     # docs/measurements.md has the figures; these are a little below them.
     least = {
-        "en": {"harm": 0.55, "explicit": 0.8, "minors": 0.8},
-        "zh": {"harm": 0.75, "explicit": 0.85, "minors": 0.8},
+        "en": {"harm": 0.6, "explicit": 0.9, "minors": 0.9},
+        "zh": {"harm": 0.85, "explicit": 0.95, "minors": 0.95},
     }
     for kind, share in least[language].items():
         acts = [assess(one).action for one in of_golden(language, kind)]
         assert sum(act in ("remove", "review") for act in acts) >= share * len(acts), kind
     acts = [assess(one).action for one in of_golden(language, "harmless")]
-    assert sum(act in ("remove", "review") for act in acts) <= {"en": 0.15, "zh": 0.12}[language] * len(acts)
+    assert sum(act in ("remove", "review") for act in acts) <= {"en": 0.1, "zh": 0.13}[language] * len(acts)
     if language == "en":  # the classifier is not sure enough to remove by itself
         assert "remove" not in acts
 
