@@ -155,9 +155,38 @@ def test_no_folder_holds_more_than_20_files() -> None:
     assert {folder: n for folder, n in counts.items() if n > 20} == {}
 
 
-def test_no_file_is_longer_than_400_lines() -> None:
-    lengths = {name: len(path.read_text(encoding="utf-8").splitlines()) for name, path in MODULES.items()}
-    assert {name: n for name, n in lengths.items() if n > 400} == {}
+# Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
+BUDGETS = {
+    "": 560,
+    "analysis": 4565,
+    "benchmark": 16150,
+    "chat": 8400,
+    "cli": 1830,
+    "curation": 21515,
+    "data": 5805,
+    "rounds": 9425,
+    "text": 3495,
+}
+
+
+def test_no_folder_outgrows_its_budget() -> None:
+    lines: Counter[str] = Counter()
+    for path in MODULES.values():
+        folder = path.relative_to(PACKAGE).parts[0] if path.parent != PACKAGE else ""
+        lines[folder] += len(path.read_text(encoding="utf-8").splitlines())
+    assert {folder: (n, BUDGETS.get(folder)) for folder, n in lines.items() if n > BUDGETS.get(folder, 0)} == {}
+
+
+def test_no_file_is_longer_than_600_lines_and_no_function_than_80() -> None:
+    texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
+    assert {name: n for name, text in texts.items() if (n := len(text.splitlines())) > 600} == {}
+    functions = (
+        (f"{name}.{node.name}", (node.end_lineno or 0) - node.lineno + 1)
+        for name, text in texts.items()
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    )
+    assert {name: n for name, n in functions if n > 80} == {}
 
 
 # Parts that only one language or engine has, by design: rules of numbers are chosen by `number_rules` of the record.

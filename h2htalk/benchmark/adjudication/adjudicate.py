@@ -64,16 +64,14 @@ def open_adjudication(
         out: folder of the round.
         human_trigger: `J` sends items whose J is below 3.5 (Eq. 4), `judge` those whose R is.
         budget: how many items at most; all their samples are rated.
-        disagreement: instead of low items, those with an answer to which a panel's judges gave ratings that differ by
-            so much or more, 0 to 5, the most disputed first.
+        disagreement: instead, items whose ratings by a panel differ by so much or more, the most disputed first.
         options: settings of the round: where, annotators, overlap, format, seed.
 
     Returns:
         The status of the round, and messages: how many items each trigger would send, and which answers are unjudged.
 
     Raises:
-        ConfigError: an argument cannot be, or the run has no judgements that the trigger could compare.
-        RoundError: there is no item to send, or the round cannot be opened.
+        ConfigError, RoundError: an argument cannot be, there is no item to send, or the round cannot be opened.
         DataError: the run or its judgements are damaged.
     """
     typed(human_trigger, Literal["J", "judge"], "--human-trigger")
