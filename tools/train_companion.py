@@ -75,6 +75,8 @@ SMALL = 2
 # dialogues would be removed wrongly, so English findings are for people (DESIGN 6.10).
 REMOVES = ("zh",)
 NEVER = 1000.0
+# By how much surer a sentence must be that is read alone, at least; chosen on development sets, whole and diluted.
+ALONE = {"self": 3.0, "violence": 1.5, "minors": 1.5, "explicit": 2.0}
 # How far thresholds stay above a bundled reference, and from each other.
 MARGIN = 0.1
 LOOK_ALIKES = {"self": 1.0, "violence": 0.7, "minors": 0.5, "explicit": 2.0}
@@ -346,14 +348,24 @@ def train(language: Language, data: Path) -> tuple[dict[str, Any], NDArray[np.in
 
 
 def raise_above_bundled(manifest: dict[str, Any], rows: NDArray[np.int8], pairs: Sequence[Pair]) -> None:
-    """Raise thresholds above what the bundled references get, all of which readers confirmed."""
+    """Raise thresholds, and `alone`, above what the bundled references get, all of which readers confirmed."""
     language, scales = manifest["language"], np.array(manifest["scales"])[:, None]
     model = CompanionModel(FEATURES[language], rows * scales, np.array(manifest["biases"]), manifest)
+    for kind in KINDS:
+        manifest[kind]["alone"] = NEVER
     for pair in pairs:
         for kind, total, _, _ in model.judge(pair.context, pair.answer, language):
             settings = manifest[kind]
             settings["review"] = max(settings["review"], round(total + MARGIN, 4))
             settings["remove"] = max(settings["remove"], round(settings["review"] + MARGIN, 4))
+    least = dict(ALONE)
+    for kind in KINDS:
+        manifest[kind]["alone"] = 0.0
+    for pair in pairs:
+        for kind, total, _, _ in model.judge(pair.context, pair.answer, language):
+            least[kind] = max(least[kind], round(total - manifest[kind]["review"] + MARGIN, 4))
+    for kind in KINDS:
+        manifest[kind]["alone"] = least[kind]
     for kind in () if language in REMOVES else KINDS:
         manifest[kind]["remove"] = manifest[kind]["review"] + NEVER
 

@@ -34,6 +34,7 @@ KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
 # Characters of the user's turns that are read, the last ones.
 CONTEXT = 400
+SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
 FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
 
@@ -43,7 +44,8 @@ class CompanionModel:
     """The classifiers of a language.
 
     `weights`: a row for each kind and part, times buckets; `biases`: one a row; `manifest`: for each kind `combine`
-    (coefficients of `combined`, the constant last) and the thresholds `faint`, `review` and `remove`.
+    (coefficients of `combined`, the constant last), the thresholds `faint`, `review` and `remove`, and `alone`, by how
+    much surer a sentence must be that is read alone.
     """
 
     features: Features
@@ -62,18 +64,31 @@ class CompanionModel:
         return np.array(sums) / norms + self.biases[rows, None], spans
 
     def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
-        """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer."""
+        """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer.
+
+        Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer.
+        """
         folded = fold_spelling(answer, language)
         if not folded:
             return
         asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ", (0,))
         said, spans = self.read(folded, (1, 2))
         for number, kind in enumerate(KINDS):
-            rows = (asked[number], said[2 * number], said[2 * number + 1])
-            values = combined([float(value) for row in rows for value in (row[0], row.max())])
             *weights, constant = self.manifest[kind]["combine"]
-            total = constant + sum(w * v for w, v in zip(weights, values, strict=True))
-            yield kind, total, *spans[int(rows[2].argmax())]
+            user, (answers, talks) = (asked[number][0], asked[number].max()), said[2 * number : 2 * number + 2]
+
+            def weighed(*scores: float, of: Sequence[float] = weights, plus: float = constant) -> float:
+                return plus + sum(w * v for w, v in zip(of, combined([float(one) for one in scores]), strict=True))
+
+            total = weighed(*user, answers[0], answers.max(), talks[0], talks.max())
+            place = int(talks.argmax())
+            for at, (start, end) in enumerate(spans[1:], 1):
+                if len(folded[start:end].encode()) >= SENTENCE:
+                    alone = (
+                        weighed(*user, answers[at], answers[at], talks[at], talks[at]) - self.manifest[kind]["alone"]
+                    )
+                    total, place = max((total, place), (alone, at))
+            yield kind, total, *spans[place]
 
 
 def combined(scores: Sequence[float]) -> tuple[float, ...]:
