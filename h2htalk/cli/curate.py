@@ -138,21 +138,22 @@ def curate_erase(
 
 
 def redrawn(folder: FolderErasure) -> Iterator[str]:
-    """Make the figures of a release's card, and the analysis that they came from, again from the rows left."""
+    """Make the figures of a release's card again from the rows left; nothing outside of the release is written."""
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.analysis.report.write_analysis import write_analysis
     from h2htalk.curation.release.card import redraw_figures
-    from h2htalk.data.releases.erasure import lost_figures
+    from h2htalk.data.releases.erasure import lost_figures, work_folder
 
     release = Path(folder.name)
-    if folder.kind != "release" or (analysis := lost_figures(release)) is None:
+    if folder.kind != "release" or not lost_figures(release):
         return
     try:
-        write_analysis(analyze(AnalyzeSpec(release)), analysis)
-        redraw_figures(release, analysis)
-        yield f"its figures, and the analysis {analysis}, were made again from the rows left"
+        with work_folder(release) as made:
+            write_analysis(analyze(AnalyzeSpec(release)), made)
+            redraw_figures(release, made)
+        yield "its figures were made again from the rows left"
     except H2HTalkError as error:
-        yield f"the analysis {analysis} shows words of the items, delete it; its figures were not made again: {error}"
+        yield f"its figures were removed, and not made again: {error}"
 
 
 def curate_purge(

@@ -64,15 +64,20 @@ def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
         f"what was published as {manifest.version} still holds the items: build the next version with this folder as "
         "`previous`, and do not publish this folder"
     )
-    return FolderErasure(len(gone), frozenset(ids), (message,))
+    return FolderErasure(len(gone), frozenset(ids), (message, *_analysis(path)))
 
 
-def lost_figures(release: Path) -> Path | None:
-    """The analysis, if it is still there, whose figures an erasure removed from the card of a release."""
-    card = read_json_object(private_folder(release) / SPEC, missing_ok=True).get("card")
+def _analysis(path: Path) -> Iterator[str]:
+    """Say where the figures of a card came from: nothing in an analysis tells whose words it shows."""
+    card = read_json_object(private_folder(path) / SPEC, missing_ok=True).get("card")
     analysis = str(card.get("analysis", "")) if isinstance(card, dict) else ""
-    lost = (release / CARD).is_file() and NO_FIGURES in (release / CARD).read_text(encoding="utf-8")
-    return Path(analysis) if lost and os.path.isdir(analysis) else None
+    if os.path.isdir(analysis):
+        yield f"the analysis {analysis} shows words of the items: delete it"
+
+
+def lost_figures(release: Path) -> bool:
+    """Whether an erasure removed the figures from the card of a release."""
+    return (release / CARD).is_file() and NO_FIGURES in (release / CARD).read_text(encoding="utf-8")
 
 
 def partial_folders(release: Path) -> tuple[Path, Path]:

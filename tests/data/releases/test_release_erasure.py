@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -26,7 +27,7 @@ from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet, write_parquet
-from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES, erase_from_release
+from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES, erase_from_release, find_leftovers
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -90,6 +91,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     result = erase_from_release(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "1.0.0 still holds the items" in result.messages[0]
+    assert result.messages[1] == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
     assert not (release / FIGURES_FOLDER).exists()
     card = f"## Counts\n\nFour.\n\n## Figures\n\n{NO_FIGURES}\n\n## Canary\n\nCanary.\n"
     assert (release / CARD).read_text() == card
@@ -127,13 +129,16 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
     assert list(redrawn(FolderErasure(name=str(release), kind="release"))) == []  # nobody was erased
     erase_from_release(release, EMILY)
     (said,) = redrawn(FolderErasure(name=str(release), kind="release"))
-    assert said == f"its figures, and the analysis {tmp_path / 'analysis'}, were made again from the rows left"
+    assert said == "its figures were made again from the rows left"
+    # The analysis may be somebody's, or another one by now: it is named, and nothing writes into it.
+    assert (tmp_path / "analysis" / PAGE).read_text() == WORDS
     verify_files(release, read_manifest(release))
     drawn = {path.name for path in (release / FIGURES_FOLDER).iterdir()}
     assert drawn == set(re.findall(rf"!\[.+\]\({FIGURES_FOLDER}/(.+)\)", (release / CARD).read_text())) != set()
     assert all((release / FIGURES_FOLDER / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
     assert not (release / MARK).exists()
-    assert WORDS not in (tmp_path / "analysis" / PAGE).read_text() + (release / CARD).read_text()
+    assert WORDS not in (release / CARD).read_text()
+    assert not find_leftovers(release)
     # A kill while they were drawn leaves the mark: the next erasure removes them, and they can be drawn once more.
     write_text(release / MARK, BEGUN)
     write_text(release / FIGURES_FOLDER / "half.png", WORDS)
@@ -142,13 +147,15 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
     assert list(redrawn(FolderErasure(name=str(release), kind="release"))) == [said]
 
 
-def test_an_analysis_that_cannot_be_made_again_is_named(tmp_path: Path) -> None:
+def test_figures_that_cannot_be_made_again_stay_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = released(tmp_path)
-    write_text(tmp_path / "analysis" / "notes.txt", "the owner's own")
     erase_from_release(release, EMILY)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
     (said,) = redrawn(FolderErasure(name=str(release), kind="release"))
-    assert f"the analysis {tmp_path / 'analysis'} shows words of the items, delete it" in said
+    assert said.startswith("its figures were removed, and not made again: ")
     assert not (release / FIGURES_FOLDER).exists()
+    assert not find_leftovers(release)
+    verify_files(release, read_manifest(release))
 
 
 def test_a_copy_with_tombstones_loses_the_rows(tmp_path: Path) -> None:
