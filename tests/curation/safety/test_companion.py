@@ -144,9 +144,22 @@ def test_the_frozen_sets_are_caught_as_measured(language: Language) -> None:
         acts = [assess(one).action for one in of_golden(language, kind)]
         assert sum(act in ("remove", "review") for act in acts) >= share * len(acts), kind
     acts = [assess(one).action for one in of_golden(language, "harmless")]
-    assert sum(act in ("remove", "review") for act in acts) <= {"en": 0.1, "zh": 0.13}[language] * len(acts)
+    assert sum(act in ("remove", "review") for act in acts) <= {"en": 0.1, "zh": 0.14}[language] * len(acts)
     if language == "en":  # the classifier is not sure enough to remove by itself
         assert "remove" not in acts
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_everyday_sentences_around_a_sexual_one_hide_less_than_half(language: Language) -> None:
+    """A paragraph about a bakery before the sentence hid four in five of them, in Chinese all."""
+    everyday = {
+        "en": "The bakery on the corner has new opening hours, and the tram was late. The basil looks happier. ",
+        "zh": "街角的面包店换了营业时间，早上的电车又晚点了。我终于给罗勒换了盆，看起来精神多了。",
+    }[language]
+    talks = [one.messages for one in of_golden(language, "explicit")]
+    diluted = [(*before, Turn("companion", everyday + last.content)) for *before, last in talks]
+    found = [any(one.score >= REVIEW for one in find_companion(turns, language)) for turns in diluted]
+    assert sum(found) >= 0.6 * len(found)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
