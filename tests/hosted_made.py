@@ -17,9 +17,9 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.reservations import Reservation, Settlement
-from h2htalk.chat.hosted.anthropic_engine import AnthropicChat
+from h2htalk.chat.hosted.hosted_chat import AnthropicChat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
-from h2htalk.chat.hosted.openai_engine import OpenAIChat
+from h2htalk.chat.hosted.hosted_chat import OpenAIChat
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import Failure

@@ -100,7 +100,7 @@ def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
         for s in plan.split.scenarios
     }
     begun: set[str] = set()
-    usages, expected, greatest, budget, calls = [], [], [], 0, api.calls(requests)
+    usages, expected, greatest, budget, calls = [], [], [], 0, list(api.calls(requests))
     if calls:
         api.body(calls[0], spec.batch)  # raises where the API does not take such a request
     for call in calls:

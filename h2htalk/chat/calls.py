@@ -1,12 +1,13 @@
-"""A call to a hosted API, its answer or failure, and the wire format that builds and reads it.
+"""A call to a model's API, its answer or failure, the wire format of both, and what a transport returns.
 
-No connection is made here. `hosted/` sends calls one by one, `batch/` as jobs; both build the same bodies and read the
-same replies through a `WireFormat` (`openai_wire`, `anthropic_wire`).
+No connection is made here. `live_calls` sends calls one by one, `batch/` as jobs; both build the same bodies and read
+the same replies through a `WireFormat`. A live call goes through one of two transports, `server/aiohttp_transport` and
+`hosted/sdk_transport`, each of which makes one attempt and returns what arrived or how the connection failed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
@@ -16,6 +17,11 @@ from h2htalk.data.responses import Failure, SampleKey, Usage
 # What a call without a usable reply cost. `free`: the API refused it, or it was never sent. `paid`: a reply arrived
 # that cannot be used. `possibly_paid`: no reply arrived, so its cost is unknown.
 Billing = Literal["free", "paid", "possibly_paid"]
+
+# The one limit of an answer's size, so that one that never ends cannot fill the memory. Results of batch jobs may be
+# larger: they are streamed, and bounded by the line.
+LARGEST_REPLY = 16 * 2**20  # bytes: 128 choices of 32,000 tokens
+CONNECT_TIMEOUT = 30.0  # seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class FailedCall:
         wait: seconds that the API asks the client to wait, None where it does not say.
         limited: the whole account is rate-limited (429, 529), so all calls wait.
         fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
+        at_first: `fatal` holds before the first reply only; after it, the failure is that of one call.
         refusal: the provider's filter declined the prompt; the benchmark counts that as a reply without text.
         usage: of a paid call, where it is known.
         request_id: the id that the API gave the call.
@@ -86,9 +93,43 @@ class FailedCall:
     wait: float | None = None
     limited: bool = False
     fatal: str | None = None
+    at_first: bool = False
     refusal: bool = False
     usage: Usage | None = None
     request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A complete answer of any status; the names of its headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+# A transport: makes one attempt with a body; the second argument is the seconds that it may take in all.
+Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
+
+
+def no_connection(why: str) -> FailedCall:
+    """Nothing was sent, so the attempt is free."""
+    return FailedCall("connection", f"no connection: {why}", "free", retry=True)
+
+
+def broken(why: str) -> FailedCall:
+    """The connection broke after something was sent."""
+    return FailedCall("connection", f"the connection broke: {why}", "possibly_paid", retry=True)
+
+
+def late(seconds: float) -> FailedCall:
+    """The time of the attempt is over."""
+    return FailedCall("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
+
+
+def too_large(most: int) -> FailedCall:
+    """The answer is larger than a limit; sent again, it would be so again."""
+    return FailedCall("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
 
 
 class WireFormat(Protocol):
@@ -99,7 +140,7 @@ class WireFormat(Protocol):
         """`ENGINE:MODEL`, as price files name it."""
         ...
 
-    def calls(self, requests: Sequence[Request]) -> list[Call]:
+    def calls(self, requests: Sequence[Request]) -> Iterable[Call]:
         """Return the calls for all requests, in an order that reads each cache soon after it was written."""
         ...
 

@@ -103,7 +103,7 @@ ENGINES: Mapping[str, Engine] = {
         ),
         Engine(
             name="openai",
-            path="h2htalk.chat.hosted.openai_engine:OpenAIChat",
+            path="h2htalk.chat.hosted.hosted_chat:OpenAIChat",
             hosted=True,
             batches=True,
             moderates=True,
@@ -113,7 +113,7 @@ ENGINES: Mapping[str, Engine] = {
         ),
         Engine(
             name="anthropic",
-            path="h2htalk.chat.hosted.anthropic_engine:AnthropicChat",
+            path="h2htalk.chat.hosted.hosted_chat:AnthropicChat",
             hosted=True,
             batches=True,
             sampling="none",

@@ -17,12 +17,12 @@ from hosted_made import PROVIDERS, completion, message, requests_of
 from hosted_runs import MODELS, HostedRun
 from providers import ProviderServer
 
-from h2htalk.chat import reply_size_limit
 from h2htalk.chat.batch.provider import JobCallError, sdk_errors
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.connections import open_client
+from h2htalk.chat.hosted import sdk_transport
+from h2htalk.chat.hosted.sdk_transport import open_client
 from h2htalk.chat.protocol import Chat, Reply
 from h2htalk.data.responses import Failure
 
@@ -76,7 +76,7 @@ class Flood(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(reply_size_limit, "LARGEST_REPLY", MOST)
+    monkeypatch.setattr(sdk_transport, "LARGEST_REPLY", MOST)
     Flood.sent = 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -136,7 +136,7 @@ def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -
 
 def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
     with open_client(url) as pool:
-        headers = {"accept": reply_size_limit.BINARY}
+        headers = {"accept": sdk_transport.BINARY}
         with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
             read = 0
             for chunk in results.iter_bytes():
@@ -150,7 +150,7 @@ def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
 def test_results_that_are_larger_than_any_reply_are_collected(
     tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(reply_size_limit, "LARGEST_REPLY", 4000)  # bytes: ten results have more
+    monkeypatch.setattr(sdk_transport, "LARGEST_REPLY", 4000)  # bytes: ten results have more
     with ProviderServer() as server:
         run = HostedRun(server, tmp_path, MODELS[api], 20, {"batch": True})
         run.run()

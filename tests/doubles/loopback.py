@@ -28,7 +28,7 @@ from loopback_answers import FAULTS, REPLY, SPOKEN_FAULTS, Answer, completion
 
 __all__ = ["FAULTS", "REPLY", "Answer", "LoopbackServer", "completion", "last_message"]
 
-GIANT_BYTES = 9 * 2**20
+GIANT_BYTES = 17 * 2**20
 DRIP_SECONDS = 0.02
 CHAT_ROUTE = b"POST /v1/chat/completions "
 

@@ -26,7 +26,7 @@ from h2htalk.chat.batch.provider import (
     text_or_none,
     total,
 )
-from h2htalk.chat.server.wire import clean
+from h2htalk.chat.provider_errors import clean
 
 if TYPE_CHECKING:
     from anthropic import Anthropic

@@ -24,7 +24,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.costs.reservations import add, dollars_text
 from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.provider_replies import scrub
+from h2htalk.chat.provider_errors import scrub
 from h2htalk.errors import ConfigError, ModelCallError
 
 __all__ = ["BatchFolder", "Pace", "run_batches"]

@@ -26,7 +26,7 @@ from h2htalk.chat.batch.provider import (
     sdk_errors,
     text_or_none,
 )
-from h2htalk.chat.server.wire import clean
+from h2htalk.chat.provider_errors import clean
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError
 

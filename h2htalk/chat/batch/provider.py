@@ -218,7 +218,7 @@ def sdk_errors(sdk: Any) -> Iterator[None]:
             headers=error.response.headers,
         ) from None
     except sdk.APIConnectionError as error:
-        raise _connection_error(error) from None
+        raise _connection_error(error.__cause__ or error) from None
     except httpx2.HTTPError as error:  # while results stream, the SDK is no longer around the transport
         raise _connection_error(error) from None
     except (base, ValueError, TypeError, AttributeError) as error:
@@ -228,21 +228,11 @@ def sdk_errors(sdk: Any) -> Iterator[None]:
 
 
 def _connection_error(error: BaseException) -> JobCallError:
-    """Return the error of a connection without its text, which may hold a URL with a secret."""
-    import httpx2
+    from h2htalk.chat.hosted.sdk_transport import connection_failure
 
-    from h2htalk.chat.reply_size_limit import ReplyTooLarge
-
-    cause: BaseException | None = error
-    while cause is not None:
-        if isinstance(cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout):
-            return JobCallError("no connection: nothing answers", reached=False)
-        if isinstance(cause, ReplyTooLarge):
-            return JobCallError(str(cause), status=200)
-        if isinstance(cause, httpx2.TimeoutException):
-            return JobCallError("the answer did not come in time")
-        cause = cause.__cause__
-    return JobCallError("the connection broke")
+    found = connection_failure(error, None)
+    status = 200 if found.reason == "malformed_reply" else None
+    return JobCallError(found.message, status=status, reached=found.billing != "free")
 
 
 def _json(response: Any) -> object:

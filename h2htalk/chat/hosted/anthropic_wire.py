@@ -8,24 +8,22 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.protocol import Message, Reply, Request, mask_key
+from h2htalk.chat.provider_errors import Api, read_error, scrub
 from h2htalk.chat.provider_replies import (
-    ErrorBody,
     count,
-    failed_call,
     input_bound,
     malformed_answer,
-    read_error_body,
     request_name,
-    scrub,
+    served_by,
+    well_formed,
     whole_counts,
 )
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.chat.server.wire import served_by, well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
@@ -59,6 +57,13 @@ _STATUS = {
     "api_error": 500,
     "timeout_error": 504,
     "overloaded_error": 529,
+}
+# Words for what some models refuse, with the advice.
+_ADVICE = {
+    "thinking": "change or leave out --thinking",
+    **dict.fromkeys(
+        ("output_config", "structured output", "output format"), "it has no structured output: choose another model"
+    ),
 }
 _NOT_ENFORCED = frozenset(
     {
@@ -149,41 +154,9 @@ class AnthropicWire:
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """See `WireFormat.read_error`."""
-        error = read_error_body(body, self.key)
-        status = status or _STATUS.get(error.kind, 500)
-        failed = failed_call(status, error, headers, self.key)
-        said = error.text.lower()
-        if status == 400 and "content filtering" in said:
-            # The reply was blocked, not the prompt: what was generated may be billed.
-            return replace(failed, reason="refusal", refusal=True, billing="possibly_paid")
-        if status == 402 or (status == 400 and "credit balance" in said):
-            advice = f"the Anthropic account has no credit left ({failed.message}): add credit, then start again"
-            return replace(failed, reason="no_credit", retry=False, fatal=advice)
-        if status == 401:
-            message = "HTTP 401: the key was refused"
-            advice = "Anthropic refused the key (HTTP 401): check ANTHROPIC_API_KEY"
-            return replace(failed, reason="unauthorized", message=message, fatal=advice)
-        if status == 404:
-            advice = (
-                f"Anthropic has no model {self.name!r} for this key ({failed.message}): check the model's name "
-                "and ANTHROPIC_BASE_URL"
-            )
-            return replace(failed, reason="not_found", fatal=advice)
-        if status == 403 and error.kind:
-            advice = f"Anthropic denies access to this key ({failed.message}): check the account and its workspace"
-            return replace(failed, reason="unauthorized", fatal=advice)
-        return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
-
-    def _unsupported(self, error: ErrorBody) -> str | None:
-        """Advice where the model refuses what every call asks for."""
-        said = error.text.lower()
-        if "support" not in said:
-            return None
-        if "thinking" in said:
-            return f"{self.model} does not take this --thinking ({error.text}): change or leave out the option"
-        if "output_config" in said or "structured output" in said or "output format" in said:
-            return f"{self.model} has no structured output ({error.text}): choose another model"
-        return None
+        key, url = "check ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"
+        api = Api("Anthropic", self.name, key, url, statuses=_STATUS, optional=_ADVICE)
+        return read_error(api, status, body, headers, self.key)
 
 
 def _thinking(model: str, tokens: int) -> Mapping[str, Any]:

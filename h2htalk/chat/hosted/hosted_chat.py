@@ -1,38 +1,130 @@
-"""The base of the engines of hosted APIs, live or as batch jobs; providers differ by record and wire format."""
+"""`openai:MODEL` and `anthropic:MODEL`, live or as batch jobs; the providers differ by record and wire format."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Mapping, Sequence
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.calls import FailedCall, WireFormat
+from h2htalk.chat.calls import Arrived, FailedCall, Send, WireFormat
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.hosted.connections import open_client, open_pool
-from h2htalk.chat.hosted.http_attempt import (
-    ApiConnection,
-    Arrived,
-    Provider,
-    Send,
-    check_name,
-    exchange,
-    silence_sdks,
-)
-from h2htalk.chat.hosted.live_calls import run_calls
+from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
+from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.server.endpoint import base_url
+from h2htalk.chat.server.endpoint import base_url, http_parts, read_key
+from h2htalk.errors import ConfigError
 
 if TYPE_CHECKING:
     import httpx2
 
 
-class HostedChat(ABC):
+@dataclass(frozen=True, slots=True)
+class Provider:
+    """The names of a provider: its title, its SDK, and the variables that hold key and address.
+
+    Attributes:
+        wire: the class of its wire format.
+        module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
+        create: the client's method that sends a call, as a path of attributes.
+        example: a model of it.
+        jobs: `module:Class` of its batch jobs.
+        client_options: for the client's class.
+    """
+
+    title: str
+    wire: Callable[[str, str], WireFormat]
+    module: str
+    key_variable: str
+    url_variable: str
+    url: str
+    client: str
+    create: str
+    example: str
+    jobs: str
+    client_options: Mapping[str, Any] = field(default_factory=dict)
+
+    def open_client(self, key: str, url: str, http_client: Any) -> Any:
+        """Return the SDK's client over the given connection; asynchronous where the connection is."""
+        import httpx2
+
+        name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
+        client_class = getattr(import_module(self.module), name)
+        parts = urlsplit(url)
+        return client_class(
+            api_key=key,
+            base_url=urlunsplit(parts._replace(query="")),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            max_retries=0,  # every attempt is reserved
+            http_client=http_client,
+            **self.client_options,
+        )
+
+    def read_key(self) -> str:
+        """Read the key from the environment. No message repeats it.
+
+        Raises:
+            ConfigError: there is none, or it cannot be one.
+        """
+        key = read_key(self.key_variable)
+        if key is None:
+            raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
+        return key
+
+    def read_url(self) -> str:
+        """Return the address that the SDK will use: that of its variable, else the provider's.
+
+        Raises:
+            ConfigError: it is no address, or may hold something secret.
+        """
+        import httpx2
+
+        url = os.environ.get(self.url_variable, "").strip() or self.url
+        http_parts(url, self.url_variable, self.url, f"a key belongs in {self.key_variable}")
+        try:
+            httpx2.URL(url)  # is stricter about what a host may be called
+        except httpx2.InvalidURL:
+            raise ConfigError(f"{self.url_variable} has no usable URL; give one such as {self.url}") from None
+        return url
+
+
+OPENAI = Provider(
+    title="OpenAI",
+    wire=OpenAIWire,
+    module="openai",
+    key_variable="OPENAI_API_KEY",
+    url_variable="OPENAI_BASE_URL",
+    url="https://api.openai.com/v1",
+    client="OpenAI",
+    create="chat.completions.with_raw_response.create",
+    example="gpt-4o",
+    jobs="h2htalk.chat.batch.openai_batches:OpenAIJobs",
+)
+
+ANTHROPIC = Provider(
+    title="Anthropic",
+    wire=AnthropicWire,
+    module="anthropic",
+    key_variable="ANTHROPIC_API_KEY",
+    url_variable="ANTHROPIC_BASE_URL",
+    url="https://api.anthropic.com",
+    client="Anthropic",
+    create="messages.with_raw_response.create",
+    example="claude-sonnet-5-5",
+    jobs="h2htalk.chat.batch.anthropic_batches:AnthropicJobs",
+    client_options={"open_telemetry": False},
+)
+
+
+class HostedChat:
     """A model of a hosted API. Every call is reserved in `ChatOptions.ledger` before it is sent."""
 
     provider: ClassVar[Provider]
@@ -48,14 +140,13 @@ class HostedChat(ABC):
         Raises:
             ConfigError: the name, or the key or address in the environment, cannot be used.
         """
-        self._name = check_name(name, self.provider)
+        if not name or not name.isprintable() or any(c.isspace() for c in name):
+            engine = self.provider.module
+            raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{self.provider.example}")
+        self._name = name
         self._key, self._url = self.provider.read_key(), self.provider.read_url()
         self._options, self._http_client = options, http_client
-        self._wire = self.wire(self._name, self._key)
-
-    @abstractmethod
-    def wire(self, name: str, key: str) -> WireFormat:
-        """Return what builds the calls of a model and reads its answers."""
+        self._wire = self.provider.wire(name, self._key)
 
     @property
     def subject(self) -> Mapping[str, str]:
@@ -71,22 +162,32 @@ class HostedChat(ABC):
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
-        if not requests and self._options.batch is None:  # with batches, open jobs are collected and settled
-            return []
-        silence_sdks()
-        if self._options.batch is None:
-            connection = ApiConnection(self.provider, self._url, self._wire, self._connect)
-            return run_calls(connection, requests, self._options, on_done)
+        options = self._options
+        if options.batch is None:
+            ledger = options.ledger or Ledger(None, model=self._wire.model, price=None)
+            parts = urlsplit(self._url)  # whose path may hold something secret
+            advice = f"check the connection and its proxy, or {self.provider.url_variable}"
+            connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
+            return run_calls(connection, requests, options, on_done, ledger=ledger, deadline=options.deadline)
         module, _, jobs_class = self.provider.jobs.partition(":")
-        with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
+        with self._open_client() as client:  # without requests too: open jobs are collected and settled
             jobs = getattr(import_module(module), jobs_class)(client)
-            return run_batches(jobs, self._wire, requests, self._options, on_done)
+            return run_batches(jobs, self._wire, requests, options, on_done)
 
-    def close(self) -> None:  # noqa: B027  part of the protocol of engines
+    def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
+
+    def _open_client(self) -> Any:
+        from h2htalk.chat.hosted.sdk_transport import open_client, silence_sdks
+
+        silence_sdks()
+        return self.provider.open_client(self._key, self._url, open_client(self._url))
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
+        from h2htalk.chat.hosted.sdk_transport import exchange, open_pool, silence_sdks
+
+        silence_sdks()
         pool = self._http_client or open_pool(self._url, self._options.concurrency)
         create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
         sdk = import_module(self.provider.module)
@@ -99,3 +200,15 @@ class HostedChat(ABC):
         finally:
             if self._http_client is None:
                 await pool.aclose()
+
+
+class OpenAIChat(HostedChat):
+    """An OpenAI model, by chat completions."""
+
+    provider = OPENAI
+
+
+class AnthropicChat(HostedChat):
+    """An Anthropic model, by the messages API, which takes no temperature, top_p or seed."""
+
+    provider = ANTHROPIC

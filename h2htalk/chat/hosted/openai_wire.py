@@ -6,35 +6,29 @@ Chat completions, not responses, because they have `n`, `seed`, `temperature` an
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.protocol import Reply, Request, Sampling, mask_key
+from h2htalk.chat.provider_errors import Api, read_error, scrub
 from h2htalk.chat.provider_replies import (
-    ErrorBody,
     count,
-    failed_call,
     input_bound,
     malformed_answer,
-    read_error_body,
     request_name,
-    scrub,
+    served_by,
+    well_formed,
     whole_counts,
 )
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.chat.server.wire import served_by, well_formed
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
 MOST_CHOICES = 128  # that one call may ask for
 
 _FINISH = {"content_filter": "refusal"}
-# The provider's own filter declined the prompt before any model read it.
-_DECLINED = frozenset({"content_filter", "content_policy_violation", "invalid_prompt"})
-_NO_CREDIT = frozenset({"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"})
 _STATUS = {"invalid_request_error": 400, "rate_limit_exceeded": 429, "requests": 429, "tokens": 429}
 # Parameters that some models refuse, with the advice.
 _ADVICE = {
@@ -42,7 +36,6 @@ _ADVICE = {
     "response_format": "it has no structured output: choose another model",
     **dict.fromkeys(("temperature", "top_p", "seed", "n"), "leave sampling to it: add --model-sampling"),
 }
-_UNSUPPORTED = re.compile(r"support|unrecognized", re.IGNORECASE)
 _HIGHEST_TEMPERATURE = 2.0
 _NOT_STRICT = frozenset({"minLength", "maxLength", "uniqueItems"})
 
@@ -115,47 +108,21 @@ class OpenAIWire:
             what = f"{len(texts)} choices where {len(call.requests)} were asked for"
             return malformed_answer(what, body, self.key, usage, name)
         each = usage if len(texts) == 1 else Usage()
-        made = (Reply(text, finish, each, request_id=name, **served_by(body, self.key)) for text, finish in texts)
+        made = (
+            Reply(text, finish, each, thinking, name, **served_by(body, self.key)) for text, finish, thinking in texts
+        )
         replies = tuple(mask_key(reply, self.key) for reply in made)
         return Answer(replies, usage, name)
 
+    @property
+    def api(self) -> Api:
+        """How messages name the API."""
+        advice = "check OPENAI_API_KEY"
+        return Api("OpenAI", self.name, advice, "OPENAI_BASE_URL", statuses=_STATUS, optional=_ADVICE)
+
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """See `WireFormat.read_error`."""
-        error = read_error_body(body, self.key)
-        status = status or _STATUS.get(error.code) or _STATUS.get(error.kind, 500)
-        failed = failed_call(status, error, headers, self.key)
-        if {error.code, error.kind} & _DECLINED and status in (400, 403):
-            return replace(failed, reason="refusal", refusal=True, retry=False)
-        if {error.code, error.kind} & _NO_CREDIT or status == 402:
-            advice = f"the OpenAI account has no credit left ({failed.message}): add credit, then start again"
-            return replace(failed, reason="no_credit", retry=False, limited=False, wait=None, fatal=advice)
-        if status == 401 or error.code == "invalid_api_key":
-            # Its text may quote the key.
-            message = f"HTTP {status}: the key was refused"
-            advice = f"OpenAI refused the key (HTTP {status}): check OPENAI_API_KEY"
-            return replace(failed, reason="unauthorized", message=message, retry=False, fatal=advice)
-        if status == 404 or error.code == "model_not_found":
-            advice = (
-                f"OpenAI has no model {self.name!r} for this key ({failed.message}): check the model's name "
-                "and OPENAI_BASE_URL"
-            )
-            return replace(failed, reason="not_found", retry=False, fatal=advice)
-        if status == 403 and error.kind:
-            advice = f"OpenAI denies access to this key ({failed.message}): check the account and its project"
-            return replace(failed, reason="unauthorized", fatal=advice)
-        if status == 429 and "request too large" in error.text.lower():
-            # Larger than all the tokens that the account may send in a minute: no wait helps.
-            return replace(failed, reason="bad_request", retry=False, limited=False, wait=None)
-        return replace(failed, fatal=self._unsupported(error) if status == 400 else None)
-
-    def _unsupported(self, error: ErrorBody) -> str | None:
-        """Advice where the model refuses what every call asks for."""
-        if not (error.code.startswith("unsupported") or _UNSUPPORTED.search(error.text)):
-            return None
-        named = error.param.partition(".")[0] or next((n for n in _ADVICE if len(n) > 1 and n in error.text), "")
-        if named not in _ADVICE:
-            return None
-        return f"{self.model} does not take {named} ({error.text}): {_ADVICE[named]}"
+        return read_error(self.api, status, body, headers, self.key)
 
 
 def _unenforced(keyword: str, value: Any) -> bool:
@@ -180,17 +147,19 @@ def _cache_key(request: Request) -> str | None:
     return f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}" if shared else None
 
 
-def _read_choice(choice: Any, key: str | None) -> tuple[str, str]:
-    """Text and finish reason; raises LookupError, TypeError or ValueError when it is no choice."""
+def _read_choice(choice: Any, key: str | None) -> tuple[str, str, str | None]:
+    """Text, finish reason and reasoning; raises LookupError, TypeError or ValueError when it is no choice."""
     message, finish = choice["message"], choice.get("finish_reason")
     content, refusal = message.get("content"), message.get("refusal")
-    if "content" not in message and refusal is None:
+    thinking = message.get("reasoning_content") or message.get("reasoning")  # of servers of open models
+    if "content" not in message and not refusal and not thinking:
         raise ValueError("a message without content")
-    if any(not isinstance(value, str | None) for value in (content, refusal, finish)):
+    if any(not isinstance(value, str | None) for value in (content, refusal, thinking, finish)):
         raise TypeError("a field is not text")
+    thought = well_formed(thinking) if thinking else None
     if refusal and not content:
-        return well_formed(refusal), "refusal"
-    return well_formed(content or ""), _FINISH.get(finish, scrub(finish, key)) if finish else "unknown"
+        return well_formed(refusal), "refusal", thought
+    return well_formed(content or ""), _FINISH.get(finish, scrub(finish, key)) if finish else "unknown", thought
 
 
 def _read_usage(raw: object) -> Usage:

@@ -162,7 +162,7 @@ class Guard:
         """The result of each text, through the provider's SDK."""
         import openai
 
-        from h2htalk.chat.hosted.openai_engine import OPENAI
+        from h2htalk.chat.hosted.hosted_chat import OPENAI
 
         key, url = OPENAI.read_key(), OPENAI.read_url()
         with (

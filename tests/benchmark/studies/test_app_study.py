@@ -101,7 +101,7 @@ class Companion(HttpServer):
         if fault == "moved":
             return Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"})
         if fault == "endless":
-            return Answer(200, b"x" * (9 * 2**20))
+            return Answer(200, b"x" * (17 * 2**20))
         if fault == "error":
             return Answer.json({"error": "down"}, 503)
         if fault == "empty":

@@ -21,9 +21,8 @@ from hosted_made import (
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.anthropic_engine import AnthropicChat
-from h2htalk.chat.hosted.connections import open_pool
-from h2htalk.chat.hosted.openai_engine import OpenAIChat
+from h2htalk.chat.hosted.hosted_chat import AnthropicChat, OpenAIChat
+from h2htalk.chat.hosted.sdk_transport import open_pool
 from h2htalk.chat.protocol import Reply
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
@@ -59,7 +58,7 @@ def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
 ) -> None:
     page = [httpx2.Response(200, text="<html>Welcome</html>")]
     books, texts = Books(), [str(number) for number in range(20)]
-    with pytest.raises(ConfigError, match=rf"is no .* API \(the first 8 .*Welcome.*{provider.upper()}_BASE_URL"):
+    with pytest.raises(ConfigError, match=rf"is not the API of .*the first 8 .*Welcome.*{provider.upper()}_BASE_URL"):
         run(provider, {text: list(page) for text in texts}, *texts, ledger=books)
     assert (books.totals().unmetered, books.totals().open) == (8, 0)
 

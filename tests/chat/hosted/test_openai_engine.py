@@ -11,7 +11,7 @@ from hosted_made import KEYS, Double, completion, error, message, ok, requests_o
 from h2htalk.chat.calls import Call
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.openai_engine import OPENAI
+from h2htalk.chat.hosted.hosted_chat import OPENAI
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import KEY_MASK, Failure

@@ -8,7 +8,7 @@ import pytest
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.openai_engine import OpenAIChat
+from h2htalk.chat.hosted.hosted_chat import OpenAIChat
 from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
 from h2htalk.chat.server.engine import ServerChat
 from h2htalk.errors import ConfigError

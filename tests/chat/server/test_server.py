@@ -145,7 +145,7 @@ def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(monkeypatch: p
             "unauthorized",
             r"^http://127\.0\.0\.1:\d+/v1/chat/completions .*HTTP 401.*: set H2HTALK_SERVER_KEY$",
         ),
-        ("unknown_model", r"^http://.* knows no model 'loopback' .*does not exist.*check the model's name"),
+        ("unknown_model", r"^http://.* has no model 'loopback' .*does not exist.*check the model's name"),
     ],
 )
 def test_a_wrong_key_or_model_ends_the_batch_at_once(fault: str, advice: str) -> None:
@@ -158,7 +158,7 @@ def test_no_server_is_an_error_that_says_what_to_do() -> None:
     with LoopbackServer() as server:
         pass
     start = time.monotonic()
-    with pytest.raises(ModelCallError, match=r"no server answers at .*Connection refused.*: start it, or check"):
+    with pytest.raises(ModelCallError, match=r"^http://\S+ does not answer .*Connection refused\): start it"):
         chat_with(server).complete(items(100))
     assert time.monotonic() - start < 2
 
@@ -204,7 +204,11 @@ def test_a_wait_beyond_the_deadline_is_not_begun() -> None:
         start = time.monotonic()
         outcome = chat_with(server, timeout=2).complete(items(1))[0]
         assert time.monotonic() - start < 2
-    assert outcome == Failure("rate_limited", "HTTP 429", 1)
+    assert outcome == Failure(
+        "rate_limited",
+        "HTTP 429; it asks for a pause of 25 s, and no time is left of the 4 s that one request may take",
+        1,
+    )
 
 
 # What stops a batch
@@ -267,7 +271,7 @@ def test_a_server_that_hangs_pauses_the_run_after_one_wave(count: int, concurren
 
 
 def test_errors_of_the_server_pause_the_run_once_calls_were_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.chat.server.wire.FIRST_WAIT", 0.001)
+    monkeypatch.setattr("h2htalk.chat.pacing.FIRST_WAIT", 0.001)
     done: list[Outcome] = []
     with (
         LoopbackServer(faults={"http_500": 1.0}) as server,

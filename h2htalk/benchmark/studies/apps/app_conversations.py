@@ -12,16 +12,17 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import aiohttp
+from typing import TYPE_CHECKING, Any
 
 from h2htalk.benchmark.studies.apps.app_adapter import Adapter, Call, Values, at_place, read_adapter
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL
 from h2htalk.benchmark.studies.study_folder import CALLS, Study
+from h2htalk.chat.calls import FailedCall
 from h2htalk.chat.event_loop import run_all, run_alone
-from h2htalk.chat.server.wire import clean
+from h2htalk.chat.pacing import doubling_wait
+from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.server.aiohttp_transport import exchange, open_session
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
@@ -29,7 +30,9 @@ from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
-LARGEST_REPLY = 8 * 2**20  # bytes
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
 NEEDS_HISTORY = "needs_history"
 Outcome = Response | FailedResponse
 
@@ -48,32 +51,23 @@ class _App:
 
     url: str
     adapter: Adapter
-    session: aiohttp.ClientSession
+    seconds: float  # that a call may take
+    session: ClientSession
     reached: bool = False  # whether it ever answered: then a connection that drops concerns one case
 
     async def call(self, call: Call, values: Values) -> str:
         """Make a call and return its body. Raises AppError."""
         body = None if call.body is None else values.body(call.body)
-        try:
-            # A redirect would carry the headers to wherever it leads.
-            async with self.session.request(
-                call.method, self.url + values.path(call.path), json=body, allow_redirects=False
-            ) as response:
-                self.reached = True
-                raw = await response.content.read(LARGEST_REPLY + 1)
-                while len(raw) <= LARGEST_REPLY and (more := await response.content.read(LARGEST_REPLY)):
-                    raw += more
-                if len(raw) > LARGEST_REPLY:
-                    raise AppError("reply_too_large", f"more than {LARGEST_REPLY >> 20} MiB")
-                text = raw.decode("utf-8", errors="replace")
-                if not call.accepts(response.status):
-                    raise AppError(f"http_{response.status}", text)
-                return text
-        except TimeoutError as error:
-            raise AppError("timeout", "no reply in time") from error
-        except aiohttp.ClientError as error:
-            self.reached |= not isinstance(error, aiohttp.ClientConnectorError | aiohttp.InvalidURL)
-            raise AppError("connection", str(error)) from error
+        url = self.url + values.path(call.path)
+        found = await exchange(self.session, call.method, url, self.seconds, json=body)
+        if isinstance(found, FailedCall):
+            self.reached |= found.billing != "free"
+            raise AppError(found.reason, found.message)
+        self.reached = True
+        text = found.content.decode("utf-8", errors="replace")
+        if not call.accepts(found.status):
+            raise AppError(f"http_{found.status}", text)
+        return text
 
     async def start(self, values: dict[str, Any]) -> None:
         """Begin a session; its id joins the values."""
@@ -147,10 +141,8 @@ async def _converse(study: Study, adapter: Adapter, headers: dict[str, str], cas
     ask = study.spec.ask
     todo = iter(cases)
     with AppendLog(study.path / CALLS.replace("part-*", APP)) as log, Progress("cases", len(cases)) as progress:
-        async with aiohttp.ClientSession(
-            headers=headers, timeout=aiohttp.ClientTimeout(total=ask.timeout), cookie_jar=aiohttp.DummyCookieJar()
-        ) as session:
-            app = _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, session)
+        async with open_session(ask.concurrency, ask.timeout, headers) as session:
+            app = _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, ask.timeout, session)
 
             async def work() -> None:
                 for case in todo:
@@ -174,7 +166,7 @@ async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:
         except AppError as error:
             last = error
             if attempt < attempts:
-                await asyncio.sleep(min(8.0, 0.25 * 2**attempt))
+                await asyncio.sleep(doubling_wait(attempt))
         finally:
             await _reset(app, values)
     message = clean(app.adapter.masked(str(last)))

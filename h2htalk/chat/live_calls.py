@@ -1,28 +1,36 @@
-"""The loop of live calls to hosted APIs: every attempt is reserved before it is sent, then settled.
+"""The one loop of live calls: workers, tries, pauses and deadlines, over either transport.
 
-Only calls whose reply never arrived, and calls that were refused free of charge, are sent again. A reply goes to
-`on_done`, which stores it, before its reservation is settled: after a kill in between it is stored and counts as paid.
+With a ledger every attempt is reserved before it is sent, then settled. Only calls whose reply never arrived, and calls
+that were refused free of charge, are sent again. A reply goes to `on_done`, which stores it, before its reservation is
+settled: after a kill in between it is stored and counts as paid.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Call, FailedCall, outcomes
+from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.circuit_breaker import PAUSE_AFTER_TIMEOUT, CircuitBreaker
 from h2htalk.chat.costs.ledger import CostLimitError, Ledger
 from h2htalk.chat.costs.reservations import Reservation
 from h2htalk.chat.event_loop import run_all, run_alone
-from h2htalk.chat.hosted.call_queue import CallQueue, RateLimitPause, seconds_text, wait_for_next
-from h2htalk.chat.hosted.http_attempt import ApiConnection, Arrived, Send
+from h2htalk.chat.pacing import (
+    PAUSE_AFTER_TIMEOUT,
+    CallQueue,
+    CircuitBreaker,
+    RateLimitPause,
+    doubling_wait,
+    seconds_text,
+    wait_for_next,
+)
 from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.server.wire import doubling_wait
 from h2htalk.data.responses import Failure
-from h2htalk.errors import H2HTalkError
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 SHORTEST_TRY = 0.1  # of `timeout`
 # After so many malformed answers, from the first on, the address is not that of the API.
@@ -31,36 +39,85 @@ INTERRUPTED = "interrupted"
 CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
 
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """How an API is reached.
+
+    Attributes:
+        wire: builds its calls and reads its answers.
+        place: its address for messages, without anything secret.
+        advice: what to do where nothing answers there.
+        connect: opens the transport, in the event loop.
+    """
+
+    wire: WireFormat
+    place: str
+    advice: str
+    connect: Callable[[], AbstractAsyncContextManager[Send]]
+
+    def read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
+        """Read an answer that arrived."""
+        try:
+            body: object = json.loads(arrived.content)
+        except (ValueError, RecursionError):
+            body = arrived.content
+        if arrived.status >= 300:
+            return self.wire.read_error(arrived.status, body, arrived.headers)
+        return self.wire.read(body, call, arrived.headers.get("x-request-id") or arrived.headers.get("request-id"))
+
+    def end_of_all(self, found: FailedCall, answered: bool) -> H2HTalkError | None:
+        """Return the error for a failure that ends the run; `answered`: an earlier call was answered."""
+        if found.fatal is not None and not (found.at_first and answered):
+            return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
+        if found.reason == "connection" and found.billing == "free" and not answered:
+            return ModelCallError(f"{self.place} does not answer ({found.message}): {self.advice}")
+        return None
+
+
 def run_calls(
-    connection: ApiConnection,
+    connection: Connection,
     requests: Sequence[Request],
     options: ChatOptions,
     on_done: OnDone | None = None,
+    *,
+    ledger: Ledger | None,
+    deadline: float,
 ) -> list[Outcome]:
     """Answer all requests by live calls; see `Chat.complete`.
 
-    Calls that would exceed the limit of the ledger become `Failure("max_cost", ...)` with 0 attempts.
+    Args:
+        connection: where to.
+        requests: any number.
+        options: how many calls are in flight at once, how long an attempt takes, how many there are.
+        on_done: as in `Chat.complete`.
+        ledger: where attempts are reserved; None where calls cost nothing. Calls that would exceed its limit become
+            `Failure("max_cost", ...)` with 0 attempts.
+        deadline: seconds that one call may take in all.
 
     Raises:
         ConfigError: the key or the model is refused, the address is wrong.
         ModelCallError: nothing answers there, or the account has no credit left; a `PausedError` where it stopped
-            answering. Finished outcomes went to `on_done`, and calls in flight have ended.
+            answering. Finished outcomes went to `on_done`; calls that cost something have ended.
     """
-    calls = connection.wire.calls(requests)
-    return run_alone(lambda: _complete(connection, calls, len(requests), options, on_done)) if calls else []
+    if not requests:
+        return []
+    return run_alone(lambda: _complete(connection, requests, options, on_done, ledger, deadline))
 
 
 async def _complete(
-    connection: ApiConnection, calls: Sequence[Call], size: int, options: ChatOptions, on_done: OnDone | None
+    connection: Connection,
+    requests: Sequence[Request],
+    options: ChatOptions,
+    on_done: OnDone | None,
+    ledger: Ledger | None,
+    deadline: float,
 ) -> list[Outcome]:
-    ledger = options.ledger
-    if ledger is None:
-        ledger = Ledger(None, model=connection.wire.model, price=None)
+    calls = connection.wire.calls(requests)
     async with connection.connect() as send:
-        workers = min(options.concurrency, len(calls))
+        workers = min(options.concurrency, len(calls) if isinstance(calls, Sequence) else len(requests))
         breaker = CircuitBreaker(connection.place, workers)
-        queue, rate_limit = CallQueue(calls), RateLimitPause()
-        run = _Run(connection, send, options, ledger, queue, rate_limit, breaker, [None] * size, on_done)
+        queue, found = CallQueue(calls), list[Outcome | None]([None] * len(requests))
+        run = _Run(connection, send, options, deadline, ledger, queue, RateLimitPause(), breaker, found, on_done)
         await run.work(workers)
     return [outcome for outcome in run.outcomes if outcome is not None]
 
@@ -71,7 +128,7 @@ class _Run:
 
     Attributes:
         answered: a call was answered: later a broken connection fails single calls only.
-        nonsense: the number of malformed answers from the first on; None after a well-formed one.
+        nonsense: the number of malformed answers, each of them paid, from the first on; None after a well-formed one.
         flying: the workers that have a call in flight.
         desk: the lock of reservations: one worker at a time reserves, so that small calls do not starve a large one.
         settled: set when a call is settled, which may free part of the limit.
@@ -79,10 +136,11 @@ class _Run:
         stopped: the error that ends the run after the calls in flight.
     """
 
-    connection: ApiConnection
+    connection: Connection
     send: Send
     options: ChatOptions
-    ledger: Ledger
+    deadline: float
+    ledger: Ledger | None
     queue: CallQueue
     rate_limit: RateLimitPause
     breaker: CircuitBreaker
@@ -112,7 +170,7 @@ class _Run:
         """Send one call until it is delivered or the run stops; returns whether it was answered."""
         clock = asyncio.get_running_loop().time
         body = self.connection.wire.body(call)
-        deadline = clock() + self.options.deadline
+        deadline = clock() + self.deadline
         failure: FailedCall = CLOSED
         sent = 0  # attempts that went out
         tries = 0  # of them, those that count against `attempts`: refusals of the whole account only cost time
@@ -123,7 +181,7 @@ class _Run:
             started = clock()
             reservation = await self._reserve(call)
             deadline += clock() - started  # waiting for the limit does not count
-            if reservation is None:
+            if self.over is not None and reservation is None:
                 self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
                 return False
             sent += 1
@@ -151,7 +209,7 @@ class _Run:
     @property
     def _shortest(self) -> float:
         """The least seconds for an attempt: a shorter one would only hide why the attempt before it failed."""
-        return SHORTEST_TRY * min(self.options.timeout, self.options.deadline)
+        return SHORTEST_TRY * min(self.options.timeout, self.deadline)
 
     async def _wait_for_rate_limit(self, deadline: float) -> bool:
         """Wait until the rate limit ends; False where it lasts until the deadline."""
@@ -163,7 +221,9 @@ class _Run:
         return clock() < deadline
 
     async def _reserve(self, call: Call) -> Reservation | None:
-        """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
+        """Reserve one attempt; None without a ledger, or where the limit does not admit it with nothing in flight."""
+        if self.ledger is None:
+            return None
         bound = self.connection.wire.bound(call)
         async with self.desk:  # in the order of waiting
             while self.over is None:
@@ -177,7 +237,7 @@ class _Run:
         return None
 
     async def _attempt(
-        self, call: Call, body: Mapping[str, Any], reservation: Reservation, seconds: float
+        self, call: Call, body: Mapping[str, Any], reservation: Reservation | None, seconds: float
     ) -> Answer | FailedCall:
         """Send once; deliver an answer, then settle the reservation."""
         worker = asyncio.current_task()
@@ -185,24 +245,30 @@ class _Run:
         try:
             arrived = await self.send(body, seconds)
         except BaseException:  # Ctrl-C or a bug: passed on after the call is settled
-            self.ledger.possibly_paid(reservation, INTERRUPTED)
+            self._settle(reservation, FailedCall(INTERRUPTED, "", "possibly_paid"))
             raise
         finally:
             self.flying.discard(worker)
         response = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
-        self.answered = self.answered or isinstance(arrived, Arrived)
-        if isinstance(response, Answer):
-            self.nonsense = None
-            self.breaker.answered()
-            try:
+        try:
+            if isinstance(response, Answer):
+                self.nonsense = None
+                self.answered = True
+                self.breaker.answered()
                 self._deliver(call, list(response.replies))
-            finally:
-                self.ledger.paid(reservation, response.usage, response.request_id)
+        finally:
+            self._settle(reservation, response)
+        return response
+
+    def _settle(self, reservation: Reservation | None, found: Answer | FailedCall) -> None:
+        if self.ledger is None or reservation is None:
+            return
+        if isinstance(found, Answer):
+            self.ledger.paid(reservation, found.usage, found.request_id)
         else:
-            self.ledger.failed(reservation, response)
+            self.ledger.failed(reservation, found)
         self.settled.set()
         self.settled = asyncio.Event()
-        return response
 
     def _deliver(self, call: Call, results: Sequence[Outcome]) -> None:
         for index, outcome in zip(call.indexes, results, strict=True):
@@ -216,13 +282,14 @@ class _Run:
                     raise
 
     def _stops(self, failure: FailedCall) -> bool:
-        """Whether the run ends. Calls in flight are waited for, because their replies are paid."""
+        """Whether the run ends."""
         error = self.connection.end_of_all(failure, self.answered)
-        if self.nonsense is not None and failure.reason == "malformed_reply":
+        if self.ledger is not None and self.nonsense is not None and failure.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                error = self.connection.not_the_api(
-                    f"the first {MOST_NONSENSE} answers are malformed: {failure.message}"
+                error = ConfigError(
+                    f"{self.connection.place} is not the API of {self.connection.wire.model} (the first "
+                    f"{MOST_NONSENSE} answers are malformed: {failure.message}): {self.connection.advice}"
                 )
         self._stop(error or self.breaker.failed(failure.reason, failure.message, given_up=False))
         return self.stopped is not None
@@ -234,10 +301,10 @@ class _Run:
         return False
 
     def _stop(self, error: H2HTalkError | None) -> None:
-        """End the run after the calls in flight; None does nothing."""
+        """End the run, after the calls in flight where their replies are paid; None does nothing."""
         if error is not None and self.stopped is None:
             self.stopped = error
-            self._cancel(set(self.workers) - self.flying)
+            self._cancel(set(self.workers) - (self.flying if self.ledger is not None else set()))
 
     def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
         """Cancel these workers except the current one."""
@@ -246,5 +313,5 @@ class _Run:
 
     def _too_late(self, failure: FailedCall) -> FailedCall:
         asked = f"it asks for a pause of {seconds_text(failure.wait)}, and " if failure.wait else ""
-        late = f"{asked}no time is left of the {self.options.deadline:.6g} s that one request may take"
+        late = f"{asked}no time is left of the {self.deadline:.6g} s that one request may take"
         return replace(failure, message=f"{failure.message}; {late}")
