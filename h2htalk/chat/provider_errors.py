@@ -229,4 +229,5 @@ def scrub(text: str, key: str | None) -> str:
 def clean(text: str, key: str | None = None) -> str:
     """Return at most 200 characters on one line, without control characters and without the key."""
     one_line = " ".join(masked(text, key, "[key]")[: 20 * _QUOTED].split())
-    return "".join(c for c in one_line if c.isprintable())[:_QUOTED]
+    shown = one_line if one_line.isprintable() else "".join(c for c in one_line if c.isprintable())
+    return shown[:_QUOTED]

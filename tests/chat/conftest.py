@@ -1,4 +1,4 @@
-"""What the tests of the live loop of hosted APIs share."""
+"""What the tests of the live loop share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import gc
 from collections.abc import Iterator
 
 import pytest
-from hosted_made import PROVIDERS, set_keys
+from hosted_made import APIS, PROVIDERS, Api, set_keys
 
 
 @pytest.fixture
@@ -22,7 +22,13 @@ def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtur
     assert [record.getMessage() for record in records if record.name == "asyncio"] == []
 
 
+@pytest.fixture(params=APIS)
+def api(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
+    """Every API of live calls, one after the other."""
+    return Api(str(request.param), monkeypatch)
+
+
 @pytest.fixture(params=PROVIDERS)
-def provider(request: pytest.FixtureRequest) -> str:
-    """Both hosted APIs, one after the other."""
-    return str(request.param)
+def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
+    """Both hosted APIs, whose calls are paid."""
+    return Api(str(request.param), monkeypatch)

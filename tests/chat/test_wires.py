@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hosted_made import completion, message, requests_of
+from hosted_made import completion, requests_of
 from hypothesis import given
 from hypothesis import strategies as st
+from loopback import message
 
 from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
@@ -108,7 +109,7 @@ def test_a_message_keeps_its_reasoning_and_its_usage() -> None:
     }
     found = reply(WIRES["anthropic"], message("") | {"content": content, "usage": usage})
     whole = Usage(1220, 300, 1024, 64, 32, 250)
-    assert found == Reply("I am here.", "stop", whole, "They are sad.", "req_1", "made-up")
+    assert found == Reply("I am here.", "stop", whole, "They are sad.", "req_1", "loopback")
 
 
 @pytest.mark.parametrize("name", CHAT)

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible server on the loopback interface, with faults to order.
+"""A server of chat completions, and of Anthropic's messages, on the loopback interface, with faults to order.
 
 In a test, a thread of its own:
 
@@ -24,13 +24,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from loopback_answers import FAULTS, REPLY, SPOKEN_FAULTS, Answer, completion
+from loopback_answers import FAULTS, REPLY, SPOKEN_FAULTS, Answer, completion, message
 
-__all__ = ["FAULTS", "REPLY", "Answer", "LoopbackServer", "completion", "last_message"]
+__all__ = ["FAULTS", "REPLY", "Answer", "LoopbackServer", "completion", "last_message", "message"]
 
 GIANT_BYTES = 17 * 2**20
 DRIP_SECONDS = 0.02
-CHAT_ROUTE = b"POST /v1/chat/completions "
+CHAT_ROUTE, MESSAGES_ROUTE = b"POST /v1/chat/completions ", b"POST /v1/messages "
 
 
 class LoopbackServer:
@@ -72,6 +72,7 @@ class LoopbackServer:
         self.protocols: set[_Connection] = set()
         self._spoken = {name: answer.encode() for name, answer in SPOKEN_FAULTS.items()}
         self._fixed = Answer(completion(reply)).encode() if isinstance(reply, str) else b""
+        self._fixed_message = Answer(message(reply)).encode() if isinstance(reply, str) else b""
         self.cut = Answer(completion()).encode()[:-40]  # ends before its content-length
         self._stop: asyncio.Event | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -105,19 +106,19 @@ class LoopbackServer:
         """Switch all faults off for the requests to come."""
         self.faults, self.faults_at = {}, {}
 
-    def decide(self, body: bytes) -> bytes | str:
-        """The bytes to send for this request, or the name of a fault that is not spoken."""
+    def decide(self, body: bytes, messages: bool = False) -> bytes | str | Answer:
+        """The bytes to send for this request, or the name of a fault that is not spoken; `messages`: of that API."""
         self.counts[body] += 1
         count = self.counts[body]
         name = self._fault(body) if self.faults or self.faults_at else None
         if name is None or (self.fault_times is not None and count > self.fault_times):
             if isinstance(self.reply, str):
-                return self._fixed
+                return self._fixed_message if messages else self._fixed
             answer = self.reply(json.loads(body), count)
             if isinstance(answer, Answer):
-                return answer.encode()
+                return answer if answer.delay else answer.encode()
             if answer not in FAULTS:
-                return Answer(completion(answer)).encode()
+                return Answer((message if messages else completion)(answer)).encode()
             name = answer
         return self._spoken.get(name, name)
 
@@ -206,15 +207,17 @@ class _Connection(asyncio.Protocol):
             self.respond(head, body)
 
     def respond(self, head: bytes, body: bytes) -> None:
-        if not head.startswith(CHAT_ROUTE):
+        if not head.startswith((CHAT_ROUTE, MESSAGES_ROUTE)):
             self.transport.write(self._other_route(head).encode())
             return
         server = self.server
         self.waiting += 1
         server.in_flight += 1
         server.in_flight_max = max(server.in_flight_max, server.in_flight)
-        answer = server.decide(body)
-        if server.latency:
+        answer = server.decide(body, head.startswith(MESSAGES_ROUTE))
+        if isinstance(answer, Answer):
+            asyncio.get_running_loop().call_later(answer.delay, self.send, answer.encode())
+        elif server.latency:
             asyncio.get_running_loop().call_later(server.latency, self.send, answer)
         else:
             self.send(answer)

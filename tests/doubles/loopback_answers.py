@@ -17,6 +17,7 @@ class Answer:
     body: Any = b""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0  # seconds
 
     def encode(self) -> bytes:
         body = self.body.encode() if isinstance(self.body, str) else self.body
@@ -41,6 +42,19 @@ def completion(text: str | None = REPLY, finish_reason: str = "stop", **message:
         ],
         "usage": {"prompt_tokens": 120, "completion_tokens": 24, "total_tokens": 144},
     }
+
+
+def message(text: str = REPLY, **changed: Any) -> dict[str, Any]:
+    """The JSON of an answer of Anthropic's messages API."""
+    return {
+        "id": "msg_loopback",
+        "type": "message",
+        "role": "assistant",
+        "model": "loopback",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 120, "output_tokens": 24},
+    } | changed
 
 
 def _refuse(status: int, message: str, code: str, **headers: str) -> Answer:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 from h2htalk.chat.batch.batch_runner import run_batches
@@ -23,13 +23,10 @@ from h2htalk.chat.protocol import OnDone, Outcome, Request
 from h2htalk.chat.server.endpoint import base_url, http_parts, read_key
 from h2htalk.errors import ConfigError
 
-if TYPE_CHECKING:
-    import httpx2
-
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """The names of a provider: its title, its SDK, and the variables that hold key and address.
+    """The names of a provider: its SDK, and the variables that hold key and address.
 
     Attributes:
         wire: the class of its wire format.
@@ -40,7 +37,6 @@ class Provider:
         client_options: for the client's class.
     """
 
-    title: str
     wire: Callable[[str, str], WireFormat]
     module: str
     key_variable: str
@@ -97,7 +93,6 @@ class Provider:
 
 
 OPENAI = Provider(
-    title="OpenAI",
     wire=OpenAIWire,
     module="openai",
     key_variable="OPENAI_API_KEY",
@@ -110,7 +105,6 @@ OPENAI = Provider(
 )
 
 ANTHROPIC = Provider(
-    title="Anthropic",
     wire=AnthropicWire,
     module="anthropic",
     key_variable="ANTHROPIC_API_KEY",
@@ -129,13 +123,12 @@ class HostedChat:
 
     provider: ClassVar[Provider]
 
-    def __init__(self, name: str, options: ChatOptions, http_client: httpx2.AsyncClient | None = None) -> None:
+    def __init__(self, name: str, options: ChatOptions) -> None:
         """Check name, key and address; nothing is sent before `complete`.
 
         Args:
             name: the model, such as `gpt-4o`.
             options: `timeout` limits an attempt, `deadline` a request in all.
-            http_client: another transport for live calls; it stays the caller's to close.
 
         Raises:
             ConfigError: the name, or the key or address in the environment, cannot be used.
@@ -145,7 +138,7 @@ class HostedChat:
             raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{self.provider.example}")
         self._name = name
         self._key, self._url = self.provider.read_key(), self.provider.read_url()
-        self._options, self._http_client = options, http_client
+        self._options = options
         self._wire = self.provider.wire(name, self._key)
 
     @property
@@ -188,18 +181,14 @@ class HostedChat:
         from h2htalk.chat.hosted.sdk_transport import exchange, open_pool, silence_sdks
 
         silence_sdks()
-        pool = self._http_client or open_pool(self._url, self._options.concurrency)
-        create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
         sdk = import_module(self.provider.module)
+        async with open_pool(self._url, self._options.concurrency) as pool:
+            create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
 
-        async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
-            return await exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
+            async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
+                return await exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
 
-        try:
             yield send
-        finally:
-            if self._http_client is None:
-                await pool.aclose()
 
 
 class OpenAIChat(HostedChat):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hosted_made import KEYS, Double, ok, requests_of, set_keys
+from hosted_made import KEYS, Api, requests_of, set_keys
+from loopback import Answer, LoopbackServer
 
 from h2htalk.chat.calls import Call
 from h2htalk.chat.hosted.anthropic_wire import LEAST_CACHED_BYTES, AnthropicWire
@@ -17,8 +18,9 @@ PERSONA = "You are Ava, who keeps a lighthouse. " * 90  # longer than the least 
 
 
 @pytest.fixture(autouse=True)
-def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
+def anthropic(monkeypatch: pytest.MonkeyPatch) -> Api:
     set_keys(monkeypatch)
+    return Api("anthropic", monkeypatch)
 
 
 def body_of(*messages: Message, **sampling: Any) -> dict[str, Any]:
@@ -34,16 +36,20 @@ def turns_of(*messages: Message) -> list[tuple[str, str]]:
 # What is sent
 
 
-def test_a_call_says_all_that_it_may_cost_and_nothing_more() -> None:
-    double = Double("anthropic", lambda body: ok("anthropic"))
+def test_a_call_says_all_that_it_may_cost_and_nothing_more(anthropic: Api) -> None:
+    asked: list[dict[str, Any]] = []
+
+    def answer(body: dict[str, Any], _: int) -> Answer:
+        asked.append(body)
+        return Answer(anthropic.answer())
+
     sampling = Sampling(temperature=0.7, top_p=0.9, max_tokens=96, seed=41)
-    double.chat(model="claude-haiku-4-5").complete(requests_of("Hello", sampling=sampling))
-    assert double.paths == ["/v1/messages"]
-    assert double.headers[0]["authorization"] == f"Bearer {KEYS['anthropic']}"
-    assert double.headers[0]["anthropic-version"]
-    assert double.asked == [
+    with LoopbackServer(reply=answer) as server:
+        anthropic.open(server.url).complete(requests_of("Hello", sampling=sampling))
+    assert server.authorizations == {f"Bearer {KEYS['anthropic']}"}
+    assert asked == [
         {
-            "model": "claude-haiku-4-5",
+            "model": "made-up",
             "max_tokens": 96,
             "messages": [{"role": "user", "content": "Hello"}],
             "system": [{"type": "text", "text": "Be kind."}],
@@ -163,6 +169,3 @@ def test_calls_that_share_a_prefix_follow_each_other() -> None:
     other = "You are Bo, who mends nets. " * 120
     requests = [sharing("a"), sharing("b", other), sharing("c", "alone"), sharing("d"), sharing("e", other)]
     assert [call.indexes[0] for call in API.calls(requests)] == [0, 3, 1, 4, 2]
-
-
-# Key and silence

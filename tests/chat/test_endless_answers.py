@@ -1,4 +1,4 @@
-"""Answers of hosted APIs that never end, or are too large, live and about batch jobs: read so far and no further."""
+"""Answers that never end, or are too large, live and about batch jobs: read so far and no further."""
 
 from __future__ import annotations
 
@@ -13,17 +13,15 @@ import anthropic
 import httpx2
 import openai
 import pytest
-from hosted_made import PROVIDERS, completion, message, requests_of
+from hosted_made import PROVIDERS, Api, Books, completion, reasons, requests_of
 from hosted_runs import MODELS, HostedRun
+from loopback import message
 from providers import ProviderServer
 
 from h2htalk.chat.batch.provider import JobCallError, sdk_errors
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.engines import open_chat
 from h2htalk.chat.hosted import sdk_transport
 from h2htalk.chat.hosted.sdk_transport import open_client
-from h2htalk.chat.protocol import Chat, Reply
+from h2htalk.chat.server import aiohttp_transport
 from h2htalk.data.responses import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
@@ -76,7 +74,8 @@ class Flood(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setattr(sdk_transport, "LARGEST_REPLY", MOST)
+    for transport in (sdk_transport, aiohttp_transport):
+        monkeypatch.setattr(transport, "LARGEST_REPLY", MOST)
     Flood.sent = 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
     thread = threading.Thread(target=server.serve_forever, args=(0.02,))
@@ -90,32 +89,20 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     server.server_close()
 
 
-def chat_of(provider: str, ledger: Ledger) -> Chat:
-    return open_chat(f"{provider}:made-up", ChatOptions(ledger=ledger, concurrency=1, timeout=20))
+def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, api: Api) -> None:
+    books = Books()
+    chat = api.open(f"{url}/v1", ledger=books, concurrency=1, timeout=20)
+    outcomes = chat.complete(requests_of("200 plain", "200 endless", "500 endless", "200 plain"))
+    large = Failure("malformed_reply", "the answer is larger than 1 MB")
+    assert outcomes[1:3] == [large, large]
+    assert reasons(outcomes) == ["ok", "malformed_reply", "malformed_reply", "ok"]
+    assert not api.paid or (books.totals().paid, books.totals().possibly_paid) == (4, 0)
+    assert Flood.sent < 64 * MOST  # the sockets between hold some, too
 
 
-def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, provider: str) -> None:
-    with Ledger(None, model="made-up", price=None) as books:
-        outcomes = chat_of(provider, books).complete(requests_of("200 plain", "200 endless", "200 plain"))
-        assert isinstance(outcomes[0], Reply)
-        assert outcomes[1] == Failure("malformed_reply", "the answer is larger than 1 MB")
-        assert isinstance(outcomes[2], Reply)
-        assert (books.totals().paid, books.totals().possibly_paid) == (3, 0)
-    assert Flood.sent < 32 * MOST  # the sockets between hold some, too
-
-
-def test_an_endless_error_is_cut_and_not_asked_again(url: str, provider: str) -> None:
-    with Ledger(None, model="made-up", price=None) as books:
-        outcomes = chat_of(provider, books).complete(requests_of("200 plain", "500 endless"))
-        assert outcomes[1] == Failure("malformed_reply", "the answer is larger than 1 MB")
-        assert books.totals().calls == 2
-
-
-def test_an_answer_that_is_compressed_all_the_same_is_read(url: str, provider: str) -> None:
-    with Ledger(None, model="made-up", price=None) as books:
-        outcomes = chat_of(provider, books).complete(requests_of("200 gzip"))
-        assert isinstance(outcomes[0], Reply)
-    assert Flood.encoding == "identity"
+def test_an_answer_that_is_compressed_all_the_same_is_read(url: str, api: Api) -> None:
+    assert reasons(api.open(f"{url}/v1").complete(requests_of("200 gzip"))) == ["ok"]
+    assert not api.paid or Flood.encoding == "identity"
 
 
 def retrieve(api: str, pool: httpx2.Client, job: str) -> object:

@@ -1,0 +1,230 @@
+"""The live loop of hosted APIs: what calls cost, what they wait for, and what the limit lets out."""
+
+from __future__ import annotations
+
+import random
+import socket
+import time
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hosted_made import Api, Books, error, reasons, requests_of, scripted, sharing, text_of, worst_case
+from loopback import REPLY, Answer, LoopbackServer
+
+from h2htalk.chat.protocol import Outcome, Reply
+from h2htalk.data.responses import Failure, Usage
+from h2htalk.errors import ConfigError, ModelCallError
+
+BO = "You are Bo, who mends nets. " * 120
+
+
+@pytest.fixture
+def anthropic(monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
+    return Api("anthropic", monkeypatch)
+
+
+# What is paid
+
+
+def test_a_call_is_booked_then_sent_then_stored_then_paid(provider: Api) -> None:
+    outcomes, books, _ = provider.run({}, "a", "b")
+    assert reasons(outcomes) == ["ok", "ok"]
+    assert books.story == ["sent a", "stored a", "paid a", "sent b", "stored b", "paid b"]
+    totals = books.totals()
+    assert (totals.paid, totals.input_tokens, totals.output_tokens) == (2, 240, 48)
+    assert totals.usd_paid == Decimal("0.00072")
+
+
+def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provider: Api) -> None:
+    outcomes, books, _ = provider.run({"a": [Answer(provider.answer(usage=None))]}, "a")
+    assert reasons(outcomes) == ["ok"]
+    totals = books.totals()
+    assert (totals.paid, totals.unmetered, totals.usd_paid) == (1, 1, Decimal(0))
+    assert totals.usd_possible
+
+
+@pytest.mark.parametrize(
+    ("said", "usage"), [("content_filter", Usage(0, 0)), ("Output blocked by content filtering policy", Usage())]
+)
+def test_a_prompt_that_a_filter_declines_is_a_refusal_and_a_blocked_reply_possibly_paid(
+    provider: Api, said: str, usage: Usage
+) -> None:
+    blocked = Answer({"error": {"message": said, "code": said}}, 400)
+    (reply,), books, server = provider.run({"a": [blocked]}, "a")
+    assert isinstance(reply, Reply)
+    assert (reply.text, reply.finish_reason, reply.usage) == ("", "refusal", usage)
+    assert (server.requests, books.totals().possibly_paid) == (1, int(usage == Usage()))
+
+
+def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: Api) -> None:
+    def full(index: int, outcome: Outcome) -> None:
+        raise OSError("the disk is full")
+
+    books, same_moment = Books(), [Answer(provider.answer(), delay=0.2)]
+    with LoopbackServer(reply=scripted({"a": same_moment, "b": same_moment})) as server:
+        chat = provider.open(server.url, concurrency=2, ledger=books)
+        with pytest.raises(OSError, match="full"):
+            chat.complete(requests_of(*"abcd"), full)
+        assert server.requests == 2
+    assert (books.totals().paid, books.totals().possibly_paid) == (1, 1)  # what nobody kept is not said to be paid for
+
+
+# What ends the run
+
+
+def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(provider: Api) -> None:
+    books, texts = Books(), [str(number) for number in range(20)]
+    page = {text: [Answer("<html>Welcome</html>")] for text in texts}
+    with pytest.raises(ConfigError, match=rf"is not the API of .*the first 8 .*Welcome.*{provider.name.upper()}_BASE_"):
+        provider.run(page, *texts, ledger=books)
+    assert (books.totals().unmetered, books.totals().open) == (8, 0)
+
+
+@pytest.mark.parametrize("charset", ["zlib_codec", "undefined", "idna", "rot13"])
+def test_an_error_in_a_charset_that_is_none_is_that_calls_own(provider: Api, charset: str) -> None:
+    odd = Answer(b"\xff..", 500, {"content-type": f"application/json; charset={charset}"})
+    assert reasons(provider.run({"a": [odd]}, "a", attempts=1)[0]) == ["http_500"]
+
+
+@pytest.mark.parametrize("text", ["örg", "org\nname"])
+def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(
+    text: str, monkeypatch: pytest.MonkeyPatch, hosted_loop: None
+) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", text)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        books = Books()
+        chat = Api("openai", monkeypatch).open(f"http://127.0.0.1:{server.getsockname()[1]}/v1", ledger=books)
+        with pytest.raises(ModelCallError, match=r"nothing was sent: .* a header from the env") as caught:
+            chat.complete(requests_of("a"))
+    assert text not in str(caught.value)
+    assert (books.totals().free, books.totals().possibly_paid) == (1, 0)
+
+
+@pytest.mark.parametrize("proxy", ["socks9://me:secret@10.0.0.1", "://", "ftp://me:secret@10.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
+    provider: Api, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ConfigError, match="ALL_PROXY") as caught:
+        provider.open("https://api.example/v1").complete(requests_of("a"))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__
+
+
+# What calls wait for
+
+
+def test_rate_limits_count_against_the_deadline_and_not_against_the_attempts(provider: Api) -> None:
+    limits = [error(429, headers={"retry-after-ms": "1"})] * 12
+    outcomes, books, _ = provider.run({"a": limits}, "a", attempts=1)
+    assert reasons(outcomes) == ["ok"]
+    assert books.totals().free == 12
+    outcomes, _, _ = provider.run({"a": [error(529)] * 10_000}, "a", deadline=0.3, timeout=0.3)
+    assert reasons(outcomes) == ["overloaded"]
+
+
+def test_all_calls_wait_when_one_is_asked_to_slow_down(provider: Api) -> None:
+    times: list[float] = []
+
+    def answer(payload: dict[str, Any], count: int) -> str | Answer:
+        times.append(time.monotonic())
+        return error(429, headers={"retry-after": "0.4"}) if len(times) == 1 else REPLY
+
+    with LoopbackServer(reply=answer) as server:
+        assert reasons(provider.open(server.url, concurrency=2).complete(requests_of(*"abcdefgh"))) == ["ok"] * 8
+    early = [at for at in times if at - times[0] < 0.39]
+    assert len(early) <= 2  # the one that was refused, and the one that was on its way
+
+
+def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
+    # One worst case, and room for two of the answers, which cost 0.00036 each.
+    books = Books(limit=worst_case(provider.name) + Decimal("0.0008"))
+    outcomes, _, server = provider.run({}, *"abcdef", ledger=books, concurrency=4)
+    assert reasons(outcomes) == ["ok"] * 3 + ["max_cost"] * 3
+    assert [outcome.attempts for outcome in outcomes if isinstance(outcome, Failure)] == [0, 0, 0]
+    assert all("--max-cost" in outcome.message for outcome in outcomes if isinstance(outcome, Failure))
+    assert server.requests == 3
+    assert books.totals().usd_committed == Decimal("0.00108")
+
+
+def test_calls_on_their_way_may_make_room(provider: Api) -> None:
+    books = Books(limit=2 * worst_case(provider.name) + Decimal("0.003"))
+    outcomes, _, _ = provider.run({}, *"abcdefghij", ledger=books, concurrency=8)
+    assert reasons(outcomes) == ["ok"] * 10
+    sent = [line for line in books.story if line.startswith("sent")]
+    assert sent == [f"sent {text}" for text in "abcdefghij"]  # who waits for room is served first
+
+
+# Caches on request
+
+
+def test_the_first_call_of_a_shared_prefix_goes_ahead_alone(anthropic: Api) -> None:
+    asked: dict[str, float] = {}
+
+    def answer(payload: dict[str, Any], count: int) -> Answer:
+        asked[text_of(payload)] = time.monotonic()
+        return Answer(anthropic.answer(), delay=0.1)
+
+    with LoopbackServer(reply=answer) as server:
+        requests = [*sharing(*"abcd"), *sharing(*"efgh", persona=BO), *requests_of("i")]
+        assert reasons(anthropic.open(server.url).complete(requests)) == ["ok"] * 9
+    first = min(asked.values())
+    assert {text for text, at in asked.items() if at < first + 0.1} == {"a", "e", "i"}
+
+
+def test_when_the_first_fails_the_next_goes_ahead_and_prefixes_take_turns(anthropic: Api) -> None:
+    asked: list[str] = []
+
+    def asking(answers: dict[str, list[Any]]) -> LoopbackServer:
+        said = scripted(answers)
+        asked.clear()
+        return LoopbackServer(reply=lambda body, count: asked.append(text_of(body)) or said(body, count))  # type: ignore[func-returns-value]
+
+    with asking({"a": [error(400)], "b": [error(500)] * 2}) as server:
+        outcomes = anthropic.open(server.url, attempts=2).complete(sharing(*"abcde"))
+    assert reasons(outcomes) == ["bad_request", "http_500", "ok", "ok", "ok"]
+    assert asked[:4] == ["a", "b", "b", "c"]
+    with asking({}) as server:
+        chat = anthropic.open(server.url, concurrency=1)
+        chat.complete([*sharing(*"abcd"), *sharing(*"efgh", persona=BO)])
+    assert asked == list("aebfcgdh")  # so that no cache grows old
+
+
+# Everything at once
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(1, 6))])
+def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_computed(provider: Api, seed: int) -> None:
+    draw = random.Random(seed)
+    computed = 0
+
+    def answer(payload: dict[str, Any], count: int) -> str | Answer:
+        nonlocal computed
+        kind = draw.randrange(12)
+        computed += kind not in (0, 1, 2)  # what is refused is not computed; what is lost may be
+        quick: dict[int, str | Answer] = {
+            0: error(429, headers={"retry-after-ms": "20"}),
+            1: error(529),
+            2: error(500),
+            3: "drop",
+            4: error(504),
+            5: Answer("garbage"),
+            6: Answer(provider.answer(usage=None)),
+        }
+        return quick.get(kind, Answer(provider.answer(), delay=draw.random() * 0.02))
+
+    limit = worst_case(provider.name) * draw.randrange(8, 60)
+    books, done = Books(limit=limit), list[int]()
+    requests = [*requests_of(*map(str, range(40))), *sharing("x", "y", "z")]
+    with LoopbackServer(reply=answer) as server:
+        chat = provider.open(server.url, concurrency=8, attempts=3, ledger=books)
+        outcomes = chat.complete(requests, lambda index, _: done.append(index))
+    assert sorted(done) == list(range(len(requests)))
+    totals = books.totals()
+    assert books.open_count == 0
+    assert totals.paid >= reasons(outcomes).count("ok")
+    assert totals.paid + totals.possibly_paid == computed
+    assert totals.usd_committed is not None
+    assert totals.usd_committed <= limit
+    assert set(reasons(outcomes)) <= {"ok", "malformed_reply", "connection", "http_504", "http_500", "max_cost"}

@@ -1,0 +1,322 @@
+"""The live loop over both transports, against a real socket: what is sent, stored, tried again and given up."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import pytest
+from hosted_made import Api, Books, error, reasons, requests_of, scripted, text_of
+from loopback import Answer, LoopbackServer
+
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
+from h2htalk.chat.protocol import Chat, Outcome, Reply
+from h2htalk.data.responses import Failure
+from h2htalk.errors import ConfigError, ModelCallError, PausedError
+
+pytestmark = pytest.mark.usefixtures("hosted_loop")
+
+
+def names(count: int) -> list[str]:
+    return [f"item {number}" for number in range(count)]
+
+
+# What is sent and what is kept
+
+
+def test_replies_come_back_in_order_with_the_names_that_the_api_gave(api: Api) -> None:
+    def echo(payload: dict[str, Any], _: int) -> Answer:
+        return Answer(api.answer(text_of(payload)), headers={"x-request-id": "req-7"})
+
+    texts = ["I am tired", "今天的天气真好", 'quotes " and \\ and \n', "😴"]
+    with LoopbackServer(reply=echo) as server:
+        outcomes = api.open(server.url).complete(requests_of(*texts))
+    assert [outcome.text for outcome in outcomes if isinstance(outcome, Reply)] == texts
+    first = outcomes[0]
+    assert isinstance(first, Reply)
+    assert (first.finish_reason, first.request_id, first.model) == ("stop", "req-7", "loopback")
+    assert (first.usage.input_tokens, first.usage.output_tokens) == (120, 24)
+
+
+def test_finished_items_are_handed_over_in_the_calling_thread_while_others_run(api: Api) -> None:
+    done: list[tuple[int, Outcome, int]] = []
+    with LoopbackServer(reply=scripted({"item 0": [error(503, delay=0.3)]})) as server:
+        outcomes = api.open(server.url).complete(
+            requests_of(*names(5)), lambda i, o: done.append((i, o, threading.get_ident()))
+        )
+    assert [index for index, *_ in done][-1] == 0  # item 0 had to wait and held no other up
+    assert sorted(index for index, *_ in done) == [0, 1, 2, 3, 4]
+    assert all(outcomes[index] is outcome for index, outcome, _ in done)
+    assert {thread for *_, thread in done} == {threading.get_ident()}
+
+
+def test_concurrency_bounds_requests_and_connections_which_are_used_again(api: Api) -> None:
+    with LoopbackServer(latency=0.02) as server:
+        chat = api.open(server.url, concurrency=8)
+        assert reasons(chat.complete(requests_of(*names(40)))) == ["ok"] * 40
+        assert (server.in_flight_max, server.connections, server.requests) == (8, 8, 40)
+        assert reasons(chat.complete(requests_of("again"))) == ["ok"]  # a chat may be used again, and closed twice
+        chat.close()
+        chat.close()
+    assert api.open(server.url).complete([]) == []
+
+
+def test_a_thread_may_call_and_a_running_event_loop_may_not(api: Api) -> None:
+    async def from_a_coroutine(chat: Chat) -> list[Outcome]:
+        with pytest.raises(ConfigError, match=r"asyncio\.to_thread"):
+            chat.complete(requests_of("a"))
+        return await asyncio.to_thread(chat.complete, requests_of("a", "b"))
+
+    with LoopbackServer() as server:
+        assert reasons(asyncio.run(from_a_coroutine(api.open(server.url)))) == ["ok", "ok"]
+
+
+@pytest.mark.parametrize("status", [200, 400, 401, 500])
+def test_the_key_is_sent_as_bearer_and_never_kept_or_quoted(api: Api, status: int) -> None:
+    def repeat_it(payload: dict[str, Any], _: int) -> Answer:
+        said = next(iter(server.authorizations))
+        return Answer(api.answer(said, id=said, model=said) if status == 200 else error(status, said).body, status)
+
+    shown = ""
+    with LoopbackServer(reply=repeat_it) as server:
+        chat = api.open(server.url, attempts=1)
+        try:
+            shown = repr(chat.complete(requests_of("a")))
+        except ConfigError as refused:
+            shown = str(refused)
+            assert api.key_variable in shown
+    assert server.authorizations == {f"Bearer {api.key}"}
+    assert shown
+    assert api.key not in shown + repr(chat) + str(chat.subject)
+
+
+def test_a_proxy_of_the_environment_is_not_asked_for_this_machine(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with LoopbackServer() as server:
+        assert reasons(api.open(server.url).complete(requests_of("a"))) == ["ok"]
+
+
+# What no item can survive
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "advice"),
+    [
+        (401, ConfigError, r"refused the key \(HTTP 401\): check"),
+        (404, ConfigError, r"has no model 'made-up' .*HTTP 404: so it is.*check the model's name"),
+        (402, ModelCallError, "no credit left .*add credit"),
+        (307, ConfigError, r"redirects \(HTTP 307\), which is not followed"),
+    ],
+)
+def test_a_wrong_key_model_or_address_ends_the_run_at_once(
+    api: Api, status: int, kind: type[Exception], advice: str
+) -> None:
+    headers = {"location": "/v1/elsewhere"}
+    with LoopbackServer(reply=lambda *_: error(status, "so it is", headers)) as server:
+        with pytest.raises(kind, match=advice):
+            api.open(server.url, concurrency=4).complete(requests_of(*names(100)))
+        assert server.requests <= 8
+
+
+def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_ends_a_paid_run(api: Api) -> None:
+    answers = {"a": [], "b": [Answer(api.answer(), delay=0.2)], "c": [error(401)], "d": [error(404)]}
+    books, requests = Books(), requests_of(*"abcdefgh")
+    with LoopbackServer(reply=scripted(answers)) as server:
+        chat = api.open(server.url, concurrency=2, ledger=books)
+        if not api.paid:
+            assert reasons(chat.complete(requests)) == ["ok", "ok", "unauthorized", "not_found", *["ok"] * 4]
+            return
+        with pytest.raises(ConfigError, match="refused the key"):
+            chat.complete(requests, books.stored(requests))
+        assert server.requests == 3
+    assert {"stored a", "paid a", "stored b", "paid b", "free c"} <= set(books.story)  # what was on its way is kept
+    assert (books.open_count, books.totals().possibly_paid) == (0, 0)
+
+
+def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        port = closed.getsockname()[1]
+    books, start = Books(), time.monotonic()
+    with pytest.raises(
+        ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no connection"
+    ) as caught:
+        api.open(f"http://127.0.0.1:{port}/v1", ledger=books, concurrency=1).complete(requests_of("a", "b"))
+    assert api.key not in str(caught.value)
+    assert (books.totals().free, books.open_count) == (int(api.paid), 0)
+    assert time.monotonic() - start < 2
+
+
+def test_a_connection_that_is_refused_after_an_answer_is_that_calls_own(api: Api) -> None:
+    def last(payload: dict[str, Any], _: int) -> str:
+        if text_of(payload) == "a":
+            threading.Thread(target=server.stop).start()
+            time.sleep(0.1)
+        return "drop"
+
+    server = LoopbackServer(reply=lambda payload, n: "fine" if text_of(payload) == "first" else last(payload, n))
+    with server:
+        outcomes = api.open(server.url, concurrency=1, attempts=2).complete(requests_of("first", "a"))
+    assert reasons(outcomes) == ["ok", "connection"]
+
+
+# What is tried again
+
+
+@pytest.mark.parametrize(
+    ("first", "billing"),
+    [
+        (error(429, headers={"retry-after": "0"}), "free"),
+        *((error(status), "free") for status in (529, 500, 503, 409)),
+        *((error(status), "possibly_paid") for status in (502, 504, 408)),
+        (Answer("<html>timeout</html>", 524), "possibly_paid"),
+        *((fault, "possibly_paid") for fault in ("drop", "cut", "hang", "drip")),
+    ],
+)
+def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt_is_booked(
+    api: Api, first: Any, billing: str
+) -> None:
+    outcomes, books, server = api.run({"a": [first]}, "a", timeout=0.3)
+    assert reasons(outcomes) == ["ok"]
+    assert server.requests == 2
+    assert books.story == (["sent a", f"{billing} a", "sent a", "stored a", "paid a"] if api.paid else ["stored a"])
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason", "billing"),
+    [
+        *(
+            (Answer(body), "malformed_reply", "paid")
+            for body in ("<html>hello</html>", {"choices": [], "content": 1}, "")
+        ),
+        (Answer("", 204), "malformed_reply", "paid"),
+        (Answer("not gzip", headers={"content-encoding": "gzip"}), "malformed_reply", "paid"),
+        ("giant", "malformed_reply", "paid"),
+        (error(400), "bad_request", "free"),
+        (error(413), "context_length", "free"),
+        (error(500, headers={"x-should-retry": "false"}), "http_500", "free"),
+        (error(429, "slow down", headers={"retry-after": "86400"}), "rate_limited", "free"),
+    ],
+)
+def test_what_asking_again_cannot_help_is_asked_once(api: Api, answer: Any, reason: str, billing: str) -> None:
+    outcomes, books, server = api.run({"a": [answer]}, "first", "a", "b", deadline=60)
+    if not api.paid and reason == "malformed_reply" and answer != "giant":
+        assert reasons(outcomes) == ["ok"] * 3  # it cost nothing, so it was asked for again
+        return
+    assert reasons(outcomes) == ["ok", reason, "ok"]
+    assert isinstance(outcomes[1], Failure)
+    assert (outcomes[1].attempts, server.requests) == (1, 3)
+    assert ("86,400 s" in outcomes[1].message) == (reason == "rate_limited")
+    assert not api.paid or books.story[3:6] == ["sent a", f"{billing} a", "stored a"]
+
+
+# What stops a run
+
+
+@pytest.mark.parametrize("raised", [OSError("disk full"), KeyboardInterrupt(), SystemExit(3)])
+def test_what_on_done_raises_stops_the_run_and_is_passed_on(api: Api, raised: BaseException) -> None:
+    done: list[int] = []
+
+    def refuse(index: int, _: Outcome) -> None:
+        done.append(index)
+        if len(done) == 5:
+            raise raised
+
+    books = Books()
+    with LoopbackServer(faults={"hang": 0.2}) as server, pytest.raises(type(raised)) as caught:
+        api.open(server.url, concurrency=8, ledger=books).complete(requests_of(*names(200)), refuse)
+    assert caught.value is raised
+    assert len(done) == 5
+    assert server.requests < 30
+    assert books.open_count == 0  # what nobody kept is possibly paid
+    assert not api.paid or (books.totals().paid, books.totals().possibly_paid > 0) == (5, True)
+
+
+INTERRUPTED = """
+import sys
+from h2htalk.chat.protocol import Message, Request, Sampling
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import open_chat
+requests = [Request(str(i), (Message("user", f"item {i}"),), Sampling()) for i in range(50)]
+def done(index, outcome):
+    print(index, flush=True)
+try:
+    open_chat(sys.argv[1], ChatOptions(concurrency=8)).complete(requests, done)
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+"""
+
+
+def test_ctrl_c_ends_a_waiting_run_without_noise() -> None:
+    with LoopbackServer(faults={"hang": 0.5}) as server:
+        command = [sys.executable, "-W", "always::ResourceWarning", "-c", INTERRUPTED, server.spec]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.2)
+            process.send_signal(signal.SIGINT)
+            out, noise = process.communicate(timeout=20)
+    assert out.splitlines()[-1] == "interrupted"
+    assert noise == ""
+
+
+# An endpoint that answers no more
+
+
+@pytest.mark.parametrize(("count", "concurrency", "asked"), [(40, 64, 60), (100, 16, 24), (100, 2, 10)])
+def test_an_endpoint_that_hangs_pauses_the_run_after_one_wave(
+    api: Api, count: int, concurrency: int, asked: int
+) -> None:
+    with LoopbackServer(faults={"hang": 1.0}) as server:
+        with pytest.raises(PausedError, match=r"^paused: http://.* \d+ calls in a row .*no complete answer") as paused:
+            api.open(server.url, concurrency=concurrency, timeout=0.5).complete(requests_of(*names(count)))
+        assert paused.value.exit_code == 3
+        assert server.requests <= asked
+
+
+def test_errors_pause_the_run_once_calls_were_given_up(api: Api) -> None:
+    done: list[Outcome] = []
+    with LoopbackServer(faults={"http_500": 1.0}) as server:
+        chat = api.open(server.url, concurrency=4)
+        with pytest.raises(PausedError, match=r"8 calls in a row .*fell"):
+            chat.complete(requests_of(*names(100)), lambda _, outcome: done.append(outcome))
+    assert reasons(done) == ["http_500"] * len(done)
+    assert 8 <= len(done) < 16
+
+
+def test_what_one_item_is_refused_for_or_an_answer_in_between_does_not_pause_a_run(api: Api) -> None:
+    with LoopbackServer(faults={"context_length": 1.0}) as server:
+        chat = api.open(server.url, concurrency=2)
+        assert reasons(chat.complete(requests_of(*names(50)))) == ["context_length"] * 50
+    texts = [f"{'item' if number % 20 else 'slow'} {number}" for number in range(60)]
+    with LoopbackServer(faults_at={"slow": "hang"}) as server:
+        chat = api.open(server.url, concurrency=4, timeout=0.2, attempts=2)
+        assert Counter(reasons(chat.complete(requests_of(*texts)))) == {"ok": 57, "timeout": 3}
+
+
+# The storm
+
+
+def test_every_item_of_a_bad_day_is_accounted_for_and_asked_again_after_it() -> None:
+    rates = {"http_500": 0.02, "rate_limited": 0.01, "hang": 0.005, "malformed": 0.005}
+    requests = requests_of(*names(1000))
+    finished: Counter[int] = Counter()
+    with LoopbackServer(faults=rates) as server:
+        chat = open_chat(server.spec, ChatOptions(timeout=1.5, attempts=2))
+        outcomes = chat.complete(requests, lambda index, _: finished.update([index]))
+        drawn = server.faults_by_message()
+        failed = [r for r, outcome in zip(requests, outcomes, strict=True) if isinstance(outcome, Failure)]
+        server.mend()
+        assert reasons(chat.complete(failed)) == ["ok"] * len(failed)
+    named = {None: "ok", "hang": "timeout", "malformed": "malformed_reply"}
+    assert reasons(outcomes) == [named.get(drawn[request.id], str(drawn[request.id])) for request in requests]
+    assert Counter(drawn.values()).keys() == {None, *rates}
+    assert finished == Counter(range(1000))
+    assert server.requests == 1000 + 2 * len(failed)
