@@ -179,7 +179,7 @@ class _Run:
             if not await self._wait_for_rate_limit(deadline):
                 return self._give_up(call, self._too_late(failure), sent)
             started = clock()
-            reservation = await self._reserve(call)
+            reservation = None if self.ledger is None else await self._reserve(call, self.ledger)
             deadline += clock() - started  # waiting for the limit does not count
             if self.over is not None and reservation is None:
                 self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
@@ -220,15 +220,13 @@ class _Run:
             await asyncio.sleep(closed)
         return clock() < deadline
 
-    async def _reserve(self, call: Call) -> Reservation | None:
-        """Reserve one attempt; None without a ledger, or where the limit does not admit it with nothing in flight."""
-        if self.ledger is None:
-            return None
+    async def _reserve(self, call: Call, ledger: Ledger) -> Reservation | None:
+        """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
         async with self.desk:  # in the order of waiting
             while self.over is None:
                 try:
-                    return self.ledger.reserve(call.items, bound)
+                    return ledger.reserve(call.items, bound)
                 except CostLimitError as error:
                     if not self.flying:
                         self.over = str(error)

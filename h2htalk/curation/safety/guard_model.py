@@ -163,10 +163,12 @@ class Guard:
         import openai
 
         from h2htalk.chat.hosted.hosted_chat import OPENAI
+        from h2htalk.chat.hosted.sdk_transport import open_client
 
         key, url = OPENAI.read_key(), OPENAI.read_url()
+        opened = OPENAI.open_client(key, url, open_client(url))
         with (
-            openai.OpenAI(api_key=key, base_url=url, max_retries=4, timeout=60.0) as client,
+            opened.with_options(max_retries=4, timeout=60.0) as client,
             Progress("safety calls", len(texts)) as progress,
         ):
             for item, text in texts.items():
