@@ -160,7 +160,7 @@ BUDGETS = {
     "": 560,
     "analysis": 4565,
     "benchmark": 16150,
-    "chat": 8400,
+    "chat": 8320,
     "cli": 1830,
     "curation": 21515,
     "data": 5805,
