@@ -3,23 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
-
-from h2htalk.errors import ConfigError
 
 T = TypeVar("T")
 
 
 def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine in an event loop of its own, in this thread.
+    """Run a coroutine in an event loop of its own; where a loop runs already (a notebook), in a thread of its own.
 
-    Raises:
-        ConfigError: a loop runs in this thread already.
+    Ctrl-C cancels the coroutine and waits for its end in both cases.
     """
-    if in_running_loop():
-        raise ConfigError(inside_loop("chat.complete, requests"))
-    return asyncio.run(start())
+    if not in_running_loop():
+        return asyncio.run(start())
+    begun: list[asyncio.Task[Any]] = []
+
+    async def run() -> T:
+        begun.extend(filter(None, [asyncio.current_task()]))
+        return await start()
+
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(lambda: asyncio.run(run()))
+        try:
+            return ended.result()
+        except KeyboardInterrupt:
+            for task in begun:
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
 
 
 def in_running_loop() -> bool:
@@ -29,15 +42,6 @@ def in_running_loop() -> bool:
     except RuntimeError:
         return False
     return True
-
-
-def inside_loop(call: str) -> str:
-    """Return the error message for a call inside a running loop; `call`: the call to run in a thread instead."""
-    name = call.partition(",")[0].rpartition(".")[2]
-    return (
-        f"{name}() cannot run inside a running event loop (a notebook, an async function); "
-        f"call it in a thread: await asyncio.to_thread({call})"
-    )
 
 
 async def run_all(workers: Sequence[asyncio.Task[None]]) -> None:

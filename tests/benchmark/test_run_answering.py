@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 from dataclasses import replace
@@ -14,8 +15,10 @@ from loopback import Answer, LoopbackServer, completion
 from rich.console import Console
 from splits_made import write_split
 
+import h2htalk
 from h2htalk.benchmark.answering import NOT_RECORDED, Session, describe_answering
 from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.judge.rubric import example_reply
 from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.leaderboard import leaderboard
 from h2htalk.benchmark.report.terminal import print_summary
@@ -50,6 +53,21 @@ def half_answered(folder: Path) -> LoopbackServer:
     with LoopbackServer(faults={"context_length": 0.5}) as server:
         assert evaluate(spec_of(server, folder)).incomplete
     return server
+
+
+def test_every_step_works_in_a_notebook(tmp_path: Path) -> None:
+    """Where an event loop runs, `evaluate` ended in an error that named an internal function."""
+
+    async def cell(server: LoopbackServer) -> list[bool]:
+        summary = h2htalk.evaluate(spec_of(server, tmp_path))
+        judged = h2htalk.judge_run(h2htalk.JudgeSpec(run=run, judges=(server.spec,), scope="all"))
+        ask = EvaluateSpec(model=server.spec, split="high_risk", out=str(tmp_path / "study"), embedder="none", limit=1)
+        study = h2htalk.run_study(h2htalk.StudySpec(study="sap", ask=ask))
+        return [summary.incomplete, judged.incomplete, study.incomplete]
+
+    run = str(tmp_path / "run")
+    with LoopbackServer(reply=example_reply("dialogue_base")) as server:
+        assert asyncio.run(cell(server)) == [False] * 3
 
 
 def test_what_a_run_says_of_itself(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import _thread
 import asyncio
+import contextlib
 import signal
 import socket
 import subprocess
@@ -18,6 +20,7 @@ from loopback import Answer, LoopbackServer
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.event_loop import run_alone
 from h2htalk.chat.protocol import Chat, Outcome, Reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError, PausedError
@@ -69,14 +72,34 @@ def test_concurrency_bounds_requests_and_connections_which_are_used_again(api: A
     assert api.open(server.url).complete([]) == []
 
 
-def test_a_thread_may_call_and_a_running_event_loop_may_not(api: Api) -> None:
+def test_a_running_event_loop_and_a_thread_may_call(api: Api) -> None:
+    """In a notebook, where a loop runs, every call ended in an error about an internal function."""
+
     async def from_a_coroutine(chat: Chat) -> list[Outcome]:
-        with pytest.raises(ConfigError, match=r"asyncio\.to_thread"):
-            chat.complete(requests_of("a"))
-        return await asyncio.to_thread(chat.complete, requests_of("a", "b"))
+        return chat.complete(requests_of("a")) + await asyncio.to_thread(chat.complete, requests_of("b", "c"))
 
     with LoopbackServer() as server:
-        assert reasons(asyncio.run(from_a_coroutine(api.open(server.url)))) == ["ok", "ok"]
+        assert reasons(asyncio.run(from_a_coroutine(api.open(server.url)))) == ["ok"] * 3
+
+
+def test_ctrl_c_beside_a_running_loop_ends_the_calls() -> None:
+    """The loop's own thread does not see Ctrl-C: the caller's thread cancels what runs there."""
+    ends: list[str] = []
+
+    async def asked() -> None:
+        asyncio.get_running_loop().call_later(0.05, _thread.interrupt_main)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            ends.append("cancelled")
+
+    async def notebook() -> None:
+        run_alone(asked)
+
+    loop = asyncio.new_event_loop()  # `asyncio.run` would take Ctrl-C itself
+    with contextlib.closing(loop), pytest.raises(KeyboardInterrupt):
+        loop.run_until_complete(notebook())
+    assert ends == ["cancelled"]
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
@@ -244,6 +267,7 @@ import sys
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
+from h2htalk.chat.event_loop import run_alone
 requests = [Request(str(i), (Message("user", f"item {i}"),), Sampling()) for i in range(50)]
 def done(index, outcome):
     print(index, flush=True)

@@ -52,11 +52,10 @@ class ServerChat:
         return self._endpoint.url
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in this thread.
+        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`).
 
         Raises:
-            ConfigError: before its first answer the server refuses the key or does not know the model, or
-                this is called inside a running event loop.
+            ConfigError: before its first answer the server refuses the key or does not know the model.
             ModelCallError: no server answers at the URL; a `PausedError` where it stopped answering.
         """
         wire = ServerWire(self._endpoint.model, self._key, self.url)

@@ -20,7 +20,7 @@ from itertools import count
 from typing import Any, TypeVar
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.event_loop import in_running_loop, inside_loop, run_all
+from h2htalk.chat.event_loop import in_running_loop, run_all
 from h2htalk.chat.local.chat_template import ChatTemplate, read_reply
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.local.prompt_tokens import TokenRequest, tokenize_requests
@@ -43,6 +43,10 @@ from h2htalk.errors import ConfigError, ModelCallError
 LOWEST_TEMPERATURE = 0.01
 # Requests in vLLM's queue for each that it computes, so that it never waits for the next one.
 QUEUED = 2
+IN_LOOP = (
+    "vllm: cannot run inside a running event loop (a notebook, an async function); call the function in a thread: "
+    "await asyncio.to_thread(h2htalk.evaluate, spec)"
+)
 
 _T = TypeVar("_T")
 
@@ -62,7 +66,7 @@ class VLLMChat:
         self._options = VLLMOptions.parse(options.engine_options)
         require_vllm()
         if in_running_loop():  # vLLM would attach to that loop, and `complete` would wait for ever
-            raise ConfigError(inside_loop("open_chat, model, options"))
+            raise ConfigError(IN_LOOP)
         source = find_source("vllm", name, download=True)  # vLLM itself fetches files that are not cached
         self._where = source.where
         description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
@@ -257,7 +261,7 @@ class VLLMChat:
         """Run on the event loop of the engine's own task."""
         if in_running_loop():
             work.close()
-            raise ConfigError(inside_loop("chat.complete, requests"))
+            raise ConfigError(IN_LOOP)
         return self._runner.run(work)
 
     def _death(self, error: Exception) -> ModelCallError:

@@ -178,10 +178,10 @@ def test_requests_that_cannot_be_drawn_as_asked_are_errors(chat: Chat) -> None:
 
 def test_inside_a_running_event_loop_it_says_what_to_do(chat: Chat, tiny: Path) -> None:
     async def notebook() -> None:
-        with pytest.raises(ConfigError, match=r"to_thread\(chat\.complete, requests\)"):
+        with pytest.raises(ConfigError, match="to_thread"):
             chat.complete([ask(0)])
         # Opened here the engine would wait for this loop, and `complete` for the engine, for ever.
-        with pytest.raises(ConfigError, match=r"to_thread\(open_chat, model, options\)"):
+        with pytest.raises(ConfigError, match="to_thread"):
             open_vllm(tiny)
         assert isinstance((await asyncio.to_thread(chat.complete, [ask(0)]))[0], Reply)
 
