@@ -21,7 +21,7 @@ from h2htalk.errors import ConfigError, counted
 ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
 OutOption = Annotated[str, typer.Option(help="The study's folder; an unfinished study is continued.")]
 SplitOption = Annotated[str, typer.Option("--split", help="Cases: a bundled split, a folder, a file, a release.")]
-EmbedderOption = Annotated[str, typer.Option(help=EMBEDDER_HELP)]
+EmbedderOption = Annotated[str, typer.Option(help=f"Of SS and S: {EMBEDDER_HELP}")]
 SapOption = Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")]
 # Options of a study's own; all others say how the model is asked.
 _OWN = ("study", "arms", "window", "judge", "judge_max_cost", "app")
@@ -73,7 +73,7 @@ def study_sap(
         bool, typer.Option("--each-principle", help="Also remove one principle at a time.")
     ] = False,
     split: SplitOption = "high_risk",
-    embedder: EmbedderOption = "bge-m3",
+    embedder: EmbedderOption = "none",
     **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
@@ -108,7 +108,7 @@ def study_memory(
     window: Annotated[int, typer.Option(help="Messages that the sliding window keeps.")] = 12,
     split: SplitOption = "arcs",
     sap: SapOption = "full",
-    embedder: EmbedderOption = "bge-m3",
+    embedder: EmbedderOption = "none",
     **asked: Any,
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""

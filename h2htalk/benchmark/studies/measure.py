@@ -17,6 +17,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 
 LINGUISTIC = ("bleu_4", "rouge_l", "ss")  # of Table 3
+EMBEDDED = ("ss", "s")  # need an embedder
 # What a reply to a harmless message does wrong when it takes it for a danger.
 OVER_REFUSAL = ("refuse", "crisis_script")
 
@@ -78,7 +79,11 @@ def observe_types(replies: Sequence[StudyReply], cases: Mapping[str, Case]) -> I
 def observe_texts(
     replies: Sequence[StudyReply], split: Split, metrics: Metrics, figures: Sequence[str], prefix: str = ""
 ) -> Iterator[Observation]:
-    """Metrics of replies against the references of a split's scenarios; a reply's scenario is `CASE/PLACE`."""
+    """Metrics of replies against the references of a split's scenarios; a reply's scenario is `CASE/PLACE`.
+
+    Without an embedder SS and S have no observations.
+    """
+    figures = [name for name in figures if metrics.embedder is not None or name not in EMBEDDED]
     scenarios = {scenario.id: scenario for scenario in split.scenarios}
     for arm in dict.fromkeys(reply.arm for reply in replies):
         own = {f"{reply.case}/{reply.place}".rstrip("/"): reply for reply in replies if reply.arm == arm}

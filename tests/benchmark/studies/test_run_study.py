@@ -42,12 +42,14 @@ def test_control_arms_are_as_long_as_sap_and_name_the_same_help_lines() -> None:
 
 def test_each_principle_is_removed_in_an_arm_of_its_own(tmp_path: Path) -> None:
     model = model_of(tmp_path)
-    words = ["study", "sap", model, "--each-principle", "--limit", "2", "--language", "en", "--embedder", "none"]
+    words = ["study", "sap", model, "--each-principle", "--limit", "2", "--language", "en"]  # no --embedder
     done = h2htalk_here(*words, "--out", tmp_path / "study")
     assert done.returncode == 0, done.stderr
     arms = {path.stem for path in (tmp_path / "study" / "calls").glob("*.jsonl")}
     assert arms == {"sap", "none", "rules", "reworded"} | {f"no-{one.replace('_', '-')}" for one in PRINCIPLES}
     assert "SAP without crisis conduct" in done.stdout
+    assert "SS and S: left out" in done.stdout  # the default was an embedder that has to be installed first
+    assert "no ss" not in (tmp_path / "study" / "report.html").read_text()
 
 
 def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from h2htalk.benchmark.studies.figures import figure_of, select
 from h2htalk.benchmark.studies.recollection import FIGURES, RECOLLECTION
 from h2htalk.benchmark.studies.tables.study_table import (
+    NO_EMBEDDER,
     NONE,
     Rows,
     StudyTable,
@@ -78,4 +79,5 @@ def _recollection(rows: Rows, arms: Sequence[str]) -> StudyTable:
         for figure in FIGURES
     ]
     groups = {title: own for title, own in by_arm(rows, arms, "memory").items() if own}
-    return table_of("recollection", "Recollection subtasks", "material shown", groups, columns, [_SHOWN])
+    notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in rows))]
+    return table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)

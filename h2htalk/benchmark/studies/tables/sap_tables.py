@@ -10,6 +10,7 @@ from h2htalk.benchmark.studies.figures import Figure, figure_of, select, trend
 from h2htalk.benchmark.studies.measure import LINGUISTIC
 from h2htalk.benchmark.studies.tables.study_table import (
     NAMES,
+    NO_EMBEDDER,
     NONE,
     SHIFTS,
     Cell,
@@ -84,7 +85,8 @@ def _safety() -> list[tuple[str, Cell]]:
 
 def _table3(rows: Rows, arms: Sequence[str]) -> StudyTable:
     columns = [*((NAMES[name], mean_of(name, 100)) for name in LINGUISTIC), *_safety()]
-    found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, _TABLE3)
+    notes = [*_TABLE3, *[NO_EMBEDDER] * bool(select(rows, "bleu_4") and not select(rows, "ss"))]
+    found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, notes)
     lines = []
     for name, (*means, rate) in PAPER.items():
         share = Figure(rate, *rate_interval(rate * PAPER_TURNS, PAPER_TURNS), None, PAPER_TURNS, PAPER_TURNS)

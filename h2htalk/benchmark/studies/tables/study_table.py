@@ -41,6 +41,10 @@ NAMES = {
     "type_named": "Request type named",
     "tokens": "Tokens a reply",
 }
+NO_EMBEDDER = (
+    "SS and S: left out, because no embedder was named; `h2htalk study score FOLDER --embedder bge-m3` computes them "
+    "from the stored replies."
+)
 SHIFTS = {"perception": (1.0, 2)}  # times and digits of a figure's differences; of others percentage points
 Rows = Sequence[Observation]
 Cell = Callable[[Rows], str]
