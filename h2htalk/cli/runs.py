@@ -59,7 +59,7 @@ def costs(
     calls: Annotated[bool, typer.Option("--calls", help="List every call.")] = False,
     format: Annotated[str, typer.Option("--format", help="terminal, csv or json.")] = "terminal",
 ) -> None:
-    """Show what a run paid: by stage and in total."""
+    """Show what a run or study paid: by stage and in total."""
     from h2htalk.benchmark.report.costs import costs_text
 
     require_format(format, "csv", "json")
@@ -110,7 +110,9 @@ def compare(
     ],
     metric: Annotated[
         list[str] | None,
-        typer.Option("--metric", help="s, lexical, ..., compliance; a log's SCORER or SCORER/KEY. One, or one a run."),
+        typer.Option(
+            "--metric", help="s, lexical, ..., compliance; a log's SCORER/KEY; a study's ARM/FIGURE. One, or one a run."
+        ),
     ] = None,
     scale: Annotated[
         list[str] | None, typer.Option("--scale", help="LOW-HIGH of logs' values (0-1). One, or one a log.")

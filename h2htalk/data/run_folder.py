@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.append_log import AppendLog
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
 from h2htalk.data.files import (
     missing_folders,
     read_json_object,
@@ -99,6 +99,7 @@ class RunFolder:
                 it is not finished.
         """
         path = self.path / "run.json"
+        require_folder_kind(self.path, "run")
         refuse_links(self.path)
         require_erased(self.path)
         try:
@@ -120,6 +121,7 @@ class RunFolder:
             FileNotFoundError: there is none.
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
+        require_folder_kind(self.path, "run")
         refuse_links(self.path)
         sealed = read_sealed(self.summary, SCORE_AGAIN)
         if (expected := sealed.pop("scores_sha256", None)) is not None:

@@ -7,14 +7,16 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from statistics import fmean, stdev
 from typing import TypeVar
 
 from h2htalk.benchmark.compare.harness_items import align, read_log_items
-from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, read_run_items
+from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, metric_names, read_run_items
 from h2htalk.benchmark.report.number_format import half_width
 from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures, paired_result
 from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.imports.opencompass_results import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
@@ -131,10 +133,10 @@ def compare(
     """Compare runs with a reference run, on the items that both have a value for.
 
     Args:
-        reference: a run folder, or a log of another harness (docs/comparing.md lists the forms).
+        reference: the folder of a run or study, or a log of another harness (docs/comparing.md lists the forms).
         others: one or more of them.
         metric: `s`, `lexical`, a column of the scores or `compliance`; None for what the main tables show. Of a log:
-            the name of its metric, None for the only one. A list has one for each.
+            the name of its metric, None for the only one; of a study `FIGURE` or `ARM/FIGURE`. A list has one for each.
         scale: `LOW-HIGH` of logs' values, which are compared on 0-100. A list has one for each log.
 
     Examples:
@@ -145,8 +147,8 @@ def compare(
         ('overall', 0.0, 1.0)
 
     Raises:
-        ConfigError: protocols differ (the keys are named) and no metric is, or what the metric means differs; the runs
-            have no item in common; a log's value is outside its scale.
+        ConfigError: protocols differ (the keys are named) and no metric is, or what the metric means differs; two
+            metrics; the runs have no item in common; a log's value is outside its scale.
         DataError: a path is neither a scored run nor a log.
     """
     if not others:
@@ -158,12 +160,20 @@ def compare(
     if not logs and scale != "0-1":
         raise ConfigError("--scale is of logs of other harnesses; the scores of runs have one scale")
     runs = [
-        read_log_items(path, name, scales[path]) if path in scales else read_run_items(path, name)
+        read_log_items(path, name, scales[path]) if path in scales else _read_folder(path, name)
         for path, name in zip(paths, metrics, strict=True)
     ]
     if len({run.label for run in runs}) < len(runs):
         runs = [replace(run, label=f"{run.label} in {path.name}") for run, path in zip(runs, paths, strict=True)]
     return compare_items(runs, by_metric=metric is not None)
+
+
+def _read_folder(path: Path, metric: str | None) -> ScoredItems:
+    if (kind := kind_of(path)) is None or kind.name != "study":
+        return read_run_items(path, metric)
+    from h2htalk.benchmark.compare.study_items import read_study_items
+
+    return read_study_items(path, metric)
 
 
 def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequence[Text]:
@@ -180,6 +190,12 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     for b in others:
         if not a.harness and not b.harness:
             _require_comparable(a, b, by_metric)
+        one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
+        if one != other and (not by_metric or {one, other} <= {*metric_names()}):
+            raise ConfigError(
+                f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
+                "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
+            )
     pairs = [_pair(a, b) for b in others]
     return Comparison(a, a.metric, tuple(_adjusted(pairs)), tuple(filter(None, map(_spread, runs))))
 
@@ -188,8 +204,6 @@ def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None
     if different := differing_keys(a.meaning(), b.meaning()) if by_metric else a.signature.differing(b.signature):
         advice = "" if by_metric else "; --metric compares what is common, such as --metric s or lexical"
         raise ConfigError(f"{a.label} and {b.label} cannot be compared; they differ in {', '.join(different)}{advice}")
-    if a.metric != b.metric:
-        raise ConfigError(f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}; name one with --metric")
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:

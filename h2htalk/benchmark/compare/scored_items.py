@@ -82,6 +82,8 @@ class ScoredItems:
     def meaning(self) -> dict[str, str]:
         """The part of the protocol that decides what a value of the metric means."""
         protocol = self.signature.protocol
+        if "study" in protocol:
+            return dict(protocol)
         keys = ("contracts",) if self.metric == COMPLIANCE else _MEANING.get(self.metric, _LEXICAL)
         return {key: protocol.get(key, "-") for key in (*keys, *(["references"] if "references" in protocol else []))}
 

@@ -18,12 +18,14 @@ from h2htalk.chat.costs.reservations import (
     money_text,
     sum_totals,
 )
+from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
+from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.text.escaping import csv_text, printable
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
-    """Format what a run paid, by stage and in total. The run may still be in progress.
+    """Format what a run or study paid, by stage and in total. It may still be in progress.
 
     Args:
         run: its folder.
@@ -33,7 +35,11 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     Raises:
         DataError: no run folder, or a damaged cost log.
     """
-    RunFolder(run).read_run()
+    if (kind := kind_of(run)) is not None and kind.name == "study":
+        require_erased(run)
+        refuse_links(run)
+    else:
+        RunFolder(run).read_run()
     costs = read_costs(run)
     if format == "json":
         # ASCII, because ids may contain anything and this may be printed on a terminal.

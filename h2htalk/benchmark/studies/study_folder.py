@@ -25,7 +25,7 @@ from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import turn_scenarios
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_json, write_jsonl
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.persona import Persona
@@ -157,6 +157,7 @@ def read_study(path: Path) -> Study:
     Raises:
         DataError: it holds none, its cases are not those of its signature, or its prompts are of another version.
     """
+    require_folder_kind(path, "study")
     manifest = _read_manifest(path)
     if manifest is None:
         raise DataError(f"{path}: not a study: it holds no {MANIFEST}")

@@ -44,7 +44,7 @@ class FolderErasure:
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder: its name in links, and the file that identifies it.
+    """A kind of folder: its name in links, the file that identifies it, and the command that shows it.
 
     `path`: `module:function` that removes items, `marked`. Called with the folder and ErasedIds, it returns a
     FolderErasure; it may be called again at any time, also after a kill at any write.
@@ -53,6 +53,7 @@ class FolderKind:
     name: str
     marker: str
     path: str
+    shown_by: str
 
     def erase(self, folder: Path, erased: ErasedIds) -> FolderErasure:
         """Remove the items of erased ids from a folder. Raises H2HTalkError where it cannot."""
@@ -68,12 +69,19 @@ def _load(path: str) -> Any:
 FOLDER_KINDS: Mapping[str, FolderKind] = {
     kind.name: kind
     for kind in (
-        FolderKind("round", "round.json", "h2htalk.rounds.erasure.from_round:erase_from_round"),
-        FolderKind("run", "run.json", "h2htalk.benchmark.erasure:erase_from_run"),
-        FolderKind("study", "study.json", "h2htalk.benchmark.studies.erasure:erase_from_study"),
-        FolderKind("release", "release.json", "h2htalk.data.releases.erasure:erase_from_release"),
+        FolderKind("round", "round.json", "h2htalk.rounds.erasure.from_round:erase_from_round", "round status"),
+        FolderKind("run", "run.json", "h2htalk.benchmark.erasure:erase_from_run", "report"),
+        FolderKind("study", "study.json", "h2htalk.benchmark.studies.erasure:erase_from_study", "study score"),
+        FolderKind("release", "release.json", "h2htalk.data.releases.erasure:erase_from_release", "release check"),
     )
 }
+
+
+def require_folder_kind(folder: Path, name: str) -> None:
+    """Raise DataError, naming the command that shows it, for a folder of another kind."""
+    if (kind := kind_of(folder)) is not None and kind.name != name:
+        what = f"is a {kind.name}, and this command needs a {name}"
+        raise DataError(f"{folder}: {what}; `h2htalk {kind.shown_by} {folder}` shows it")
 
 
 def mark_folder(folder: Path) -> None:

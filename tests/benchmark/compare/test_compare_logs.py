@@ -113,7 +113,7 @@ def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
     )
     h2htalk.evaluate(spec)
     _, samples = h2htalk.export_results(run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
-    pair = one_pair(run, samples)
+    pair = one_pair(run, samples, "lexical", "score")
     assert (len(pair.moved), len(pair.rows), pair.changed) == (22, 15, ())
     assert max(abs(moved.difference) for moved in pair.moved) < 1e-12
 
@@ -184,6 +184,14 @@ def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
             one_pair(scores, scores, scale=wrong)
     with pytest.raises(ConfigError, match="--metric is given 3 times"):
         one_pair(scores, scores, "a", "b", "c")
+
+
+@pytest.mark.parametrize("metrics", [(), ("lexical", "text_scores/rouge_l")])
+def test_two_metrics_get_no_verdict(runs: tuple[Path, Path], tmp_path: Path, metrics: tuple[str, ...]) -> None:
+    """A rating of people and a mean of n-grams were subtracted, and the terminal said which was above."""
+    other = INSPECT if metrics else table(tmp_path / "people.csv", dict.fromkeys(sorted(SCORED), 1))
+    with pytest.raises(ConfigError, match=r"is scored by .* a difference of two metrics says nothing"):
+        one_pair(runs[0], other, *metrics)
 
 
 def test_a_folder_that_is_nothing_and_a_partial_log(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import sys
 import time
 from pathlib import Path
 
+from command_line import h2htalk_here
 from kills import interrupted_at, killed_at
 from providers import ProviderServer, price_file
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
@@ -52,6 +53,8 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
         assert paid - before - len(kept) <= 3 * 3  # at most what was in flight at each kill
         subprocess.run([*command, str(study)], env=server.environment(), check=True, stdout=subprocess.DEVNULL)
         assert len(server.charged()) - paid == number - len(kept)
+    done = h2htalk_here("costs", whole)  # said that a study is no run
+    assert f"for {number:,} calls" in done.stdout, done.stderr
     assert len(stored(study)) == len(set(stored(study))) == number
     # The double numbers its replies, so that values may differ; what was asked does not.
     places = [
