@@ -70,6 +70,7 @@ def leaderboard(
     runs: Annotated[list[Path] | None, typer.Argument(help="Run folders.")] = None,
     paper: Annotated[bool, typer.Option("--paper", help="Add the rows of the paper's Table 2.")] = False,
     check_paper: Annotated[bool, typer.Option("--check-paper", help="Recompute the paper's averages instead.")] = False,
+    metric: Annotated[str | None, typer.Option(help="s: by S alone, whichever judge read the runs.")] = None,
     format: FormatOption = "terminal",
 ) -> None:
     """Rank your runs among each other; --paper adds the paper's Table 2."""
@@ -79,7 +80,7 @@ def leaderboard(
         return
     if not runs and not paper:
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
-    board = h2htalk.leaderboard(runs or [], paper=paper)
+    board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
     if format == "terminal":
         from h2htalk.benchmark.report.leaderboard_terminal import print_leaderboard
 

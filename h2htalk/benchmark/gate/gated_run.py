@@ -16,6 +16,7 @@ from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST
 from h2htalk.chat.costs.reservations import sum_totals
+from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.responses import Response
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, fingerprint_of
@@ -74,7 +75,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
 
     return GatedRun(
         path=path,
-        label=f"{spec.ask.model}, {chosen}",
+        label=f"{model_name(spec.ask.model)}, {chosen}",
         signature=result.study.signature,
         values=_by_figure(row for row in result.observations if row.arm == chosen),
         show=show,
@@ -111,7 +112,7 @@ def _read_evaluation(path: Path) -> GatedRun:
     summary = run.summary
     return GatedRun(
         path=path,
-        label=run.data.spec.model,
+        label=summary.model,
         signature=summary.signature,
         values=_by_figure(observed()),
         show=show,

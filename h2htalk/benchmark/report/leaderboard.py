@@ -17,6 +17,7 @@ from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row, variant_rows
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
+from h2htalk.errors import ConfigError, listed, quoted
 
 PLACES = 3
 
@@ -57,11 +58,14 @@ class Leaderboard:
         ]
 
 
-def leaderboard(runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = False) -> Leaderboard:
+def leaderboard(
+    runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = False, metric: str | None = None
+) -> Leaderboard:
     """Rank scored runs among each other.
 
     Args:
         runs: run folders.
+        metric: `s` leaves all judges out and ranks by S; None ranks by the main tables, levels of judged runs by J.
         paper: add the rows of the paper's Table 2, which your runs are never ranked among.
 
     Examples:
@@ -71,17 +75,22 @@ def leaderboard(runs: Sequence[str | os.PathLike[str]] = (), *, paper: bool = Fa
         ['baseline:constant']
 
     Raises:
-        ConfigError: `runs` is no list of paths.
+        ConfigError: `runs` is no list of paths, there is no such metric, or a run was scored without an embedder.
         DataError: a folder holds no scored run, or one that was edited since.
     """
-    return rank_runs([load_run(as_path(run, "runs")).summary for run in as_list(runs, "runs")], paper)
+    return rank_runs([load_run(as_path(run, "runs")).summary for run in as_list(runs, "runs")], paper, metric)
 
 
-def rank_runs(runs: Sequence[Summary], paper: bool = False) -> Leaderboard:
+def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None = None) -> Leaderboard:
     """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group.
 
-    A run that was given twice is kept once and named in `dropped`.
+    A run that was given twice is kept once and named in `dropped`. `metric`: as in `leaderboard`.
     """
+    if metric not in (None, "s"):
+        raise ConfigError(f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables")
+    if metric and (without := [run.model for run in runs if run.measure != "s"]):
+        raise ConfigError(f"{listed(without)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S")
+    runs = [run.without_judgements() for run in runs] if metric else runs
     kept, dropped = _once(runs)
     board = Leaderboard(_run_groups(kept), dropped=tuple(dropped))
     if not paper:
@@ -114,6 +123,8 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
     for fingerprint, members in by_protocol.items():
         different = runs[0].signature.differing(members[0].signature)
         note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
+        if different and all(key.startswith("judge ") for key in different):
+            note += "; --metric s compares them without a judge"
         if different and members[0].split != runs[0].split:
             note += f"; on {members[0].split}, not on {runs[0].split}"
         for title, rows in _rows_by_part(members).items():

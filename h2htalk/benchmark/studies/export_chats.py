@@ -11,6 +11,7 @@ from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.tables.study_table import NONE
+from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -85,7 +86,7 @@ def _line(result: StudyResult, case: Case, replies: Sequence[AnsweredReply]) -> 
         "case": case.id,
         "language": case.language,
         "licence": case.licence,
-        "source": f"{split.name} {split.version}, replies of {result.study.spec.ask.model}",
+        "source": f"{split.name} {split.version}, replies of {model_name(result.study.spec.ask.model)}",
         "canary": split.canary,
     }
 

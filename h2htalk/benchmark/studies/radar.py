@@ -8,6 +8,7 @@ from pathlib import Path
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.tables.charts import radar
 from h2htalk.benchmark.studies.tables.instruction_tables import radar_axes
+from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import write_output
 from h2htalk.errors import ConfigError
 
@@ -29,6 +30,6 @@ def write_radar(studies: Sequence[Path], out: Path) -> str:
             )
         if one.judge != found[0].judge:
             raise ConfigError(f"{one.study.path} and {found[0].study.path}: two judges, {one.judge}, {found[0].judge}")
-    series = [(one.study.spec.ask.model, radar_axes(one.observations)) for one in found]
+    series = [(model_name(one.study.spec.ask.model), radar_axes(one.observations)) for one in found]
     write_output(out, radar(series, "Points met by kind of case (Fig. 7), percent"), "<svg")
     return f"{out}: {', '.join(name for name, _ in series)}"

@@ -18,6 +18,7 @@ from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tabl
 from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
 from h2htalk.benchmark.studies.tables.sap_tables import sap_tables
 from h2htalk.benchmark.studies.tables.study_table import NAMES, StudyTable, title_of
+from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import write_sealed, write_text
 from h2htalk.data.splits import Split
 from h2htalk.errors import counted
@@ -47,7 +48,11 @@ def study_charts(result: StudyResult) -> dict[str, str]:
     """SVG by the name of the table that it belongs to."""
     spec, rows = result.study.spec, result.observations
     if spec.study == "instructions":
-        return {"kinds": radar([(spec.ask.model, radar_axes(rows))], "Points met by kind of case (Fig. 7), percent")}
+        return {
+            "kinds": radar(
+                [(model_name(spec.ask.model), radar_axes(rows))], "Points met by kind of case (Fig. 7), percent"
+            )
+        }
     charts = {}
     for name in ("violation", "perception") if spec.study == "sap" else ():
         series = [Series(title_of(arm), dict(_points(select(rows, name, arm)))) for arm in spec.arms]
@@ -126,7 +131,7 @@ def _view(result: StudyResult, tables: Sequence[StudyTable], charts: Mapping[str
     chosen = first_to_read(result.replies)[:SHOWN_REPLIES]
     return {
         "title": TITLES[study.spec.study],
-        "model": printable(study.spec.ask.model),
+        "model": printable(model_name(study.spec.ask.model)),
         "split": printable(split_name(study.split)),
         "judge": printable(result.judge),
         "tiles": list(_tiles(result)),

@@ -32,9 +32,8 @@ def model_name(model: str) -> str:
     engine, _, name = model.partition(":")
     if model_kind(engine) == "file" and name:
         return f"{engine}:{Path(name).name}"
-    if model_kind(engine) == "url":
-        address = re.search("@?https?:", name, re.IGNORECASE)  # which may hold a password
-        return model if address is None else f"{engine}:{name[: address.start()]}"
+    if (address := re.search("@?https?:", name, re.IGNORECASE)) is not None:  # it may hold a password
+        return f"{engine}:{name[: address.start()]}".rstrip(":")
     folder = _folder(engine, name)
     return model if folder is None else f"{engine}:{folder.resolve().name}"
 

@@ -22,7 +22,7 @@ from h2htalk.benchmark.report.tables import table_text
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 
 # What the eleven cells of these rows give with Table 1's counts, computed apart from this package.
 GOLDEN = {
@@ -156,6 +156,20 @@ def test_runs_of_different_protocols_are_not_ranked_together_and_the_keys_are_na
     assert groups[0].note == ""
     assert groups[1].note.endswith("differs in embedder (bge-m3@1, minilm@2)")
     assert not any(row.marks for group in groups for row in group.rows)
+
+
+def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
+    """They were "not comparable", with no way to a table of S, which no judge touches."""
+    runs = [made_summary(same_values(v), model=m, protocol={"judge": m}) for m, v in (("a", 0.2), ("b", 0.4))]
+    assert rank_runs(runs).runs[1].note.endswith("; --metric s compares them without a judge")
+    (group,) = rank_runs(runs, metric="s").runs
+    assert [(row.model, row.marks.get("overall")) for row in group.rows] == [("b", 1), ("a", 2)]
+    for wrong, message in (
+        ("rouge_l", "'rouge_l': a leaderboard is by s"),
+        ("s", "without an embedder; `h2htalk score"),
+    ):
+        with pytest.raises(ConfigError, match=message):
+            rank_runs([made_summary(measure="lexical")], metric=wrong)
 
 
 def test_runs_of_one_model_are_told_apart_by_what_varies() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.figures import blindness, figure_of, select, trend
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.radar import write_radar
+from h2htalk.benchmark.studies.report import write_report
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.case import Case
@@ -79,6 +81,16 @@ def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path, language: str) 
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY[language]}])
     result = run_study(spec("instructions", model, tmp_path / "study", split=path))
     assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
+
+
+def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> None:
+    """A model behind a server was called by its URL in figures and pages of studies, and by its name in tables."""
+    ask = replace(small_talk.study.spec.ask, model="server:qwen@http://10.0.0.7:8000/v1")
+    named = replace(small_talk.study, spec=replace(small_talk.study.spec, ask=ask), path=tmp_path)
+    write_report(replace(small_talk, study=named), "0" * 64)
+    for path in (tmp_path / "report.html", tmp_path / "figures" / "kinds.svg"):
+        assert "server:qwen<" in path.read_text()
+        assert "10.0.0.7" not in path.read_text()
 
 
 def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:

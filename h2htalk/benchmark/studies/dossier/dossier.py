@@ -24,6 +24,7 @@ from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.benchmark.studies.tables.study_table import StudyTable
+from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.errors import DataError, counted, shorten
@@ -124,7 +125,7 @@ def _study_part(result: StudyResult) -> dict[str, Any]:
         else "no people"
     )
     facts = [
-        ("what", f"{study.spec.ask.model}, arms {', '.join(study.spec.arms)}"),
+        ("what", f"{model_name(study.spec.ask.model)}, arms {', '.join(study.spec.arms)}"),
         ("data", f"{split_name(study.split)}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
         *_dates(study.path),
         ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
@@ -132,7 +133,7 @@ def _study_part(result: StudyResult) -> dict[str, Any]:
         *(("note", note) for note in warnings(result)),
     ]
     examples = [reply_view(one, study.spec.study) for one in first_to_read(result.replies)[:EXAMPLES]]
-    title = f"{TITLES[study.spec.study]}: {study.spec.ask.model}"
+    title = f"{TITLES[study.spec.study]}: {model_name(study.spec.ask.model)}"
     return _part(title, facts, study_tables(result), examples, study.spec.study)
 
 
@@ -141,12 +142,12 @@ def _run_part(path: Path) -> dict[str, Any]:
     signature = run.summary.signature
     counts = run.summary.counts
     facts = [
-        ("what", run.data.spec.model),
+        ("what", run.summary.model),
         ("data", f"{run.data.split.name} {run.data.split.version}, licence {run.data.split.licence}"),
         ("scored", f"{counts.scored:,} of {counts.items:,} items"),
         *((name, value) for name, value in {**signature.protocol, **signature.subject}.items()),
     ]
-    return _part(f"Evaluation: {run.data.spec.model}", facts, [_run_table(run)], [])
+    return _part(f"Evaluation: {run.summary.model}", facts, [_run_table(run)], [])
 
 
 def _part(
