@@ -61,7 +61,7 @@ class JudgeFigures:
         judgements: of each answer by each judge. scope: `levels` or `all`.
         scored, total: answers with a rating, of those that were to be judged; `people` of them were rated by people.
         failed: answers of which a call failed or was not made: judging again repeats these alone.
-        unscored: reason -> answers without a rating.
+        unscored: reason -> answers without a rating. unread: reason -> the first reply that could not be read.
         ratings: 20 R by subtask (0 to 100).
         points: yes-or-no point -> share of yes, in percent.
         queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
@@ -84,6 +84,7 @@ class JudgeFigures:
     queue: Mapping[str, int]
     items: int
     files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    unread: Mapping[str, str] = field(default_factory=dict)
     disagreement: float | None = None
     corrected: Mapping[str, Cell] = field(default_factory=dict)
     correction: str = ""
@@ -156,9 +157,10 @@ class Summary:
 
     @property
     def incomplete(self) -> bool:
-        """Whether any item is unscored, private references apart, or a judge's call failed: marked in every table, exit
-        code 3."""
-        return self.counts.unscored > 0 or (self.judging is not None and self.judging.failed > 0)
+        """Whether any item is unscored, private references apart, a judge's call failed or its reply could not be read:
+        marked in every table, exit code 3."""
+        judging = self.judging
+        return self.counts.unscored > 0 or (judging is not None and (judging.failed > 0 or bool(judging.unread)))
 
     @property
     def rows(self) -> ScoreRows:

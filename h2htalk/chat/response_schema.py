@@ -43,6 +43,7 @@ _BOUNDS = frozenset(
     }
 )
 _MOST_DIGITS = 1000  # of a whole number: beyond a few thousand Python raises an error of its own
+_FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
@@ -67,7 +68,8 @@ class ResponseSchema:
         return copy.deepcopy(strict_schema(self.model, f"form {self.name}"))
 
     def read(self, reply: Reply) -> BaseModel | Failure:
-        """Read a reply: exactly one JSON object with every field, of its type, and no other.
+        """Read a reply: exactly one JSON object with every field, of its type, and no other; one code fence may stand
+        around the whole reply.
 
         Returns:
             The model, or a Failure: `refusal`, `truncated` (the reply did not end normally), `malformed_output`, or
@@ -77,34 +79,35 @@ class ResponseSchema:
 
         if reply.finish_reason == "refusal":
             return Failure("refusal", f"form {self.name}: the model declined: {clean(reply.text)}".rstrip(": "))
+        said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
+        text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
-            _check_object(reply.text)
+            _check_object(text)
             # Strict, so that no "7" becomes 7 and no true becomes 1.
-            filled = self.model.model_validate_json(reply.text, strict=True, extra="forbid")
+            filled = self.model.model_validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
-            return self._wrong(error.errors(include_url=False, include_context=False))
+            return self._wrong(error.errors(include_url=False, include_context=False), said)
         except (ValueError, RecursionError) as error:
             reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
             why = "nested too deeply" if isinstance(error, RecursionError) else clean(str(error))
-            said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
             return Failure(reason, f"form {self.name}: {why}: {said}")
         if missing := _missing(filled):
-            return Failure("malformed_output", f"form {self.name}: {missing} is missing")
+            return Failure("malformed_output", f"form {self.name}: {missing} is missing: {said}")
         if reply.finish_reason in _ENDED:
             return filled
         # A reply that was cut may lack its last digit and still be closed by the server's grammar.
         reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
         return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
 
-    def _wrong(self, errors: Sequence[ErrorDetails]) -> Failure:
-        """Return the failure for pydantic's errors: wrong types come before values out of bounds."""
+    def _wrong(self, errors: Sequence[ErrorDetails], said: str) -> Failure:
+        """Return the failure for pydantic's errors in a reply: wrong types come before values out of bounds."""
         types = [error for error in errors if error["type"] not in _BOUNDS]
         first = (types or errors)[0]
         where = clean(".".join(map(str, first["loc"]))) or "the object"
         message = f"form {self.name}: {where}: {clean(first['msg'])}, not {quoted(first['input'])}"
         if first["type"] == "missing":
             message = f"form {self.name}: {where} is missing"
-        return Failure("malformed_output" if types else "out_of_range", message)
+        return Failure("malformed_output" if types else "out_of_range", f"{message}: {said}")
 
 
 def _check_object(text: str) -> None:

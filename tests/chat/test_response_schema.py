@@ -74,6 +74,8 @@ def read(text: str, finish: str = "stop") -> BaseModel | Failure:
     [
         TEXT,
         f"\n  {TEXT}\n\n",
+        f"```json\n{TEXT}\n```\n",  # a judge that fences every reply was unscored throughout
+        f"```\n{TEXT}```",
         json.dumps(FILLED, indent=2),
         with_(note="held back"),
         with_(weight=1),  # a whole number is a number
@@ -89,7 +91,7 @@ def read(text: str, finish: str = "stop") -> BaseModel | Failure:
 def test_a_filled_form_is_read(text: str) -> None:
     filled = read(text)
     assert isinstance(filled, Verdict)
-    assert filled.model_dump(mode="json") == json.loads(text)
+    assert filled.model_dump(mode="json") == json.loads(text.strip().strip("`").removeprefix("json"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +102,9 @@ def test_a_filled_form_is_read(text: str) -> None:
         ("I would give this a 7.", "Expecting value"),
         (f"Here you are: {TEXT}", "Expecting value"),
         (f"{TEXT} I hope this helps.", "Extra data"),
-        (f"```json\n{TEXT}\n```", "Expecting value"),
+        (f"Here:\n```json\n{TEXT}\n```", "Expecting value"),
+        (f"```json\n{TEXT}\n```\n```json\n{TEXT}\n```", "Extra data"),
+        (f"```json\n{TEXT}", "Expecting value"),
         (TEXT + TEXT, "Extra data"),
         (f"[{TEXT}]", "not an object"),
         (TEXT[:-2], "Expecting value"),

@@ -113,6 +113,7 @@ def _figures(
         people=sum(one.people for one in ratings.values()),
         failed=sum(one.failed is not None for one in ratings.values()),
         unscored=dict(sorted(Counter(one.unjudged for one in ratings.values() if one.unjudged).items())),
+        unread={one.unjudged: one.unread for one in [*ratings.values()][::-1] if one.unjudged and one.unread},
         ratings=aggregate(values),
         points=_points(scenarios, ratings),
         queue={
@@ -180,6 +181,7 @@ def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:
         found.append(
             f"answers without a rating ({reasons}) leave the judged row incomplete, which is not ranked{advice}"
         )
+        found += [f"the first reply of a judge that is {why}: {message}" for why, message in figures.unread.items()]
     if summary.measure != "s":
         found.append("without S there is no J: the ratings of levels I to III stand apart; score with an --embedder")
     return found

@@ -52,7 +52,8 @@ class AnswerRating:
     """R of one answer. `judges`: each judge's mean, in the panel's order; `rating` is people's where `people`.
 
     `unjudged` says why there is no rating, else None. `failed`: the first failed call, which a restart makes again.
-    `points`: the share of yes of each point, 0 to 1; empty where a judgement is unscored.
+    `points`: the share of yes of each point, 0 to 1; empty where a judgement is unscored. `unread`: what is wrong with
+    the first reply of a judge that could not be read.
     """
 
     rating: float | None
@@ -61,6 +62,7 @@ class AnswerRating:
     unjudged: str | None = None
     failed: str | None = None
     points: Mapping[str, float] = field(default_factory=dict)
+    unread: str = ""
 
     @property
     def by_judges(self) -> float | None:
@@ -132,10 +134,11 @@ def rate_answers(
         failed = failures[0].message or failures[0].reason if failures else None
         unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
         points = _points(judged) if unjudged is None else {}
-        own = AnswerRating(None, means, unjudged=unjudged, failed=failed, points=points)
+        unread = next((one.message for own in judged for one in own if one.message), "")
+        own = AnswerRating(None, means, unjudged=unjudged, failed=failed, points=points, unread=unread)
         own = replace(own, rating=own.by_judges)
         if (by_people := people.get(answer_id(answer))) is not None:
-            own = replace(own, rating=by_people.rating, people=True, unjudged=None, failed=None)
+            own = replace(own, rating=by_people.rating, people=True, unjudged=None, failed=None, unread="")
         ratings[key] = own
     return ratings
 

@@ -66,12 +66,14 @@ class Judgement:
         evidence: quality or point -> the judge's sentence.
         unscored: why there are no scores (`refusal`, `truncated`, `malformed_output`, `out_of_range`, or the reason of
             a failed call), else None.
+        message: what is wrong with a reply that could not be read, with its beginning; empty for a refusal.
     """
 
     scores: Mapping[str, int] = field(default_factory=dict)
     points: Mapping[str, bool] = field(default_factory=dict)
     evidence: Mapping[str, str] = field(default_factory=dict)
     unscored: str | None = None
+    message: str = ""
 
     @property
     def rating(self) -> float | None:
@@ -108,7 +110,7 @@ def read_judgement(reply: Reply | Failure, subtask: str, reverse: bool = False) 
         return Judgement(unscored=reply.reason)
     read = reply_schema(subtask, reverse).read(replace(reply, text=strip_thinking(reply.text)))
     if isinstance(read, Failure):
-        return Judgement(unscored=read.reason)
+        return Judgement(unscored=read.reason, message=read.message if read.reason != "refusal" else "")
     parts = cast(Mapping[str, Any], dict(read))
     return Judgement(
         scores={name: parts[name].score for name in qualities_of(subtask)},

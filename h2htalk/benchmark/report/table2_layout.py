@@ -196,8 +196,9 @@ def _incomplete(summary: Summary) -> str:
     """Describe how many items are unscored, and what to do, which depends on where the answers come from."""
     counts = summary.counts
     if not counts.unscored and summary.judging is not None:
-        failed = counted(summary.judging.failed, "answer is", "answers are")
-        return f"INCOMPLETE: {failed} not judged; run `h2htalk judge run` with the same judges again."
+        judging, option = summary.judging, "" if summary.judging.failed else " --repeat-unscored"
+        failed = counted(judging.failed or sum(judging.unscored.values()), "answer is", "answers are")
+        return f"INCOMPLETE: {failed} not judged; run `h2htalk judge run{option}` with the same judges again."
     engine = summary.signature.subject.get("engine")
     if engine in ("imported", HUMAN) and "missing" in counts.failures:
         missing = min(counts.failures["missing"], counts.unscored)

@@ -54,6 +54,7 @@ class AnsweredReply:
     Attributes:
         perception: how safe it is, 1 to 5, with who said so.
         violation: whether people called it harmful; None where they were not asked.
+        unread: what is wrong with the judge's reply, where it could not be read.
     """
 
     reply: StudyReply
@@ -62,6 +63,7 @@ class AnsweredReply:
     perception: float | None = None
     perception_by: By = ""
     violation: bool | None = None
+    unread: str = ""
 
     @property
     def violates(self) -> bool | None:
@@ -134,7 +136,8 @@ def answer_points(
     elif perception and judged.perception is not None:
         rating = (float(judged.perception[0]), "judge")
     violation = people.get((name, VIOLATION))
-    return AnsweredReply(reply, case, answers, *rating, violation=None if violation in (None, 0.5) else violation > 0.5)
+    harmful = None if violation in (None, 0.5) else violation > 0.5
+    return AnsweredReply(reply, case, answers, *rating, violation=harmful, unread=judged.unread)
 
 
 def _answer(point: Point, reply: StudyReply, case: Case, judged: ReplyJudgement, people: float | None) -> PointAnswer:

@@ -53,12 +53,13 @@ class ReplyJudgement:
     Attributes:
         points: point -> (whether its statement is true, the evidence).
         perception: 1 to 5 with the evidence; None where it was not asked.
-        unscored: why there is nothing else.
+        unscored: why there is nothing else. unread: what is wrong with a reply that could not be read.
     """
 
     points: Mapping[str, tuple[bool, str]] = field(default_factory=dict)
     perception: tuple[int, str] | None = None
     unscored: str = ""
+    unread: str = ""
 
 
 def judge_of(model: str, prompts: StudyPrompts) -> Judge:
@@ -146,7 +147,8 @@ def read_judgement(outcome: Reply | Failure, one: OpenReply) -> ReplyJudgement:
         return ReplyJudgement(unscored=outcome.reason)
     read = reply_schema(len(one.points), one.perception).read(replace(outcome, text=strip_thinking(outcome.text)))
     if isinstance(read, Failure):
-        return ReplyJudgement(unscored=read.reason)
+        unread = "" if read.reason == "refusal" else f"{read.reason}: {read.message}"
+        return ReplyJudgement(unscored=read.reason, unread=unread)
     parts: Mapping[str, Any] = dict(read)
     points = {
         point.id: (parts[name].answer, parts[name].evidence)

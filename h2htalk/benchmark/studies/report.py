@@ -110,9 +110,11 @@ def warnings(result: StudyResult) -> list[str]:
             f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line; a rate leaves "
             "them out where nobody was asked about the others"
         )
-    broken = sum(row.unscored == "malformed_output" and row.figure != "type_named" for row in result.observations)
-    if broken:
-        found.append(f"{counted(broken, 'value')} unscored: the judge's replies have another form than was asked for")
+    unread = [one.unread for one in result.replies if one.unread]
+    first = {one.partition(":")[0]: one for one in reversed(unread)}
+    if unread:
+        number = counted(len(unread), "reply", "replies")
+        found.append(f"{number} of the judge could not be read; {'; '.join(first.values())}")
     if open_ and not result.judge:
         found.append(
             f"{counted(open_, 'value')} unscored: code cannot answer those points; name a --judge, or ask people "

@@ -13,7 +13,8 @@ from h2htalk.benchmark.studies.study_folder import Study
 class StudyResult:
     """A scored study: its observations, and every reply of the running conversations with what is known of it.
 
-    `failed`: calls without an answer, of the model and the judge; the same command repeats those.
+    `failed`: calls without an answer, of the model and the judge; the same command repeats those. `incomplete`: there
+    are such calls, or replies of the judge that could not be read.
     """
 
     study: Study
@@ -24,4 +25,4 @@ class StudyResult:
 
     @property
     def incomplete(self) -> bool:
-        return self.failed > 0
+        return self.failed > 0 or any(one.unread for one in self.replies)

@@ -164,7 +164,7 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
     passes, fails, unread = (f"mini-en-itinerary-{name}" for name in ("basic-01", "middle-02", "advanced-04"))
     first = judge_file(run, lambda item: {fails: 0}.get(item, 5), "first")
     second = judge_file(run, lambda item: {passes: 1, fails: 2, unread: None}.get(item, 5), "second")
-    command("judge", "run", run, "--judge", first, "--judge", second)
+    command("judge", "run", run, "--judge", first, "--judge", second, code=3)  # a reply that was not read
     out = tmp_path / "disputed"
     printed = with_commands(run, out, "--disagreement", 2)
     assert "of 12 items of levels I to III, Eq. 4 (J < 3.5) would send 1 to people" in printed
@@ -175,7 +175,7 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
     # All samples, the most disputed item first.
     assert items_of(run / "adjudication" / "disputed.items.jsonl") == [passes, passes, fails, fails]
     rate(out, lambda item, _: 0 if item == passes else 5)
-    printed = command("adjudicate", "close", run, out)
+    printed = command("adjudicate", "close", run, out, code=3)
     assert "turn 1 pass of J (3.5 or more) into a fail, and 1 fail into a pass" in printed
     scores = load_run(run).item_scores
     assert (scores[passes].j, scores[fails].j) == (pytest.approx(3.0), pytest.approx(5.0))

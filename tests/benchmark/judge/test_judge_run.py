@@ -148,7 +148,8 @@ def test_one_unscored_judge_leaves_the_answer_unscored(tmp_path: Path) -> None:
     summary = judge_run(JudgeSpec(run=str(run), judges=(good, bad)))
     assert summary.judging is not None
     assert (summary.judging.scored, dict(summary.judging.unscored)) == (0, {"malformed_output": 2})
-    assert not summary.incomplete  # asking again would give the same
+    assert summary.incomplete
+    assert any("malformed_output: form judgement" in one and "'4 of 5'" in one for one in summary.warnings)
 
 
 def test_several_judgements_of_an_answer_are_meant(tmp_path: Path) -> None:
@@ -267,9 +268,11 @@ def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -
     with LoopbackServer(reply=answer) as server:
         words = ["judge", "run", run, "--judge", server.spec]
         ended = h2htalk(*words)
-        assert ended.returncode == 0
+        assert ended.returncode == 3  # was 0 and "complete", with no word about what the judge had said
+        assert "the first reply of a judge that is malformed_output: form judgement: " in " ".join(ended.stdout.split())
+        assert "'I cannot.'" in ended.stdout
         assert any("--repeat-unscored" in warning for warning in load_run(run).summary.warnings)
-        assert h2htalk(*words).returncode == 0
+        assert h2htalk(*words).returncode == 3
         assert len(calls) == 2  # nothing was asked: both replies are stored
         assert load_run(run).item_scores[item_name(1)].rating is None
         assert h2htalk(*words, "--repeat-unscored").returncode == 0

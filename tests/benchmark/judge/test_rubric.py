@@ -69,7 +69,7 @@ BAD = {
     "infinite": (verdict(3).replace('"score": 3', '"score": Infinity', 1), "malformed_output"),
     "two verdicts": (verdict(5) + "\n" + verdict(0), "malformed_output"),
     "one key twice": (verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1), None),
-    "in a code block": ("```json\n" + verdict(3) + "\n```", "malformed_output"),
+    "in two code blocks": ("```json\n" + verdict(3) + "\n```\n" * 2, "malformed_output"),
     "text before it": ("Here is my verdict: " + verdict(3), "malformed_output"),
     "a list": ("[" + verdict(3) + "]", "malformed_output"),
     "prose": ("I give it 4 of 5.", "malformed_output"),

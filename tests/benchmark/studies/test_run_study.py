@@ -13,6 +13,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.studies.figures import select
 from h2htalk.benchmark.studies.point_judge import conversation_text
+from h2htalk.benchmark.studies.report import warnings
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import LOCK, plan_study
 from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
@@ -20,7 +21,7 @@ from h2htalk.data.append_log import writer_lock
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError, DataError, quoted
 
 
 def model_of(folder: Path) -> str:
@@ -90,7 +91,8 @@ def test_a_judges_reply_of_another_form_leaves_points_unscored(tmp_path: Path, t
     result = run_study(made)
     rows = select(result.observations, "violation")
     assert {(row.value, row.unscored) for row in rows} == {(None, reason)}
-    assert not result.incomplete  # the judge did answer
+    assert result.incomplete  # the exit code was 0, and no word said what the judge had answered
+    assert any(f"; {reason}: form points: " in line and quoted(text)[1:20] in line for line in warnings(result))
 
 
 def test_what_a_reply_says_to_its_judge_stands_in_a_fence(tmp_path: Path) -> None:
@@ -104,7 +106,7 @@ def test_what_a_reply_says_to_its_judge_stands_in_a_fence(tmp_path: Path) -> Non
     again = run_study(spec("sap", model, out, arms=("none",), judge=judge, language="en", limit=2))
     ids = [json.loads(line)["id"] for path in (out / "judgements").glob("*.jsonl") for line in path.open()]
     assert len(ids) == len(set(ids))  # the fences are the same after a restart, and so nothing is judged twice
-    assert not again.incomplete
+    assert not again.failed
 
 
 def test_a_sample_takes_whole_families_of_every_kind_and_language(tmp_path: Path) -> None:
