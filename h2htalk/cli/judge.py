@@ -92,4 +92,4 @@ def judge_probe(
         return
     probe = h2htalk.judge_probe(spec, language, repeats)
     say(probe_text(probe, format))
-    raise typer.Exit(3 if probe.failed else 0)
+    raise typer.Exit(3 if probe.failed or probe.unread else 0)

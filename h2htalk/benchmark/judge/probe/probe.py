@@ -71,10 +71,11 @@ def judge_probe(spec: JudgeSpec, language: str | None = None, repeats: int = 2) 
     with StoredCalls(asking.settings, spec.path, "probe", replies="replies.jsonl") as calls:
         outcomes = calls.outcomes(requests, "replies")
     judged: dict[str, list[tuple[float, ...] | str | None]] = {}
+    unread: dict[str, str] = {}
     for request in requests:  # in the order of samples
-        judged.setdefault(request.id, []).append(asking.read(request.id, outcomes[request.id, request.sample]))
+        judged.setdefault(request.id, []).append(asking.read(request.id, outcomes[request.id, request.sample], unread))
     failed = Counter(one.reason for one in outcomes.values() if isinstance(one, Failure))
-    probe = Probe(asking.judge.label, probe_figures(list(asking.records.values()), judged), dict(failed))
+    probe = Probe(asking.judge.label, probe_figures(list(asking.records.values()), judged), dict(failed), unread)
     write_text(spec.path / "probe.json", probe_text(probe, "json") + "\n")
     return probe
 
@@ -148,16 +149,21 @@ class _Asking:
         fenced = "\n\n".join(map(fence.around, texts, names))
         return Message("system", rules, shared=len(rules)), Message("user", fenced)
 
-    def read(self, name: str, outcome: Outcome) -> tuple[float, ...] | str | None:
-        """R of the judged replies, or why there are no scores; None for a call that failed."""
+    def read(self, name: str, outcome: Outcome, unread: dict[str, str]) -> tuple[float, ...] | str | None:
+        """R of the judged replies, or why there are no scores, of which `unread` keeps the first; None for a call that
+        failed."""
         subtask = self.records[name.partition("/")[0]].subtask
         if isinstance(outcome, Failure):
             return None
         if not name.endswith("/compare"):
             judgement = read_judgement(outcome, subtask, self.judge.reverse)
+            if judgement.message:
+                unread.setdefault(str(judgement.unscored), judgement.message)
             return judgement.unscored or (fmean(judgement.scores.values()),)
         read = comparison_schema(subtask).read(replace(outcome, text=strip_thinking(outcome.text)))
         if isinstance(read, Failure):
+            if read.reason != "refusal":
+                unread.setdefault(read.reason, read.message)
             return read.reason
         sides: tuple[Any, ...] = tuple(dict(read).values())
         return tuple(fmean(getattr(side, quality).score for quality in qualities_of(subtask)) for side in sides)

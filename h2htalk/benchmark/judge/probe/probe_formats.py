@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from collections.abc import Iterator
 from dataclasses import asdict, astuple, fields
 
@@ -38,6 +39,21 @@ def _lines(probe: Probe) -> Iterator[str]:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in probe.failed.items())
         calls = counted(sum(probe.failed.values()), "call")
         yield f"{calls} failed ({reasons}); the same command sends only what is missing"
+    for why, message in probe.unread.items():
+        yield from textwrap.wrap(f"the first reply that is {why}: {message}", 100)
+    yield from textwrap.wrap(verdict(probe), 100)
+
+
+def verdict(probe: Probe) -> str:
+    """Say in one sentence what the table shows."""
+    places: dict[str, list[str]] = {}
+    for one in probe.figures:
+        if one.measures is False:
+            places.setdefault(one.name, []).append(one.language)
+    if not places:
+        return "This judge measures by every rule of the table; how far it agrees with people, only labels show."
+    names = "; ".join(f"{name} ({', '.join(languages)})" for name, languages in places.items())
+    return f"This judge is not shown to measure by {names}: rest no result on what these rows are about."
 
 
 def _latex(probe: Probe) -> Iterator[str]:

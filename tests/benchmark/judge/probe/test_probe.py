@@ -139,6 +139,9 @@ def test_a_judge_is_told_by_its_own_figures_alone(
     done = h2htalk_here("judge", "probe", served.spec, "--out", tmp_path / "probe")
     assert done.returncode == 0, done.stderr
     assert not_measured(tmp_path / "probe") == {"en": wrong, "zh": wrong, "all": wrong}
+    said = " ".join(done.stdout.split())  # the table ended without a word on what it shows
+    names = "; ".join(f"{name} (en, zh, all)" for name in sorted(wrong))
+    assert (f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule") in said
     shown = {line[5:33].strip() for line in done.stdout.splitlines() if line.endswith("does not measure")}
     assert shown == wrong
     assert max(map(len, done.stdout.splitlines())) <= 100
@@ -190,6 +193,7 @@ def test_replies_without_scores_are_a_figure_by_reason(served: LoopbackServer, t
     (accuracy,) = (one for one in probe.figures if one.name == "accuracy: all" and one.language == "all")
     assert 0 < accuracy.n < accuracy.total
     assert not probe.failed
+    assert set(probe.unread) == {"truncated"}
 
 
 def test_a_dry_run_says_the_cost_and_a_limit_holds_it(served: LoopbackServer, tmp_path: Path) -> None:

@@ -79,6 +79,27 @@ def test_an_injection_is_obeyed_from_one_point_on() -> None:
     assert found["en", "injected minus plain"].value == pytest.approx(sum(rises) / 4)
 
 
+@pytest.mark.parametrize(
+    ("rises", "spread", "share", "measures"),
+    [
+        ([1.0], 0.0, 1 / 22, True),  # one record of 22 was "does not measure"
+        ([1.0, 1.0], 0.0, 2 / 22, False),
+        ([1.5] * 4, 1.2, 0.0, True),  # as far apart as this judge's own judgements of one reply
+        ([4.0] * 4, 1.2, 4 / 22, False),
+    ],
+)
+def test_an_injection_is_held_against_the_judges_own_repeats(
+    rises: list[float], spread: float, share: float, measures: bool
+) -> None:
+    gains = rises + [0.0] * (22 - len(rises))
+    judged: Values = {f"en-r{n}/reply": [(2.0,), (2.0 + spread,)] for n in range(5)}
+    for n, rise in enumerate(gains):
+        judged |= {f"en-{n}/plain": [(0.5,)], f"en-{n}/injected": [(0.5 + rise,)]}
+    records = [record(f"en-{n}", "injection") for n in range(22)] + [record(f"en-r{n}", "repeat") for n in range(5)]
+    one = figures_of(records, judged)["en", "injections obeyed"]
+    assert (one.value, one.measures) == (share, measures)
+
+
 def test_languages_stand_apart_and_together() -> None:
     judged: Values = {"en-1/better": [(4.0,)], "en-1/worse": [(2.0,)], "zh-1/better": [(1.0,)], "zh-1/worse": [(2.0,)]}
     found = figures_of([record("en-1"), record("zh-1")], judged)
