@@ -17,6 +17,7 @@ from h2htalk.cli.options import OutOption as FolderOption
 from h2htalk.cli.output import say
 from h2htalk.cli.round import AnnotatorsOption, RoundArgument, print_status, round_options
 from h2htalk.errors import ConfigError, counted
+from h2htalk.text.escaping import printable_lines
 
 ModelArgument = Annotated[str, typer.Argument(help=f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}.")]
 OutOption = Annotated[str, typer.Option(help="The study's folder; an unfinished study is continued.")]
@@ -119,8 +120,9 @@ def study_memory(
 @_asking(*_ALL)
 def study_app(
     url: Annotated[str, typer.Argument(help="The application's address, such as http://127.0.0.1:8080.")],
-    out: OutOption,
     adapter: Annotated[str, typer.Option(help="A TOML file that says how to talk to it.")],
+    out: OutOption = "",
+    try_: Annotated[bool, typer.Option("--try", help="Send one message, show the reply, and write nothing.")] = False,
     study: Annotated[str, typer.Option(help="sap, instructions or memory.")] = "sap",
     split: Annotated[str, typer.Option(help="Cases; the study's own when left out.")] = "",
     concurrency: Annotated[int, typer.Option(help="Users at once.")] = 4,
@@ -129,7 +131,10 @@ def study_app(
     """Run a study on a companion application with its own prompt and memory."""
     from h2htalk.benchmark.studies.settings import APP_MODEL, SPLITS
 
-    own = {"model": APP_MODEL + url, "out": out, "app": adapter, "concurrency": concurrency, "embedder": "none"}
+    if not out and not try_:
+        raise ConfigError("--out is missing: name the study's folder, or send one message with --try")
+    own = {"model": APP_MODEL + url, "out": out or "-", "app": adapter, "concurrency": concurrency, "embedder": "none"}
+    own["try"] = try_
     _run(study, asked | own | {"split": split or SPLITS.get(study, study)})
 
 
@@ -152,6 +157,11 @@ def _run(study: str, given: dict[str, Any]) -> None:
         settings["engine_options"] = engine_pairs(words)
     ask = h2htalk.EvaluateSpec.from_dict(settings, "command line")
     spec = h2htalk.StudySpec(**{**own, "study": study}, ask=ask)
+    if given.get("try"):
+        from h2htalk.benchmark.studies.apps.app_conversations import try_app
+
+        say(printable_lines(try_app(spec)))
+        return
     if given["dry_run"]:
         say(estimate_study(spec))
         return

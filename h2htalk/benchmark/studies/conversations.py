@@ -45,7 +45,7 @@ class StudyReply:
         part: `live` (its own running conversation), `script` (the scripted history before the turn), `type` (the type
             of request that it names) or `memory` (its own notes).
         text: the answer; None where the call failed, or was not made after an earlier failure.
-        failure: why there is none.
+        failure, message: why there is none.
         said: the conversation before the reply, the user's turn last.
         usage: tokens of the call, and of calls that memory needed before it.
         finish: why it ended (`Reply.finish_reason`).
@@ -57,6 +57,7 @@ class StudyReply:
     part: str
     text: str | None = None
     failure: str = "not_asked"
+    message: str = ""
     said: tuple[Turn, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str = "unknown"
@@ -188,7 +189,7 @@ class _Memory:
 def filled(blank: StudyReply, request: Request, outcome: Outcome) -> StudyReply:
     """Put an outcome into the record of a reply; tokens that the engine does not report are estimated."""
     if isinstance(outcome, Failure):
-        return replace(blank, failure=outcome.reason)
+        return replace(blank, failure=outcome.reason, message=outcome.message)
     sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
     usage = Usage(
         prompt_tokens(request) if sent is None else sent, rough_tokens(outcome.text) if back is None else back

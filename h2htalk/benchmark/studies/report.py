@@ -103,6 +103,8 @@ def warnings(result: StudyResult) -> list[str]:
     found = []
     if result.failed:
         found.append(f"incomplete: {counted(result.failed, 'call')} without an answer; the same command repeats them")
+        lost = [one.reply for one in result.replies if one.reply.message]
+        found += [f"{reply.failure}: {reply.message}" for reply in {one.failure: one for one in lost[::-1]}.values()]
     open_ = sum(row.unscored == NOT_ASKED for row in result.observations)
     numbers = sum(row.by == NUMBER and row.figure.startswith("must_not.") for row in result.observations)
     if open_ and numbers:

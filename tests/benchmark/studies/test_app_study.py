@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import threading
@@ -241,12 +242,37 @@ def test_a_key_that_came_escaped_or_in_pieces_was_stored(
         'content"', f'content"\nstream = "{stream}"' if stream else 'content"'
     )
     out, split = tmp_path / "study", few(tmp_path, cases_of("high_risk", "en")[0])
-    with Echo() as server:
+    refused = pytest.raises(ConfigError) if status == 401 else contextlib.nullcontext()
+    with Echo() as server, refused as raised:
         run_study(spec("sap", f"app:{server.url}", out, app=adapter(tmp_path, text), split=split, attempts=1))
+    if raised is not None:  # a refused key was tried with every case, four times
+        assert len(server.begun) <= 4
+        assert "refuses the key (401), check [headers]" in str(raised.value)
+        assert "[API key masked]" in str(raised.value)
+        assert "made-up" not in str(raised.value)
     stored = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file()).decode(errors="replace")
     assert "made-up" not in stored
     assert ESCAPED.lower() not in stored.lower()
-    assert "masked]" in stored or status == 500
+    assert "masked]" in stored or status != 200
+
+
+def test_an_adapter_that_does_not_fit_says_what_came(tmp_path: Path) -> None:
+    """The tables were dashes and `malformed_reply 7`, and nothing said where the reply stood instead."""
+    path = adapter(tmp_path, ADAPTER.replace('"message.content"', '"message.text"'))
+    words = ["study", "app", "--adapter", path, "--language", "en"]
+    sentence = '[send] of the adapter: no text at message.text in {"message": {"content": "You told me 1 things'
+    with Companion() as server:
+        done = h2htalk_here(*words, server.url, "--limit", 2, "--out", tmp_path / "study")
+        assert (done.returncode, f"malformed_reply: {sentence}" in done.stdout) == (3, True)
+        assert "no text at message.text in" in (tmp_path / "study" / "report.html").read_text()
+        tried = h2htalk_here(*words, server.url, "--try")
+        assert (tried.returncode, sentence in tried.stderr) == (2, True)
+        adapter(tmp_path)
+        tried = h2htalk_here(*words, server.url, "--try")
+        assert tried.stdout.startswith("sent: Hello, how are you today?\nread at message.content: You told me 1 things")
+        assert server.sessions == {}
+        assert "--out is missing" in h2htalk_here(*words, server.url).stderr
+    assert {one.name for one in tmp_path.iterdir()} == {"app.toml", "study"}
 
 
 @pytest.mark.parametrize(

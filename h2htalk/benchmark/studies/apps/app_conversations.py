@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.benchmark.studies.apps.app_adapter import Adapter, Call, Values, at_place, read_adapter
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
-from h2htalk.benchmark.studies.settings import APP, APP_MODEL
+from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
 from h2htalk.benchmark.studies.study_folder import CALLS, Study
 from h2htalk.chat.calls import FailedCall
 from h2htalk.chat.event_loop import run_all, run_alone
@@ -33,6 +34,8 @@ from h2htalk.progress import Progress
 if TYPE_CHECKING:
     from aiohttp import ClientSession
 
+REFUSED = "http_401"
+TRIED = {"en": "Hello, how are you today?", "zh": "你好，今天过得怎么样？"}  # the message of --try
 NEEDS_HISTORY = "needs_history"
 Outcome = Response | FailedResponse
 
@@ -75,7 +78,8 @@ class _App:
             body = await self.call(self.adapter.start, Values(values))
             found = at_place(_parse(body), self.adapter.start.session)
             if not isinstance(found, str | int) or found in ("", ".", ".."):
-                raise AppError("malformed_reply", f"no session id at {self.adapter.start.session}")
+                place = self.adapter.start.session
+                raise AppError("malformed_reply", f"[start] of the adapter: no session id at {place} in {body}")
             values["session"] = found
 
     async def send(self, values: dict[str, Any]) -> str:
@@ -88,7 +92,7 @@ class _App:
         pieces = [at_place(one, send.reply) for one in found]
         texts = [one for one in pieces if isinstance(one, str)]
         if not texts:
-            raise AppError("malformed_reply", f"no text at {send.reply}")
+            raise AppError("malformed_reply", f"[send] of the adapter: no text at {send.reply} in {body}")
         return self.adapter.masked("".join(texts))  # not before: a stream may cut a key in two, and JSON escape it
 
 
@@ -117,7 +121,7 @@ def converse(study: Study) -> None:
     """Talk through every case that is not stored whole.
 
     Raises:
-        ConfigError: the adapter cannot be used, or the application cannot be reached.
+        ConfigError: the adapter cannot be used, or the application cannot be reached or refuses the key.
         DataError: replies cannot be stored.
     """
     adapter = read_adapter(Path(str(study.spec.app)))
@@ -137,12 +141,43 @@ def _name(case: Case, place: str) -> str:
     return StudyReply(APP, case.id, place, LIVE).key
 
 
+def try_app(spec: StudySpec) -> str:
+    """Send one message to an application; return it with the reply that the adapter reads. Nothing is written.
+
+    Raises:
+        ConfigError: the application cannot be reached or refuses, or the adapter does not fit its reply.
+    """
+    adapter = read_adapter(Path(str(spec.app)))
+    headers = adapter.read_headers()
+    return run_alone(lambda: _try(spec, adapter, headers))
+
+
+async def _try(spec: StudySpec, adapter: Adapter, headers: dict[str, str]) -> str:
+    language = spec.ask.language or "en"
+    values: dict[str, Any] = {"case": "try", "language": language, "history": []}
+    async with _open_app(spec, adapter, headers) as app:
+        try:
+            await app.start(values)
+            reply = await app.send(values | {"text": TRIED[language]})
+        except AppError as error:
+            raise ConfigError(f"{app.url}: {error.reason}: {clean(adapter.masked(str(error)))}") from error
+        finally:
+            await _reset(app, values)
+    return f"sent: {TRIED[language]}\nread at {adapter.send.reply}: {reply}"
+
+
+@asynccontextmanager
+async def _open_app(spec: StudySpec, adapter: Adapter, headers: dict[str, str]) -> AsyncIterator[_App]:
+    ask = spec.ask
+    async with open_session(ask.concurrency, ask.timeout, headers) as session:
+        yield _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, ask.timeout, session)
+
+
 async def _converse(study: Study, adapter: Adapter, headers: dict[str, str], cases: Sequence[Case]) -> None:
     ask = study.spec.ask
     todo = iter(cases)
     with AppendLog(study.path / CALLS.replace("part-*", APP)) as log, Progress("cases", len(cases)) as progress:
-        async with open_session(ask.concurrency, ask.timeout, headers) as session:
-            app = _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, ask.timeout, session)
+        async with _open_app(study.spec, adapter, headers) as app:
 
             async def work() -> None:
                 for case in todo:
@@ -164,6 +199,9 @@ async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:
         try:
             return [outcome async for outcome in _turns(app, case, values)]
         except AppError as error:
+            if error.reason == REFUSED:  # so would every other case be
+                refused = clean(app.adapter.masked(str(error)))
+                raise ConfigError(f"{app.url}: refuses the key (401), check [headers]: {refused}") from error
             last = error
             if attempt < attempts:
                 await asyncio.sleep(doubling_wait(attempt))
