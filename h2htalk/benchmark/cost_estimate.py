@@ -39,7 +39,7 @@ def estimate(spec: EvaluateSpec) -> str:
     check_embedder(spec.embedder)
     folder = RunFolder(spec.out_path)
     # Neither the model nor the embedder is opened: what their weights decide is not compared.
-    made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge))
+    made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
     protocol = {**made.protocol, "embedder": spec.embedder}
     folder.require_usable(replace(made, protocol=protocol), partial=True)
     items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"

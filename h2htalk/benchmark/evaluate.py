@@ -89,7 +89,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     """
     require_kind(spec, EvaluateSpec, "spec")
     plan = make_plan(spec)
-    metrics = open_metrics(spec.embedder, spec.rouge)
+    metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
         return _evaluate_baseline(plan, metrics, name)

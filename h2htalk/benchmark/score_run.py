@@ -36,8 +36,8 @@ from h2htalk.version import __version__, installed_versions
 REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a signature
 
 
-def open_metrics(embedder: str, rouge: str) -> Metrics:
-    """Open the metrics by the names of embedder and ROUGE kind.
+def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metrics:
+    """Open the metrics by the names of embedder, ROUGE kind and contracts.
 
     Raises:
         ConfigError, MissingExtraError: the embedder is not on this machine; the message lists the choices.
@@ -45,11 +45,11 @@ def open_metrics(embedder: str, rouge: str) -> Metrics:
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
     if embedder == "none":
-        return Metrics(None, rouge)
+        return Metrics(None, rouge, contracts != "none")
     from h2htalk.text.embeddings.cache import CachedEmbedder
     from h2htalk.text.embeddings.embedders import open_embedder
 
-    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge)
+    return Metrics(CachedEmbedder(open_embedder(embedder)), rouge, contracts != "none")
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
@@ -63,7 +63,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
     return {
         "tokens": tokenizer_signature(),
         "metrics": metrics_version(),
-        "contracts": CONTRACTS_VERSION,
+        "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
         "intervals": intervals.RULE,
         "embedder": embedder,
@@ -98,7 +98,7 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None, ref
             with suppress(H2HTalkError):
                 erased = load_split(spec.split).references_sha256
         split = with_references(split, references, erased)
-    metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge)
+    metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge, spec.contracts)
     with writer_lock(data.folder.shard, WAIT):
         return score_run_data(data, metrics, split)
 

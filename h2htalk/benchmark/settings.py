@@ -45,6 +45,7 @@ class EvaluateSpec:
         sap: `full`, `none`, or `no-PRINCIPLE[,no-PRINCIPLE]`.
         embedder: `bge-m3`, `minilm`, `none`, or a name (`h2htalk.text.embeddings.embedders.open_embedder`).
         rouge: `f1` or `recall`.
+        contracts: `package`; `none` checks no answer's form, for prompts of one's own that ask for another.
         samples: answers an item; more than one needs a temperature.
         temperature, top_p, seed: sampling; temperature 0 is greedy.
         model_sampling: leave all three to the model, for APIs that refuse them; always so for `anthropic:`.
@@ -72,6 +73,7 @@ class EvaluateSpec:
     sap: str = "full"
     embedder: str = "bge-m3"
     rouge: str = "f1"
+    contracts: str = "package"
     samples: int = 1
     temperature: float = 0.0
     top_p: float = 1.0
@@ -105,6 +107,8 @@ class EvaluateSpec:
             raise ConfigError(
                 f"--rouge {quoted(self.rouge)}: {suggest(self.rouge, ('f1', 'recall'))}choose from f1, recall"
             )
+        if self.contracts not in ("package", "none"):
+            raise ConfigError(f"--contracts {quoted(self.contracts)}: choose from package, none")
         _check_ranges(self)
         if not 0 <= self.temperature <= 5:
             raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")

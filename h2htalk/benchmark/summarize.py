@@ -161,7 +161,7 @@ def _message(answer: Response | FailedResponse | None, reason: str) -> str:
 
 def count_violations(scores: Iterable[ItemScore]) -> dict[str, int]:
     """How many answers break each contract rule, most frequent first."""
-    counts = Counter(rule for item in scores for sample in item.samples for rule in sample.violations)
+    counts = Counter(rule for item in scores for sample in item.samples for rule in sample.violations or ())
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0])))
 
 

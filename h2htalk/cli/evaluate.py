@@ -30,6 +30,9 @@ def evaluate(
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
     embedder: Annotated[str | None, typer.Option(help=EMBEDDER_HELP)] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's text).")] = None,
+    contracts: Annotated[
+        str | None, typer.Option(help="none: check no answer's form, where --prompts ask for another one.")
+    ] = None,
     samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.")] = None,

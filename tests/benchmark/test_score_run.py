@@ -12,13 +12,16 @@ from statistics import fmean
 import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report_run import report
+from h2htalk.benchmark.results_export.export import export_results
+from h2htalk.benchmark.results_export.verify import verify_results
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.files import json_line, write_jsonl
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.errors import DataError
+from h2htalk.errors import ConfigError, DataError
 
 
 def spec_in(folder: Path) -> EvaluateSpec:
@@ -71,6 +74,21 @@ def test_a_restart_of_a_finished_run_scores_nothing_anew(
         path.unlink()
         evaluate(replace(spec, baselines=False))
         assert path.exists()
+
+
+def test_contracts_can_be_left_out(spec: EvaluateSpec, tmp_path: Path) -> None:
+    """Prompts of one's own that ask for another length had their answers counted against the package's contract."""
+    made = evaluate(replace(spec, contracts="none"))
+    means = made.rows.compliance.items_mean
+    assert (made.signature.protocol["contracts"], dict(made.violations), means.value) == ("none", {}, None)
+    assert not made.incomplete
+    assert score(spec.out_path) == made
+    assert load_run(spec.out_path).items().column("compliance").unique().to_pylist() == [None]
+    assert evaluate(replace(spec, out=str(tmp_path / "other"))).rows.compliance.items_mean.value is not None
+    (bundle,) = export_results(spec.out_path, "bundle", tmp_path / "bundle.zip")
+    assert verify_results(bundle, "mini@1").differs == []
+    with pytest.raises(ConfigError, match="--contracts 'mine': choose from package, none"):
+        replace(spec, contracts="mine")
 
 
 def test_the_items_have_the_scale_of_the_tables(spec: EvaluateSpec) -> None:

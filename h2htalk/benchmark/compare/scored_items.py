@@ -159,7 +159,7 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
 
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
-        return float(not sample.violations) if sample.values else None
+        return float(not sample.violations) if sample.values and sample.violations is not None else None
     if metric in ("j", RATING):
         value = sample.j if metric == "j" else sample.rating
         return None if value is None else value / 5

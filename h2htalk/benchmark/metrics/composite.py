@@ -46,7 +46,7 @@ class SampleScore:
 
     Attributes:
         values: by column of `metric_table`; empty for a failed call, without `ss` where no embedder was used.
-        violations: the codes of the contract rules that the answer breaks.
+        violations: the codes of the contract rules that the answer breaks; None where contracts are not checked.
         unscored: why it has no score (a failed call, an embedder that failed, private references), else None.
         answer: the hash of the answer that was scored (`answer_hash`); None for a failed call.
         rating: R of the judges or, where `people`, of people, 0 to 5; None where there is none.
@@ -56,7 +56,7 @@ class SampleScore:
     id: str
     sample: int
     values: Mapping[str, float] = field(default_factory=dict)
-    violations: tuple[str, ...] = ()
+    violations: tuple[str, ...] | None = ()
     unscored: str | None = None
     answer: str | None = None
     rating: float | None = None
@@ -87,7 +87,7 @@ class SampleScore:
             "s": self.s,
             "rating": self.rating,
             "j": self.j,
-            "violations": list(self.violations),
+            "violations": self.violations if self.violations is None else list(self.violations),
             "unscored": self.unscored,
             "answer": self.answer,
             "people": self.people,
@@ -99,7 +99,7 @@ class SampleScore:
 class ItemScore:
     """An item's score: the mean of its samples. Unscored when any sample is, with that sample's reason.
 
-    `compliance` needs an answer to each sample and no reference.
+    `compliance` needs an answer to each sample and no reference; None where contracts are not checked.
     """
 
     id: str
@@ -134,7 +134,8 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
     lexical = _mean_of_all([s.lexical for s in ordered])
     answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
-    compliance = _mean([float(not s.violations) for s in ordered]) if ordered and answered else None
+    checked = ordered and answered and all(s.violations is not None for s in ordered)
+    compliance = _mean([float(not s.violations) for s in ordered]) if checked else None
     ss, composite = (
         None if reason else _mean_of_all(values)
         for values in ([s.values.get("ss") for s in ordered], [s.s for s in ordered])

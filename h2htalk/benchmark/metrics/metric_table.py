@@ -21,10 +21,11 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """How to score: the embedder (None: no SS and S) and the kind of ROUGE."""
+    """How to score: the embedder (None: no SS and S), the kind of ROUGE, and whether contracts are checked."""
 
     embedder: Embedder | None = None
     rouge: Rouge = "f1"
+    contracts: bool = True
 
     def asks_s(self, language: str) -> bool:
         """Whether items of a language get SS and S."""

@@ -61,7 +61,8 @@ def score_answers(
     for scenario, response in answered:
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
-        violations = contract_violations(response.answer, scenario, split, prompt_of)
+        checked = metrics.contracts
+        violations = contract_violations(response.answer, scenario, split, prompt_of) if checked else None
         key = answer_hash(response)
         by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, key))
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
@@ -186,7 +187,7 @@ def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
             row["id"],
             row["sample"],
             values,
-            tuple(row["violations"]),
+            row["violations"] if row["violations"] is None else tuple(row["violations"]),
             row["unscored"],
             row["answer"],
             row["rating"],

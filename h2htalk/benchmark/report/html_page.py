@@ -123,7 +123,7 @@ def _packed_sample(response: Response | FailedResponse, score: SampleScore | Non
             metrics,
             _short(score.values.get("ss")),
             _short(score.s),
-            list(score.violations),
+            list(score.violations or ()),
             score.unscored,
         ]
     if isinstance(response, FailedResponse):

@@ -155,7 +155,7 @@ def _row(scenario: Scenario, messages: list[Message], response: Response, score:
     name = task_id(scenario.subtask, scenario.language)
     spoken = [*messages, Message("assistant", response.text)]
     turns = [{"turn_idx": n, "role": m.role, "content": _text(m.content)} for n, m in enumerate(spoken)]
-    contract = ", ".join(score.violations) or "kept"
+    contract = "not checked" if score.violations is None else ", ".join(score.violations) or "kept"
     chat = any(message.role == "assistant" for message in messages)
     place = len(messages) if chat else 0
     attribution = {"turn_idx": place, "source": f"messages[{place}].content" if chat else "output.raw"}

@@ -206,6 +206,7 @@ def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
 def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
     """The metrics that the bundle names; without its embedder where that is not on this machine."""
     text, rouge = head.protocol.get("embedder", "none"), head.protocol.get("rouge", "f1")
+    contracts = head.protocol.get("contracts", "")
     name, _, revision = text.partition("(")[0].rpartition("@")
     name = "bge-m3" if name.startswith("bge-m3:") else name
     if name not in ("bge-m3", "minilm"):  # any other may be a folder, which the library may run code of
@@ -213,13 +214,13 @@ def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
             found.unchecked.append(f"SS and S: embedder {quoted(text)} is neither bge-m3 nor minilm, and is not loaded")
     else:
         try:
-            metrics = open_metrics(name, rouge)
+            metrics = open_metrics(name, rouge, contracts)
             if metrics.embedder is not None and metrics.embedder.revision[:REVISION_LENGTH] == revision:
                 return metrics
             found.unchecked.append(f"SS and S: embedder {name} is of another revision here than {quoted(revision)}")
         except ConfigError as error:
             found.unchecked.append(f"SS and S: embedder {name} is not on this machine: {error}")
-    return open_metrics("none", rouge)
+    return open_metrics("none", rouge, contracts)
 
 
 def _open_prompts(head: BundleHead, split: Split, found: Verification) -> PromptOf | None:
