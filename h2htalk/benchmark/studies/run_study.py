@@ -60,7 +60,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.stored_calls.expected_cost import describe_calls
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
+from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model, request_key
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, require_kind
 from h2htalk.data.case_turns import script
@@ -114,7 +114,7 @@ def _run(spec: StudySpec, metrics: Metrics) -> StudyResult:
     if spec.is_app:
         converse(study)
     else:
-        with StoredCalls(_settings(spec), study.path, "generate", replies=CALLS) as calls:
+        with StoredCalls(_settings(spec), study.path, "generate", replies=CALLS, once=True) as calls:
             for arm in spec.arms:
                 _ask_arm(study, arm, partial(calls.outcomes, part=arm))
     if spec.judge:
@@ -158,10 +158,10 @@ def estimate_study(spec: StudySpec) -> str:
         ConfigError, DataError: as `run_study` would raise before its first call.
     """
     study = plan_study(spec)
-    sent: list[Request] = []
+    sent: dict[str, Request] = {}
 
     def ask(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
-        sent.extend(requests)
+        sent.update((request_key(one, spec.ask.model), one) for one in requests)
         return {(one.id, one.sample): Reply(_TYPICAL) for one in requests}
 
     replies = [reply for arm in spec.arms for reply in _ask_arm(study, arm, ask, b"")]
@@ -169,7 +169,7 @@ def estimate_study(spec: StudySpec) -> str:
     lines.append(
         f"{counted(len(sent), 'message')} to {spec.ask.model}"
         if spec.is_app
-        else describe_calls(_settings(spec), sent)[0]
+        else describe_calls(_settings(spec), list(sent.values()))[0]
     )
     if spec.judge:
         judge = judge_of(spec.judge, study.prompts)

@@ -17,7 +17,7 @@ from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import PriceList, load_prices
 from h2htalk.chat.costs.reservations import dollars_text
-from h2htalk.chat.engines import engine_names, open_chat, parse_model, require_batches
+from h2htalk.chat.engines import engine_names, model_kind, open_chat, parse_model, require_batches
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.stored_calls.cost_limit import StageLedger, StageLimit, cost_log_path
 from h2htalk.chat.stored_calls.model_identity import model_identity, model_name
@@ -27,6 +27,7 @@ from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey,
 from h2htalk.errors import ConfigError, DataError, IncompleteError
 from h2htalk.progress import Progress
 
+COPY = "copy"  # marks a reply that was stored for an equal request and not called for
 PARTS = "calls/part-*.jsonl"
 _QUICK = 2.0  # seconds; calls of a part that take no longer show no progress of their own
 Replies = Mapping[SampleKey, Reply]
@@ -63,6 +64,7 @@ class StoredCalls:
         stage: str,
         limit: StageLimit | None = None,
         replies: str = PARTS,
+        once: bool = False,
     ) -> None:
         """Prepare the calls; nothing is sent or written.
 
@@ -72,6 +74,7 @@ class StoredCalls:
             stage: its name, or a name for each of its models.
             limit: the limit that several models share (`shared_limit`).
             replies: where in the folder replies are stored; a `*` stands for the part.
+            once: call once for equal greedy requests (`request_key`) of all parts; each gets a line of its own.
 
         Raises:
             ConfigError: an unknown model, or a limit without a known price.
@@ -82,7 +85,9 @@ class StoredCalls:
         self._ledger: StageLedger | None = None
         # Of the last part; a simulation calls for the same part turn after turn.
         self._known: tuple[str, _Known] = ("", {})
+        self._replied: dict[str, Reply] = {}  # where `once`: replies of all parts by the prompt's fingerprint
         engine, _ = parse_model(settings.model)
+        self._once = once
         # Stored replies outlive an edit of a script, whose content is part of the stage's identity.
         name = model_name if engine.model_is == "file" else model_identity
         self._model = name(settings.model)
@@ -124,24 +129,37 @@ class StoredCalls:
         if self._known[0] != part:
             replies = {(_key(response), prompt): _reply(response) for prompt, _, response in _stored(path)}
             self._known = (part, replies)
+            self._replied |= {prompt: reply for (_, prompt), reply in replies.items()} if self._once else {}
         known = self._known[1]
         missing = [r for r in requests if (key := (r.id, r.sample)) in again or (key, prompts[key]) not in known]
         failures: dict[SampleKey, Outcome] = {}
+        equal: dict[str, list[Request]] = {}
+        for n, request in enumerate(missing):
+            equal.setdefault(request_key(request, self._model) if self._once else str(n), []).append(request)
+        copied = {prompt: own for prompt, own in equal.items() if prompt in self._replied}
+        called = [own for prompt, own in equal.items() if prompt not in copied]
 
-        def on_done(index: int, outcome: Outcome) -> None:
-            request = missing[index]
-            key = (request.id, request.sample)
-            log.append(_line(request, outcome) | {"prompt": prompts[key], "model": self._model})
-            if isinstance(outcome, Failure):
-                failures[key] = outcome
-            else:
-                known[key, prompts[key]] = outcome
-            progress.advance(isinstance(outcome, Failure))
+        def store(own: Sequence[Request], outcome: Outcome, copies: int) -> None:
+            """Store the outcome of equal requests; the last `copies` were not called for."""
+            for n, request in enumerate(own):
+                key = (request.id, request.sample)
+                line = _line(request, outcome) | {"prompt": prompts[key], "model": self._model}
+                log.append(line | ({COPY: True} if n >= len(own) - copies else {}))
+                if isinstance(outcome, Failure):
+                    failures[key] = outcome
+                else:
+                    known[key, prompts[key]] = outcome
+                    self._replied |= {prompts[key]: outcome} if self._once else {}
+                progress.advance(isinstance(outcome, Failure))
 
         if missing:
             progress = Progress(f"{self._stage} calls", len(missing), money=self._spent, silent=_QUICK)
             with AppendLog(path) as log, progress:
-                self._open().complete(missing, on_done)
+                for prompt, own in copied.items():
+                    store(own, self._replied[prompt], len(own))
+                if called:
+                    first = [own[0] for own in called]
+                    self._open().complete(first, lambda n, end: store(called[n], end, len(called[n]) - 1))
         return {key: failures.get(key) or known[key, prompt] for key, prompt in prompts.items()}
 
     def _open(self) -> Chat:
@@ -180,7 +198,7 @@ class StoredCalls:
     def _stored_usages(self) -> Iterator[tuple[SampleKey, Usage]]:
         """For the ledger: this model's stored replies with their usage, in order of arrival."""
         for path in sorted(self._folder.glob(self._replies)):
-            for _, model, response in _stored(path):
+            for _, model, response in _stored(path, copies=False):
                 if model == self._model:
                     yield _key(response), response.usage
 
@@ -248,13 +266,24 @@ def prompt_fingerprint(request: Request, model: str) -> str:
     return hashlib.sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _stored(path: Path) -> Iterator[tuple[str, str, Response]]:
+def request_key(request: Request, model: str) -> str:
+    """What equal requests have in common: the prompt's fingerprint at temperature 0; else every request is its own.
+
+    A script answers by the request's name.
+    """
+    greedy = request.sampling.temperature == 0 and model_kind(model.partition(":")[0]) != "file"
+    return prompt_fingerprint(request, model) if greedy else f"{request.id}/{request.sample}"
+
+
+def _stored(path: Path, copies: bool = True) -> Iterator[tuple[str, str, Response]]:
     """The prompt's fingerprint, the model and the reply of every stored call that succeeded.
 
     Raises:
         DataError: a line is no call; names file and line.
     """
     for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+        if COPY in record and not copies:
+            continue
         if "result" in record:  # of a moderation endpoint (`guard_model`)
             continue
         if not isinstance(record.get("prompt"), str):
