@@ -28,6 +28,7 @@ from h2htalk.benchmark.judge.ratings import (
 from h2htalk.benchmark.load_run import Run, load_run, load_scored
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
 from h2htalk.benchmark.metrics.scoring import read_scores
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import WAIT, writer_lock
@@ -159,12 +160,14 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
         write_people_ratings(before.data.folder, others | new)
     summary = judge_again(path)
+    changes = _changes(before.summary, summary)
     after = read_scores(before.data.folder.scores(summary.signature))
     pairs = [(_j_by_judges(before.item_scores[item], judged), after[item].j) for item in {item for item, _ in given}]
     passed = [(old >= THRESHOLD, now >= THRESHOLD) for old, now in pairs if old is not None and now is not None]
     messages = [f"{counted(sum(map(len, given.values())), 'rating')} of {counted(len(given), 'answer')}"]
     if left := len(folder.items()) - len(given):
         messages.append(f"{counted(left, 'answer')} without a rating: skipped, or changed since the round was opened")
+    messages.append(f"changed in the table: {', '.join(changes) or 'nothing'}")
     if not pairs or all(old is None for old, _ in pairs):
         return summary, [*messages, "without S there is no J: the ratings stand apart"] if pairs else messages
     messages.append(
@@ -172,6 +175,17 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         f"(3.5 or more) into a fail, and {counted(passed.count((False, True)), 'fail')} into a pass"
     )
     return summary, messages
+
+
+def _changes(before: Summary, after: Summary) -> list[str]:
+    """`Basic 63.10 to 60.25` for each figure that changed: of the row with J, without S of the ratings (20 R)."""
+    rows = [one.rows.judged or (one.judging.ratings if one.judging else None) for one in (before, after)]
+    return [
+        f"{column.group} {column.heading} {old.value:.2f} to {new.value:.2f}".strip()
+        for column in ALL_COLUMNS
+        if (old := cell_at(rows[0], column.key)) and (new := cell_at(rows[1], column.key))
+        if old.value is not None and new.value is not None and round(old.value, 2) != round(new.value, 2)
+    ]
 
 
 def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:

@@ -58,6 +58,8 @@ def _values(run: Run) -> Iterator[tuple[str, float, str]]:
             caution = "mean of six lexical metrics, not S; "
         elif not summary.s_comparable:
             caution = f"S with embedder {summary.signature.protocol['embedder']}, not with BGE-M3; "
+        if summary.judging is not None:  # the fingerprint is that of S and J
+            caution += f"without the ratings of {', '.join(summary.judging.judges)}; "
         for name, cell in figures.cells.items():
             interval = "" if cell.low is None else f", 95 % interval {cell.low:.2f} to {cell.high:.2f}"
             yield task_id(name, language), round(cell.value or 0.0, 2), f"{caution}{cell.n:,} items{interval}; {made}"

@@ -117,9 +117,11 @@ def _metric(run: Run, measure: Measure) -> dict[str, Any]:
     names = {"metric_id": f"{NAME}.s", "metric_name": "S: mean of BLEU-1 to 4, ROUGE-1, ROUGE-L and SS"}
     if measure == "lexical":
         names = {"metric_id": f"{NAME}.lexical_mean", "metric_name": "Mean of BLEU-1 to 4, ROUGE-1 and ROUGE-L"}
-    comparable = str(measure == "s" and run.summary.s_comparable).lower()
+    details = {"comparable_with_paper": str(measure == "s" and run.summary.s_comparable).lower()}
+    if run.summary.judging is not None:  # the fingerprint is that of S and J
+        details["without_ratings_of"] = ", ".join(run.summary.judging.judges)
     bounds = {"score_type": "continuous", "min_score": 0.0, "max_score": 1.0, "lower_is_better": False}
-    return {**names, "metric_unit": "proportion", **bounds, "additional_details": {"comparable_with_paper": comparable}}
+    return {**names, "metric_unit": "proportion", **bounds, "additional_details": details}
 
 
 def _score(cell: Cell) -> dict[str, Any]:

@@ -118,7 +118,14 @@ def test_from_the_judge_to_people_and_into_the_table(tmp_path: Path) -> None:
         fill(known.folder / f"{sheet.stem}.xlsx", typed)
     assert "8 of 8" in command("round", "status", low)
     command("round", "close", low)
-    assert "8 ratings of 4 answers" in command("adjudicate", "close", run, low)
+    before = cells(run)
+    printed = command("adjudicate", "close", run, low)
+    assert "8 ratings of 4 answers" in printed
+    changed = [name for name, value in cells(run).items() if round(value, 2) != round(before[name], 2)]
+    line = next(line for line in printed.splitlines() if line.startswith("changed in the table: "))
+    for name in changed:  # nothing said which figures of the table had changed
+        assert f"Itinerary {SUBTASKS[name].column} {before[name]:.2f} to {cells(run)[name]:.2f}" in line
+    assert (bool(changed), "Overall" in line) == (True, True)
     people = {item_of(judged): rating - 0.5 for judged, rating in given.items()}
     assert rated(run) == {item: (rating, 2) for item, rating in people.items()}
     assert cells(run) == pytest.approx(by_hand(run, people), abs=1e-9)

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from command_line import h2htalk_here, scripted
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
+from judged_made import scripted_judge
 
 import h2htalk
 from h2htalk.benchmark.load_run import load_run
@@ -78,6 +79,18 @@ def test_other_measures_say_so(run_with_s: Path, lexical_run: Path, tmp_path: Pa
     }
     figures = language_figures(load_run(lexical_run).data.split.scenarios, load_run(lexical_run).item_scores)
     assert lexical["dialogue_zh"].value == round(figures["zh"].cells["dialogue"].value or 0, 2)
+
+
+def test_s_of_a_judged_run_says_that_no_rating_is_in_it(lexical_run: Path, tmp_path: Path) -> None:
+    """S stood under the fingerprint of S and J, and nothing said which of the two it was."""
+    judge = scripted_judge(tmp_path / "judge.jsonl", {}, "no JSON")
+    summary = h2htalk.judge_run(h2htalk.JudgeSpec(run=lexical_run, judges=(judge,)))
+    label = "judge.jsonl@"
+    entry = entries_of(export(lexical_run, tmp_path / "out"))["overall_zh"]
+    assert f"without the ratings of scripted:{label}" in (entry.notes or "")
+    assert f"protocol {summary.signature.fingerprint}" in (entry.notes or "")
+    record, _ = h2htalk.export_results(lexical_run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
+    assert f'"without_ratings_of": "scripted:{label}' in record.read_text()
 
 
 def test_the_run_names_its_data_set_when_it_came_from_the_hub(run_with_s: Path, tmp_path: Path) -> None:
