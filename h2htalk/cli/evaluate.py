@@ -30,9 +30,7 @@ def evaluate(
     sap: Annotated[str | None, typer.Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = None,
     embedder: Annotated[str | None, typer.Option(help=EMBEDDER_HELP)] = None,
     rouge: Annotated[str | None, typer.Option(help="f1 (the authors' code) or recall (the paper's text).")] = None,
-    contracts: Annotated[
-        str | None, typer.Option(help="none: check no answer's form, where --prompts ask for another one.")
-    ] = None,
+    contracts: Annotated[str | None, typer.Option(help="none: --prompts ask for another form; check none.")] = None,
     samples: Annotated[int | None, typer.Option(help="Answers an item; above 1 needs a temperature.")] = None,
     temperature: Annotated[float | None, typer.Option(help="0 is greedy.")] = None,
     top_p: Annotated[float | None, typer.Option(help="Nucleus sampling.")] = None,
@@ -50,8 +48,7 @@ def evaluate(
         typer.Option("--model-sampling", help="Leave temperature, top-p and seed to the model."),
     ] = None,
     thinking: Annotated[
-        int | None,
-        typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off."),
+        int | None, typer.Option(help="Tokens of reasoning besides the reply; 0 switches it off.")
     ] = None,
     engine_option: Annotated[
         list[str] | None,
