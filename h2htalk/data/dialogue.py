@@ -122,9 +122,14 @@ def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
 
 
 def notes_crisis(metadata: Mapping[str, Any]) -> bool:
-    """Whether the safety stage noted a crisis, or a possible one, in the metadata of a dialogue or scenario."""
+    """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in the metadata of a dialogue
+    or scenario.
+    """
     safety = metadata.get("safety")
-    return isinstance(safety, Mapping) and (safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis")))
+    if not isinstance(safety, Mapping):
+        return False
+    grave = any(str(tag).startswith(("companion.", "sexual.minors")) for tag in safety.get("tags", ()))
+    return grave or safety.get("risk", "none") != "none" or bool(safety.get("possible_crisis"))
 
 
 def notes_explicit(metadata: Mapping[str, Any]) -> bool:

@@ -207,12 +207,15 @@ def case_item(case: Case, personas: Mapping[str, Persona] | None = None) -> Item
         "points": "\n".join(points),
         "facts": "\n".join(f"{fact.kind}: {fact.text}" for fact in case.facts),
     }
+    noted = {"safety": {"tags": case.tags}}  # a case says in its tags what metadata say of a scenario
+    explicit = notes_explicit(noted)
     return Item(
         id=case.id,
         language=case.language,
         turns=tuple(turns),
         context=tuple((name, text) for name, text in context.items() if text),
-        crisis=case.study == "high_risk",
+        crisis=case.study == "high_risk" or explicit or notes_crisis(noted),
+        explicit=explicit,
     )
 
 

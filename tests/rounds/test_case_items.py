@@ -37,6 +37,12 @@ def test_a_case_is_read_whole() -> None:
     assert item.crisis
 
 
+def test_a_sexual_case_is_announced() -> None:
+    """Annotators met a case that is tagged `sexual.explicit` unannounced."""
+    item = case_item(case(1, study="instructions", sessions=SESSIONS, points=POINTS, tags=["sexual.explicit"]))
+    assert (item.explicit, item.crisis, item.notice) == (True, True, "explicit_notice")
+
+
 def test_cases_of_a_split_and_of_a_file_are_items(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text(json.dumps(case(1).to_dict()) + "\n" + json.dumps(case(2).to_dict()) + "\n")
     for name in (str(tmp_path), str(tmp_path / "cases.jsonl")):

@@ -78,9 +78,13 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     assert source.records == {SCENARIO.id: SCENARIO.to_dict(), "c-1": records[2], "d-1": talk}
 
 
-def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "noted", [{"possible_crisis": True}, {"tags": ["companion.harm"]}, {"tags": ["sexual.minors"]}]
+)
+def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path, noted: dict[str, Any]) -> None:
+    """And so was a companion's harm that nobody had decided on: annotators who declined got it."""
     record = candidate("c-1", "accept")
-    record["scenario"]["metadata"] = {"safety": {"risk": "none", "possible_crisis": True}}
+    record["scenario"]["metadata"] = {"safety": {"risk": "none", **noted}}
     (item,) = read_items(str(write(tmp_path / "c.jsonl", [record]))).items
     assert item.crisis
 
