@@ -9,12 +9,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.curation.candidates import MODEL, Reference
-from h2htalk.data.dialogue import Dialogue
+from h2htalk.curation.safety.companion import EXPLICIT, HARM, REMOVE, REVIEW, companion_turns, find_in_answer
+from h2htalk.curation.safety.crisis import MINOR
+from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.persona import Persona
 from h2htalk.data.scenario import Scenario, Tags
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import shorten
-from h2htalk.text.contracts.contract import check_scenario
+from h2htalk.text.contracts.contract import check_scenario, inputs_of
 from h2htalk.text.contracts.violations import Violation
 
 _NO_REFERENCE = "-"  # of a draft's scenario, which is never kept
@@ -83,6 +85,18 @@ def broken_rules(text: str, scenario: Scenario, persona: Persona, prompt: str | 
     return check_scenario(text, scenario, tuple(persona.names.values()), prompt, description)
 
 
+def screen(text: str, scenario: Scenario) -> set[str]:
+    """The safety codes of a model's reference; RefusedDraft for plain harm, or sexual content with a minor."""
+    turns = scenario.turns or (Turn("user", inputs_of(scenario)),)
+    *_, (_, context, _) = companion_turns((*turns, Turn("companion", text)))
+    found = {one.category: one.score for one in find_in_answer(context, text, scenario.language) if one.score >= REVIEW}
+    minor = MINOR in scenario.metadata.get("safety", {}).get("tags", ())
+    for code in found:
+        if found[code] >= REMOVE and (code == HARM or minor):
+            raise RefusedDraft(f"safety:{code}", f"score {found[code]:.2f}")
+    return {*found, "sexual.minors"} if minor and EXPLICIT in found else {*found}
+
+
 def add_draft(drafts: list[Draft], draft: Draft) -> None:
     """Add a proposed draft; it replaces the extracted one of the same subtask and message.
 
@@ -115,6 +129,7 @@ class References:
     """The references of a candidate by their texts, and the refused ones with origin, reason and details."""
 
     accepted: dict[str, Reference] = field(default_factory=dict)
+    codes: set[str] = field(default_factory=set)  # of safety, in the accepted ones of a model
     refused: list[tuple[str, str, str]] = field(default_factory=list)
 
     def add(self, reference: Reference) -> None:

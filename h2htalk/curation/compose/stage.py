@@ -2,10 +2,9 @@
 
 Without a model, the result is a preview: scenarios are extracted from a dialogue, its history up to a user's turn with
 the reply in the dialogue where that keeps the contract (`extraction`). A small model (`Engine.small`) also writes
-references for these. With another model, a call for each dialogue proposes further
-scenarios, and as many references as the settings say are written for each (`generation`). Whatever breaks a rule is
-left out and counted: a scenario without any reference as a rejection, one of several references as a tag of its
-candidate.
+references for these. With another model, a call for each dialogue proposes further scenarios, and as many references
+as the settings say are written for each (`generation`). Whatever breaks a rule is left out and counted: a scenario
+without any reference as a rejection, one of several references as a tag of its candidate.
 """
 
 from __future__ import annotations
@@ -28,6 +27,7 @@ from h2htalk.curation.compose.drafts import (
     named_drafts,
     random_bytes,
     scenario_of,
+    screen,
 )
 from h2htalk.curation.compose.extraction import (
     BASE,
@@ -52,12 +52,13 @@ from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import Failure
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 
-# 2: replies of other dialogues become references; 3: models are named without a path; 4: without a model, previews
-VERSION = 4
+# 2: replies of other dialogues become references; 3: models are named without a path; 4: previews; 5: screened
+VERSION = 5
 NULL_CLASS = "null_class"
 PREVIEW = (
     "a preview: without compose.model, candidates are parts of dialogues, of two subtasks, with the reply that "
@@ -309,10 +310,14 @@ class _Rule:
             return _rejected(work, name, records[0]["reason"], refused=records)
         references = tuple(found.accepted.values())
         scenario = scenario_of(draft, work.dialogue, work.persona, name, references[0].text)
+        if found.codes:
+            noted = {"risk": "none", **scenario.metadata.get("safety", {}), "action": "review"}
+            noted["tags"] = sorted(found.codes.union(noted.get("tags", ())))
+            scenario = replace(scenario, metadata={**scenario.metadata, "safety": noted})
         if self.composer is None:
             scenario = replace(scenario, metadata={**scenario.metadata, "preview": True})
         refused = [REFUSED + reason for reason in found.model_reasons()]
-        tags = (draft.subtask, *_tags(work.dialogue, draft, references), *refused)
+        tags = (draft.subtask, *_tags(scenario, draft, references), *refused)
         return Kept(Candidate(scenario, references).to_dict(), tags, {"refused": records} if records else None)
 
     def _references(self, work: _Work, name: str, draft: Draft, written: Replies) -> References:
@@ -336,20 +341,21 @@ class _Rule:
             reply = written[reference_name(name), sample]
             try:
                 text = self.composer.written(reply, scenario, work.persona, sample)
+                found.codes |= screen(text, scenario)
                 found.add(Reference(text, origin))
             except RefusedDraft as error:
                 found.refuse(origin, error.reason, error.detail)
         return found
 
 
-def _tags(dialogue: Dialogue, draft: Draft, references: Sequence[Reference]) -> list[str]:
-    """The tags of a candidate besides its subtask: the null class, a crisis, a dialogue that safety did not decide."""
+def _tags(scenario: Scenario, draft: Draft, references: Sequence[Reference]) -> list[str]:
+    """The tags of a candidate besides its subtask: the null class, a crisis, what safety did not decide."""
     tags = []
-    if find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, dialogue.language):
+    if find_subtask(draft.subtask).has_null_line and is_null_memory(references[0].text, scenario.language):
         tags.append(NULL_CLASS)
     if draft.tags.risk != "none":
         tags.append("crisis")
-    if dialogue.metadata.get("safety", {}).get("action") == "review":
+    if scenario.metadata.get("safety", {}).get("action") == "review":
         tags.append("review")
     return tags
 

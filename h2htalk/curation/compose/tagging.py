@@ -44,9 +44,7 @@ def read_emotion(value: object) -> str | None:
 
 
 def count_emotions(text: str, language: Language) -> Mapping[str, int]:
-    """Emotion -> how often the message names it, most often first, then in the order of the list. Linear in the
-    text.
-    """
+    """Emotion -> how often the message names it, most often first, then in the order of the list."""
     text = text if len(text) <= _READ else f"{text[: _READ // 2]}\n{text[-_READ // 2 :]}"
     emotions, pattern = _emotions(language)
     counts = Counter(emotions[match[0]] for match in pattern.finditer(text.replace("’", "'").lower()))

@@ -26,7 +26,9 @@ from h2htalk.curation.compose.reply_schemas import read_proposals
 from h2htalk.curation.compose.settings import ComposeSettings
 from h2htalk.curation.gather.mock_dialogues import mock_dialogues
 from h2htalk.curation.prompts.templates import Prompts
+from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.workspace import Workspace
+from h2htalk.data.dialogue import notes_explicit
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.persona import bundled_personas
@@ -133,6 +135,27 @@ def test_refused_references_are_counted_by_reason(tmp_path: Path) -> None:
         "reference:unwritten": 1,
         "reference:same": 1,
     }
+
+
+def test_what_a_model_writes_is_screened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model's reference entered a candidate unread, with the safety tags of its dialogue alone."""
+    scores = {"Tell me which page it was.": ("companion.harm", 0.9), "Shall we?": ("sexual.explicit", 0.9)}
+
+    def find(context: str, answer: str, language: Language) -> list[Evidence]:
+        return [Evidence("companion", *scores[answer])] if answer in scores else []
+
+    monkeypatch.setattr("h2htalk.curation.compose.drafts.find_in_answer", find)
+    name = "made-000001:dialogue_emotion"
+    replies = {
+        "made-000001/proposals": proposals(proposal("dialogue_emotion")),
+        f"{name}/reference": [reference(text) for text in scores],
+    }
+    workspace, counts = compose(tmp_path, [talk()], replies, references=2)
+    found = read(workspace)[name]
+    assert [one.text for one in found.references[1:]] == ["Shall we?"]
+    assert counts.tags["reference:safety:companion.harm"] == 1
+    assert found.scenario.metadata["safety"] == {"risk": "none", "action": "review", "tags": ["sexual.explicit"]}
+    assert notes_explicit(found.scenario.metadata)
 
 
 def test_a_scenario_without_a_reference_is_rejected(tmp_path: Path) -> None:
