@@ -102,9 +102,7 @@ class MappedDialogues:
 
 @dataclass(frozen=True, slots=True)
 class Nodes:
-    """Groups of equal dialogues: `node` (n,) of each, -1 for contaminated ones; `first` (nodes,), one dialogue of
-    each.
-    """
+    """Groups of equal dialogues: `node` (n,) of each, -1 for contaminated ones; `first` (nodes,), one of each."""
 
     node: NDArray[np.int64]
     first: NDArray[np.int64]

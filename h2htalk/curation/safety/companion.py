@@ -105,10 +105,6 @@ def combined(scores: Sequence[float]) -> tuple[float, ...]:
 def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
     """The evidence in the companion's turns of a dialogue: `companion.harm` and `sexual.explicit`, with their turns.
 
-    Args:
-        turns: of the whole dialogue, in order.
-        language: of the dialogue.
-
     Returns:
         At most one for each turn and code. From 0.3 on (`FAINT`) a guard may look, from 0.5 on (`REVIEW`) a person
         decides, from 0.8 on (`REMOVE`) it is enough by itself.

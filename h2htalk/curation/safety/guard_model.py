@@ -19,6 +19,7 @@ from typing import Any, Literal
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
+from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
@@ -104,10 +105,16 @@ def request(dialogue: Dialogue) -> Request:
     return Request(dialogue.id, messages, Sampling(temperature=0.0, max_tokens=64, thinking=0))
 
 
+def was_sent(dialogue: Dialogue, one: Evidence) -> bool:
+    """Whether a request holds all that a piece of evidence is about: its span, its message, or the dialogue."""
+    lengths = [one.end or len(turn.content) for turn in dialogue.messages]
+    first = len(lengths) - len(request(dialogue).messages)
+    about = range(len(lengths)) if one.turn < 0 else (one.turn,)
+    return all(at >= first and lengths[at] <= LONGEST for at in about)
+
+
 def is_moderation(model: str) -> bool:
-    """Whether a model answers at a moderation endpoint, which costs nothing. Raises ConfigError for an unknown
-    engine.
-    """
+    """Whether a model answers at a moderation endpoint, for free. Raises ConfigError for an unknown engine."""
     engine, name = parse_model(model)
     return engine.moderates and "moderation" in name
 

@@ -63,6 +63,12 @@ class Assessment:
         """Whether the dialogue is removed."""
         return self.action == "remove"
 
+    @property
+    def hard(self) -> str | None:
+        """The reason for which the text is not stored, if there is one."""
+        beside_minor = (HARM, EXPLICIT) if MINOR in self.reasons else ()
+        return next((code for code in (*HARD, *beside_minor) if code in self.reasons), None)
+
     def to_dict(self) -> dict[str, Any]:
         """The record, without text."""
         return {
@@ -98,9 +104,11 @@ def decide_safety(
 
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
-    harmful = {HARM} if any(one.category == HARM and one.score >= REMOVE for one in evidence) else set()
-    if hard or harmful:
-        return decision("remove", hard | harmful | crisis, _risk(evidence, crisis))
+    minor = {MINOR} & {one.category for one in evidence}
+    sure = {one.category for one in evidence if one.layer == LAYER and one.score >= REMOVE}
+    hard |= ({HARM} & sure) | ({"sexual.minors"} if minor and EXPLICIT in sure else set())
+    if hard:
+        return decision("remove", hard | crisis | minor, _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
     if explicit == "tag" and EXPLICIT in weighed.plain | weighed.doubtful and "sexual.minors" not in weighed.doubtful:
         weighed.plain.discard(EXPLICIT)
@@ -229,30 +237,44 @@ def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
     return "high" if grave else "elevated"
 
 
-def apply_verdict(assessment: Assessment, verdict: str, categories: Mapping[str, str]) -> Assessment:
+def apply_verdict(
+    assessment: Assessment,
+    verdict: str,
+    categories: Mapping[str, str],
+    explicit: Explicit = "remove",
+    unread: Sequence[Evidence] = (),
+) -> Assessment:
     """Apply a guard's verdict to an undecided assessment.
 
     Args:
         assessment: one whose action is `review`, or with political evidence.
         verdict: `safe`, `unsafe`, `controversial` or `undecided`.
         categories: our codes by the guard's names.
+        explicit: as for `decide_safety`; `unread`: evidence in texts that the guard was not sent.
 
     Returns:
         For `unsafe` a removal for these categories, but a crisis is kept and tagged; for `safe` a dialogue with its
-        tags, unless there is hard evidence; for other verdicts a review.
+        tags, unless there is hard or unread evidence; for other verdicts a review.
     """
     codes, reasons = set(categories.values()), set(assessment.reasons)
+    kept = explicit == "tag" and not (codes | reasons) & {MINOR, "sexual.minors"}
+    tagged = {EXPLICIT} & (codes | reasons) if kept else set()
+    only_tagged = bool(codes) and codes <= tagged
+    codes, reasons = codes - tagged, reasons - tagged
+    tags = {code for code in reasons if code.startswith("disclosure.") or code == MINOR}
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
-        return Assessment(action, tuple(sorted(codes)), risk, assessment.evidence)
+        return Assessment(action, tuple(sorted(codes | tagged)), risk, assessment.evidence)
 
     if crisis := {code for code in codes | reasons if code.startswith(TAGS)}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"
-        doubted = verdict == "unsafe" and any(one.layer == LAYER for one in assessment.evidence)
+        doubted = verdict == "unsafe" and not only_tagged and any(one.layer == LAYER for one in assessment.evidence)
         return decision("review" if doubted or assessment.action == "review" else "keep_tag", crisis | reasons, risk)
     if verdict == "unsafe" and codes:
         return decision("remove", codes | reasons)
-    if verdict == "safe" and not reasons & set(HARD):
-        tags = {code for code in reasons if code.startswith("disclosure.") or code == MINOR}
-        return decision("keep_tag" if tags else "keep", tags)
+    if only_tagged and reasons == tags:
+        return decision("keep_tag", tags)
+    families = {one.category.partition(".")[0] for one in unread}
+    if verdict == "safe" and not any(code in HARD or code.partition(".")[0] in families for code in reasons - tags):
+        return decision("keep_tag" if tags | tagged else "keep", tags)
     return decision("review", reasons, assessment.risk)

@@ -24,7 +24,7 @@ from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, political
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation
+from h2htalk.curation.safety.guard_model import Guard, Verdict, is_moderation, was_sent
 from h2htalk.curation.safety.insults import (
     INSULTS,
     MASKED,
@@ -36,14 +36,14 @@ from h2htalk.curation.safety.insults import (
 )
 from h2htalk.curation.safety.lexicons import find_listed, without_everyday
 from h2htalk.curation.safety.ngram_classifier import load_classifier
-from h2htalk.curation.safety.policy import HARD, Assessment, Explicit, Thresholds, apply_verdict, decide_safety
+from h2htalk.curation.safety.policy import Assessment, Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.safety.settings import SafetySettings
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import LANGUAGES, Language
 
-VERSION = 3
+VERSION = 4
 Terms = Mapping[Language, frozenset[str]]
 
 
@@ -174,7 +174,8 @@ class _GuardedRule:
         assessed = {d.id: assess(d, self.terms[d.language], self.explicit) for d in dialogues}
         verdicts = self.guard.ask([d for d in dialogues if _is_undecided(assessed[d.id])], part)
         return [
-            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read
+            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id), self.explicit)]
+            for one in read
         ]
 
     def close(self) -> None:
@@ -188,24 +189,26 @@ def _is_undecided(assessment: Assessment) -> bool:
     return faint or assessment.action == "review" or assessment.reasons == ("political.sensitive",)
 
 
-def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
+def outcome(
+    dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None, explicit: Explicit = "remove"
+) -> Outcome:
     """A kept dialogue with `metadata.safety`, or a rejection by its first reason with all evidence.
 
     Args:
         dialogue: the one that was assessed.
-        assessment: of the layers. For hard evidence (an apparent minor in a sexual setting, a method) only the id and
-            the reason are stored.
-        verdict: of the guard, which is applied to the assessment.
+        assessment: of the layers. Where it is `hard`, only the id and the reason are stored.
+        verdict: of the guard, which is applied to the assessment; `explicit`: as for `assess`.
     """
     guard: dict[str, Any] = {}
     if verdict is not None:
-        assessment = apply_verdict(assessment, verdict.safety, verdict.categories)
+        unread = [one for one in assessment.evidence if not was_sent(dialogue, one)]
+        assessment = apply_verdict(assessment, verdict.safety, verdict.categories, explicit, unread)
         guard = {"guard": {"safety": verdict.safety, "categories": list(verdict.categories)}}
     details = {**assessment.to_dict(), **guard}
     reasons = assessment.reasons
     if assessment.remove:
-        if hard := next((code for code in HARD if code in reasons), None):
-            return Rejected(dialogue.id, hard, {"reasons": list(reasons)})
+        if assessment.hard:
+            return Rejected(dialogue.id, assessment.hard, {"reasons": list(reasons)})
         return Rejected(dialogue.id, reasons[0], details, dialogue.to_dict())
     noted: dict[str, Any] = {"action": assessment.action, "tags": list(reasons), "risk": assessment.risk}
     possible = any(one.category == crisis.POSSIBLE for one in assessment.evidence)

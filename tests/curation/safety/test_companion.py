@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk.chat.stored_calls.stored_calls import CallSettings
-from h2htalk.curation.outcomes import Kept
+from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.release.content import case_texts
 from h2htalk.curation.safety.companion import (
     EXPLICIT,
@@ -23,7 +23,8 @@ from h2htalk.curation.safety.companion import (
     load_companion,
 )
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.policy import Explicit, Thresholds, decide_safety
+from h2htalk.curation.safety.guard_model import Verdict
+from h2htalk.curation.safety.policy import Explicit, Thresholds, apply_verdict, decide_safety
 from h2htalk.curation.safety.stage import assess, open_rule, outcome
 from h2htalk.data.dialogue import Dialogue, Turn, notes_explicit
 from h2htalk.data.languages import LANGUAGES, Language
@@ -120,6 +121,9 @@ CHILD = Evidence("crisis", "minor", 0.9, turn=0)
         (((EXPLICIT, 0.9),), "tag", (), ("keep_tag", (EXPLICIT,))),
         (((EXPLICIT, 0.9),), "remove", (CRISIS,), ("review", ("crisis.ideation", EXPLICIT))),
         (((EXPLICIT, 0.6),), "tag", (CHILD,), ("review", ("minor", EXPLICIT, "sexual.minors"))),
+        # Sure sexual content with a child was left to people, with an adult it was removed.
+        (((EXPLICIT, 1.0),), "remove", (CHILD,), ("remove", ("minor", "sexual.minors"))),
+        (((EXPLICIT, 0.8),), "tag", (CHILD, CRISIS), ("remove", ("crisis.ideation", "minor", "sexual.minors"))),
     ],
 )
 def test_decisions(
@@ -131,6 +135,63 @@ def test_decisions(
     evidence = [*(Evidence(LAYER, code, score, turn=1) for code, score in scores), *extra]
     found = decide_safety(talk("a b c d", "e f g h"), evidence, THRESHOLDS, explicit)
     assert (found.action, set(found.reasons)) == (wanted[0], set(wanted[1]))
+
+
+@pytest.mark.parametrize("code", [HARM, EXPLICIT])
+def test_no_text_is_stored_of_what_a_companion_did_to_a_minor(code: str) -> None:
+    """The text of a minor whose companion does harm was stored among the rejected."""
+    dialogue = talk("a b c d", "e f g h")
+    for extra, stored in (((CHILD,), {}), ((), dialogue.to_dict())):
+        found = outcome(dialogue, decide_safety(dialogue, [Evidence(LAYER, code, 0.9, turn=1), *extra], THRESHOLDS))
+        assert isinstance(found, Rejected)
+        assert (found.record or {}) == stored
+        assert ("evidence" in found.evidence) == bool(stored)
+
+
+SEXUAL = Evidence(LAYER, EXPLICIT, 0.9, turn=1)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "codes", "extra", "wanted"),
+    [
+        ("safe", (), (), ("keep_tag", {EXPLICIT})),
+        ("unsafe", (EXPLICIT,), (), ("keep_tag", {EXPLICIT})),
+        ("controversial", (EXPLICIT,), (), ("keep_tag", {EXPLICIT})),
+        ("unsafe", (EXPLICIT,), (CRISIS,), ("keep_tag", {EXPLICIT, "crisis.ideation"})),
+        ("unsafe", (EXPLICIT, "offensive.hate"), (), ("remove", {EXPLICIT, "offensive.hate"})),
+        ("unsafe", ("sexual.minors",), (), ("remove", {EXPLICIT, "sexual.minors"})),
+        ("safe", (), (Evidence(LAYER, HARM, 0.6, turn=1),), ("keep_tag", {EXPLICIT})),
+        ("unsafe", (EXPLICIT,), (Evidence(LAYER, HARM, 0.6, turn=1),), ("review", {EXPLICIT, HARM})),
+    ],
+)
+def test_a_guard_takes_no_tag_of_sexual_content_away(
+    verdict: str, codes: tuple[str, ...], extra: tuple[Evidence, ...], wanted: tuple[str, set[str]]
+) -> None:
+    """With `explicit = "tag"`, a guard's `safe` took the tag away, and its `unsafe` removed the dialogue."""
+    found = decide_safety(talk("a b c d", "e f g h"), [SEXUAL, *extra], THRESHOLDS, "tag")
+    found = apply_verdict(found, verdict, {code: code for code in codes}, "tag")
+    assert (found.action, set(found.reasons)) == wanted
+
+
+LONG = "x" * 5000
+
+
+@pytest.mark.parametrize(
+    ("texts", "one", "action"),
+    [
+        (("a", "b", *["c", "d"] * 20), Evidence(LAYER, HARM, 0.6, turn=1), "review"),
+        (("a", "b", *["c", "d"] * 20), Evidence(LAYER, HARM, 0.6, turn=3), "keep"),
+        (("a", LONG), Evidence(LAYER, EXPLICIT, 0.6, 4500, 4600, turn=1), "review"),
+        (("a", LONG), Evidence(LAYER, EXPLICIT, 0.6, turn=1), "review"),
+        (("a", LONG), Evidence(LAYER, EXPLICIT, 0.6, 10, 20, turn=1), "keep"),
+    ],
+)
+def test_a_guard_clears_only_what_it_was_sent(texts: tuple[str, ...], one: Evidence, action: str) -> None:
+    """A guard reads the last 40 messages; its `safe` cleared harm in a message before them."""
+    dialogue = talk(*texts)
+    found = outcome(dialogue, decide_safety(dialogue, [one], THRESHOLDS), Verdict("safe"))
+    assert isinstance(found, Kept)
+    assert found.record["metadata"]["safety"]["action"] == action
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
