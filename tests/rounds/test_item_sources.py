@@ -78,9 +78,7 @@ def test_items_of_a_jsonl_file(tmp_path: Path) -> None:
     assert source.records == {SCENARIO.id: SCENARIO.to_dict(), "c-1": records[2], "d-1": talk}
 
 
-@pytest.mark.parametrize(
-    "noted", [{"possible_crisis": True}, {"tags": ["companion.harm"]}, {"tags": ["sexual.minors"]}]
-)
+@pytest.mark.parametrize("noted", [{"possible_crisis": True}, {"tags": ["companion.harm"]}])
 def test_a_possible_crisis_was_lost_with_the_scenario(tmp_path: Path, noted: dict[str, Any]) -> None:
     """And so was a companion's harm that nobody had decided on: annotators who declined got it."""
     record = candidate("c-1", "accept")
