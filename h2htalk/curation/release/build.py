@@ -18,7 +18,7 @@ from h2htalk.curation.release.acceptance import CROWD, EXPERT, Accepted, accept,
 from h2htalk.curation.release.card import write_card
 from h2htalk.curation.release.content import ReleaseContent, read_content, write_data
 from h2htalk.curation.release.facts import release_facts
-from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, read_allowed, run_gates
+from h2htalk.curation.release.gates import GATES, Finding, Gate, GateContext, read_allowed, run_gates, stored_allowed
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
@@ -88,7 +88,7 @@ def build_release(
         dry_run: choose the items, and write nothing; the only gate is `quotas`.
 
     Raises:
-        ConfigError: the specification is wrong, or a round is missing or open.
+        ConfigError: the specification is wrong, a round is missing or open, or nothing is found that `allow` names.
         DataError, RoundError: a file is damaged or forged, or another process writes the workspace or the release.
         PublishError: the folder, or its private one, exists.
     """
@@ -122,15 +122,12 @@ def _build(spec: ReleaseSpec, workspace: Workspace, out: Path, allow: Sequence[s
     cases = tuple(_read_cases(Path(spec.cases), accepted.items, personas)) if spec.cases else ()
     gates = (GATES["quotas"],) if dry_run else tuple(GATES.values())
     known = InventedValues() if dry_run else InventedValues.of_workspace(workspace, accepted.items)
-    context = GateContext(spec, known, history, allowed=allowed)
+    context = GateContext(spec, known, history, allowed=frozenset((*place, "") for place in allowed))
     accepted, content, findings = _choose(accepted, context, gates, cases, personas)
     if findings or dry_run:
         return Release(None, findings, content, accepted=accepted, notes=notes)
-    published = {item.id for item in content.items()} | {case.id for case in cases} | set(content.personas)
-    if unknown := sorted({item for _, item in allowed} - published):
-        raise ConfigError(f"--allow: the release holds no item or persona with the id {quoted(unknown[0])}")
     facts = release_facts(spec, workspace, rounds, accepted, content)
-    facts["allowed"] = [f"{gate}:{item}={reason}" for (gate, item), reason in sorted(allowed.items())]
+    facts["allowed"] = stored_allowed(allowed, content, context)
     events = [event for one in rounds for event in RoundFolder(one.path).events() if event["event"] == "closed"]
     date = spec.date or max(str(event["when"])[:10] for event in events)
     # Before the text is written: an erasure after a kill finds what the build left.

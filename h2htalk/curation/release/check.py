@@ -10,7 +10,7 @@ from typing import Any
 from h2htalk.curation.licences import find_licence
 from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.content import ReleaseContent, read_content
-from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, run_gates
+from h2htalk.curation.release.gates import GATES, GateContext, read_stored, run_gates
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.settings import TOTAL, ReleaseSpec, read_stored_spec, spec_of
@@ -35,6 +35,7 @@ from h2htalk.data.releases.release_folder import (
 )
 from h2htalk.data.splits import load_split, resolve_split
 from h2htalk.errors import DataError
+from h2htalk.text.escaping import printable
 
 PERSONAL_DATA = "personal_data"
 
@@ -47,10 +48,10 @@ def check_release(folder: str | Path) -> Release:
     e-mail addresses cannot.
 
     Which values anonymisation invented is known from the private folder beside the release or split. A copy without it
-    is `unchecked` for personal data.
+    is `unchecked` for personal data, and for private references.
 
     Raises:
-        DataError: a file is missing or was changed.
+        DataError: a file is missing or was changed, or facts are not what a build writes.
     """
     if not is_release(Path(folder)):
         return _check_split(str(folder))
@@ -58,16 +59,19 @@ def check_release(folder: str | Path) -> Release:
     verify_files(folder, read_manifest(folder))
     private = private_folder(folder)
     manifest, content = read_content(folder, private / PRIVATE_REFERENCES)
+    for name, kind in {"allowed": list, "quotas": dict, "acceptance": dict}.items():
+        if not isinstance(manifest.facts.get(name, kind()), kind):
+            raise DataError(f"{folder / MANIFEST}: facts.{name}: not what a build writes; get the release again")
     try:
         spec, known = read_stored_spec(private / SPEC), InventedValues.read(private)
     except FileNotFoundError:
         spec, known = _spec_of_manifest(manifest, folder), None
-    allowed = list(manifest.facts.get("allowed", ()))
-    given = GateContext(spec, known or InventedValues(), allowed=read_allowed(allowed))
-    notes = tuple(f"allowed by the owner: {one}" for one in allowed)
-    return _run(
-        Release(folder, (), content, release_hash(folder), notes=notes), given, () if known else (PERSONAL_DATA,)
-    )
+    allowed, lines = read_stored(manifest.facts.get("allowed", ()), str(folder / MANIFEST))
+    notes = tuple(printable(f"allowed by the owner: {line}") for line in lines)
+    lacks = bool(manifest.references_sha256) and not (private / PRIVATE_REFERENCES).is_file()
+    given = GateContext(spec, known or InventedValues(), allowed=allowed, unread=lacks)
+    release = Release(folder, (), content, release_hash(folder), notes=notes)
+    return _run(release, given, () if known else (PERSONAL_DATA,))
 
 
 def require_erased_release(folder: Path) -> None:
@@ -101,7 +105,8 @@ def _check_split(name: str) -> Release:
     spec = spec_of(raw | {"other_splits": [], "quotas": {TOTAL: 0}, "allow": allow}, source, name)
     notes = ("licences: not compared: the items have several, and the split names none",) if mixed else ()
     content = ReleaseContent({TEST: items}, split.cases, split.personas)
-    given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented))
+    private = bool(split.references_sha256)
+    given = GateContext(spec, known or InventedValues(), invented=frozenset(split.invented), unread=private)
     left_out = ["decisions", *(["licences"] if mixed else []), *([] if known else [PERSONAL_DATA])]
     return _run(Release(None, (), content, split.fingerprint, notes=notes), given, left_out)
 
@@ -109,7 +114,8 @@ def _check_split(name: str) -> Release:
 def _run(release: Release, context: GateContext, left_out: Collection[str]) -> Release:
     """Run the gates but those that are left out."""
     found = run_gates(release.content, context, [gate for gate in GATES.values() if gate.name not in left_out])
-    unchecked = ("personal data: not checked, needs the private folder",) if PERSONAL_DATA in left_out else ()
+    lacking = {"personal data": PERSONAL_DATA in left_out, "private references": context.unread}
+    unchecked = tuple(f"{name}: not checked, needs the private folder" for name, lacks in lacking.items() if lacks)
     return replace(release, findings=tuple(found), unchecked=unchecked)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -174,7 +175,7 @@ def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[
 def _companion(content: ReleaseContent, code: str) -> Iterator[Found]:
     for name, language, where, said, answer in _answers(content):
         if any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)):
-            yield name, where
+            yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 @lru_cache(maxsize=16_384)  # two gates ask

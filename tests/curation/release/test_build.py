@@ -46,6 +46,9 @@ from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.reopening import reopen_round
 from h2htalk.rounds.settings import make_spec
 
+PERSONAL_DATA = "personal data: not checked, needs the private folder"
+REFERENCES = "private references: not checked, needs the private folder"
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
@@ -185,6 +188,19 @@ def test_private_references_stay_beside_the_release(folder: Path) -> None:
     assert check_release(release).findings == ()
 
 
+def test_a_copy_without_private_references_passes_the_other_gates(folder: Path) -> None:
+    """Each item "has no reference", and nothing said that references were not read."""
+    release, copied = folder / "release", folder / "copied"
+    build_release(write_spec(folder, "private_references = true\ndev = 2"), release)
+    shutil.copytree(release, copied)
+    assert h2htalk_here("split", "export", release, "--out", folder / "split").returncode == 0
+    unchecked = {copied: [PERSONAL_DATA, REFERENCES], folder / "split": [REFERENCES], release: []}
+    for path, lines in unchecked.items():
+        done = h2htalk_here("release", "check", path)
+        assert [line for line in done.stdout.splitlines() if "not checked" in line] == lines
+        assert done.returncode == (3 if lines else 0), done.stdout
+
+
 def test_private_references_are_not_told_by_their_place_in_a_public_source(tmp_path: Path) -> None:
     """`row` and `turn` were published: whoever has the source could look the references up."""
     places = {"row": 7, "turn": 2}
@@ -243,14 +259,45 @@ def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path
     spec = write_spec(tmp_path, quota=4)
     made = build_release(spec, tmp_path / "release")
     assert [(one.gate, one.item) for one in made.findings] == [("companion_harm", bad.id)]
-    with pytest.raises(ConfigError, match="no item or persona with the id 'nobody'"):
-        build_release(spec, tmp_path / "release", allow=[f"companion_harm:{bad.id}=x", "companion_harm:nobody=x"])
     allow = [f"companion_harm:{bad.id}=shows what a judge must find"]
+    for place in ("companion_harm:nobody", f"companion_harm:{different(1).id}", f"explicit_content:{bad.id}"):
+        with pytest.raises(ConfigError, match=f"--allow '{place}': the gate finds nothing there"):
+            build_release(spec, tmp_path / "release", allow=[*allow, f"{place}=shows nothing"])
     made = build_release(spec, tmp_path / "release", allow=allow)
     assert made.findings == ()
     assert f"- {allow[0]}" in (tmp_path / "release/README.md").read_text(encoding="utf-8")
     checked = check_release(tmp_path / "release")
     assert (checked.findings, checked.notes) == ((), (f"allowed by the owner: {allow[0]}",))
+    with_allowed(tmp_path / "release", [f"{'0' * 16} {allow[0]}"])
+    assert [one.item for one in check_release(tmp_path / "release").findings] == [bad.id]
+
+
+def with_allowed(release: Path, value: object, fact: str = "allowed") -> None:
+    raw = read_json_object(release / "release.json")
+    raw["facts"][fact] = value
+    write_json(release / "release.json", raw)
+
+
+def test_a_foreign_list_of_what_is_allowed(folder: Path) -> None:
+    """Another type ended in a traceback, a text in advice on --allow; a line end in an entry made a line of its own."""
+    release = folder / "release"
+    build_release(write_spec(folder), release)
+    private_folder(release).rename(folder / "away")
+    good = f"{'0' * 16} companion_harm:made\nevery gate passed=two words"
+    for value in ([1], None, [["a"]], "abc", ["abc"], [good.replace("companion_harm", "minors")], [good, 1]):
+        with_allowed(release, value)
+        done = h2htalk_here("release", "check", release)
+        assert (done.returncode, len(done.stderr.splitlines())) == (2, 1), value
+        assert "release.json: facts.allowed: not " in done.stderr
+    with_allowed(release, [good])
+    done = h2htalk_here("release", "check", release)
+    assert done.returncode == 3
+    assert done.stdout.splitlines()[0] == "allowed by the owner: companion_harm:made\\nevery gate passed=two words"
+    for fact in ("quotas", "acceptance"):
+        with_allowed(release, [1], fact)
+        with pytest.raises(DataError, match=rf"release\.json: facts\.{fact}: not "):
+            check_release(release)
+        with_allowed(release, {}, fact)
 
 
 def test_check_finds_what_was_changed_after_the_build(folder: Path) -> None:
@@ -392,7 +439,7 @@ def test_a_project_that_is_moved_as_a_whole_still_builds_and_checks(tmp_path: Pa
 def check(path: Path) -> tuple[int, bool]:
     """The exit code of a check, and whether it says that personal data was not looked for."""
     done = h2htalk_here("release", "check", path)
-    unchecked = "personal data: not checked, needs the private folder" in done.stdout
+    unchecked = PERSONAL_DATA in done.stdout
     assert f"every {'other ' if unchecked else ''}gate passed" in done.stdout
     return done.returncode, unchecked
 

@@ -15,7 +15,7 @@ from releases_made import case, scenario
 
 from h2htalk.cli.release import _report
 from h2htalk.curation.release.build import Release
-from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, run_gates
+from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, read_stored, run_gates, stored_allowed
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
@@ -285,8 +285,27 @@ def test_harm_and_sexual_content_stop_a_reference_and_a_history(
     assert found(gate, content(as_reference)) == [(as_reference.id, "reference 1")]
     turns += [{"role": "companion", "content": reply}, {"role": "user", "content": "ok"}]
     assert (as_reference.id, "turn 2") in found(gate, content(kept(scenario(1, language, inputs={"history": turns}))))
-    allowed = replace(CONTEXT, allowed={(gate, as_reference.id): "a study of refusals"})
-    assert found(gate, content(as_reference), allowed) == []
+    of_any = replace(CONTEXT, allowed=frozenset({(gate, as_reference.id, "")}))
+    assert found(gate, content(as_reference), of_any) == []
+
+
+def test_what_is_allowed_is_allowed_of_the_texts_that_were_found() -> None:
+    """A reason for one turn silenced other turns of the item, its references, and the same turn with another text."""
+    said, reply = "I want to kill myself tonight.", "Do it then. Nobody will miss you anyway."
+    turns = [{"role": "user", "content": said}, {"role": "companion", "content": reply}]
+    one = kept(scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"]))
+    place = ("companion_harm", one.id)
+    any_text = replace(CONTEXT, allowed=frozenset({(*place, "")}))
+    stored = stored_allowed({place: "a study of refusals"}, content(one), any_text)
+    texts, lines = read_stored(stored, "release.json")
+    assert lines == [f"companion_harm:{one.id}=a study of refusals"]
+    bound = replace(CONTEXT, allowed=texts)
+    assert found(place[0], content(one), bound) == []
+    more = kept(replace(one.scenario, references=(f"{reply} Jump.",)))
+    assert found(place[0], content(more), bound) == [(one.id, "reference 1")]
+    turns[1]["content"] = "Do it then. Nobody will miss you. \ud800"  # half an emoji cannot be encoded
+    changed = kept(scenario(1, inputs={"history": [*turns, turns[0]]}, references=["Are you safe right now?"]))
+    assert found(place[0], content(changed), bound) == [(one.id, "turn 2")]
 
 
 def test_a_sexual_persona_stops_a_release() -> None:
@@ -297,7 +316,25 @@ def test_a_sexual_persona_stops_a_release() -> None:
     assert (name, "the persona's description") in found("explicit_content", sexual)
 
 
-@pytest.mark.parametrize("text", ["minors:a=because", "companion_harm:a=", "companion_harm:a", "explicit_content=x"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "minors:a=a long reason",
+        "companion_harm:a=",
+        "companion_harm:a",
+        "explicit_content=a long reason",
+        "companion_harm:a=\u200b\u00ad \u200b",
+        "companion_harm:a=. .",
+        "companion_harm:a=\u3164\u3164 \u3164",
+        "companion_harm:a=reasons",
+    ],
+)
 def test_what_is_allowed_has_a_gate_an_item_and_a_reason(text: str) -> None:
-    with pytest.raises(ConfigError, match="write GATE:ITEM=REASON"):
+    """Zero-width signs or a full stop were a reason."""
+    with pytest.raises(ConfigError, match=r"write GATE:ITEM=REASON.*two words or eight letters"):
         read_allowed([text])
+
+
+@pytest.mark.parametrize("reason", ["of refusals", "refusals", "研究模型是否会拒绝"])
+def test_a_short_reason_is_taken_without_invisible_signs(reason: str) -> None:
+    assert read_allowed([f"companion_harm:a=\u200b {reason}\u00ad"]) == {("companion_harm", "a"): reason}
