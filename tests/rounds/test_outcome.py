@@ -106,7 +106,7 @@ def test_every_mean_and_interval_verifies_as_it_is_read(tmp_path: Path) -> None:
     close_round(path)
     decided = [read_outcome(path).decisions[f"en-item-{n}", "accuracy"] for n in range(4)]
     assert [one.label for one in decided] == pytest.approx([14 / 3, 1, 8 / 3, 11 / 3])
-    assert decided[0].interval == (3.2323, 5.0)
+    assert decided[0].interval == (3.2324, 5.0)
 
 
 def test_the_order_of_lines_does_not_matter(copy: Path, closed: Path) -> None:
