@@ -29,7 +29,7 @@ def gate(
     from h2htalk.data.links import link_copies
 
     report = h2htalk.gate(run, reference_run, policy)
-    say(gate_table(report).to_text())
+    say(gate_table(report).to_terminal())
     for file in filter(None, (junit, markdown)):
         link_copies(filter(None, (run, reference_run)), file)
     if junit is not None:

@@ -1,4 +1,4 @@
-"""Escape text for spreadsheet cells and for the terminal, so that it is shown and never executed."""
+"""Escape text for spreadsheet cells, LaTeX and the terminal, so that it is shown and never executed."""
 
 from __future__ import annotations
 
@@ -22,17 +22,18 @@ def longest_field(characters: int) -> Iterator[None]:
         csv.field_size_limit(before)
 
 
-def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]], figures: bool = False) -> str:
     """Format a heading line and rows as CSV: commas between cells, lines ended by a line feed.
 
-    Every text is a `harmless_cell`. None is an empty cell, a truth value `yes` or `no`. Numbers are written so that
-    reading them gives the same number; a negative one stays a number.
+    Every text is a `harmless_cell`, but with `figures` one such as `-5.9 (-9.6 to -2.4)` stays. None is an empty cell,
+    a truth value `yes` or `no`. Numbers are written so that reading them gives the same number; a negative one stays
+    a number.
     """
     output = io.StringIO()
     writer = csv.writer(output, lineterminator="\n")
     writer.writerow([harmless_cell(heading) for heading in headings])
     for row in rows:
-        writer.writerow([_cell(value) for value in row])
+        writer.writerow([value if figures and is_figure(value) else _cell(value) for value in row])
     return output.getvalue()
 
 
@@ -42,6 +43,15 @@ def _cell(value: object) -> object:
     if isinstance(value, bool):
         return "yes" if value else "no"
     return harmless_cell(value) if isinstance(value, str) else value
+
+
+# Nothing in it names a function, a cell or a command.
+_FIGURE = re.compile(r"-|[-+<]?\.?\d(?:[\d.,%()<+-]|[\[\] ]|\bto\b|\bp\b|\bof\b|\bpoints\b)*")
+
+
+def is_figure(value: object) -> bool:
+    """Whether a value is the text of a figure with its interval, p or count, or the `-` of a missing one."""
+    return isinstance(value, str) and _FIGURE.fullmatch(value) is not None
 
 
 def harmless_cell(text: str) -> str:
@@ -83,3 +93,21 @@ def _escape(match: re.Match[str]) -> str:
     if character in _SHORT:
         return _SHORT[character]
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    # At the start of a line LaTeX would read these two as arguments of the line end before.
+    "[": "{[}",
+    "*": "{*}",
+}
+
+
+def latex_escaped(text: str) -> str:
+    """Escape text for LaTeX."""
+    return "".join(_LATEX.get(character, character) for character in printable(text))

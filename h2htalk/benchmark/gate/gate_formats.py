@@ -9,16 +9,17 @@ from xml.etree import ElementTree as xml
 from h2htalk.benchmark.gate.gate import GateReport, Verdict
 from h2htalk.benchmark.gate.policy import COST
 from h2htalk.benchmark.studies.figures import Figure
-from h2htalk.benchmark.studies.tables.study_table import NONE, StudyTable, name_of, percent, score
+from h2htalk.benchmark.studies.tables.study_table import name_of, percent, score
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.markdown import code_block, escape_markdown
+from h2htalk.text.tables import NONE, Table, value_text
 
 PASSED, FAILED, NOT_TESTED = "yes", "NO", "not tested"
 # How the files begin.
 MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
 
 
-def gate_table(report: GateReport) -> StudyTable:
+def gate_table(report: GateReport) -> Table:
     """One row a criterion."""
     rows = []
     for one in report.verdicts:
@@ -36,7 +37,7 @@ def gate_table(report: GateReport) -> StudyTable:
             )
         )
     header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
-    return StudyTable("gate", _title(report), header, tuple(rows), tuple(_notes(report)))
+    return Table(_title(report), header, tuple(rows), tuple(_notes(report)))
 
 
 def _title(report: GateReport) -> str:
@@ -114,7 +115,7 @@ def to_junit(report: GateReport) -> str:
         elif one.not_tested:
             xml.SubElement(case, "skipped", message=one.not_tested)
         xml.SubElement(case, "system-out").text = ", ".join(
-            f"{name} {printable(cell)}" for name, cell in zip(table.header, row, strict=True)
+            f"{name} {printable(value_text(cell))}" for name, cell in zip(table.header, row, strict=True)
         )
     xml.indent(suite)
     return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"

@@ -13,19 +13,8 @@ from h2htalk.benchmark.report.number_format import half_width_text
 from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, COLUMNS, NOT_SCORED, OTHER_MEANS, Column
 from h2htalk.benchmark.report.table2_rows import TableRow
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.text.escaping import printable
+from h2htalk.text.escaping import latex_escaped as latex_escaped
 
-_LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    # At the start of a line LaTeX would read these two as arguments of the line end before.
-    "[": "{[}",
-    "*": "{*}",
-}
 _END = r" \\"
 _PLACES = {1: r"\textbf{%s}", 2: r"\underline{%s}", 3: r"\textit{%s}"}
 # Symbol, its text in the caption, and which rows get it.
@@ -44,11 +33,6 @@ _SIGNS = (
 
 def _is_s(row: TableRow) -> bool:
     return row.measure == "s"
-
-
-def latex_escaped(text: str) -> str:
-    """Escape text for LaTeX."""
-    return "".join(_LATEX.get(character, character) for character in printable(text))
 
 
 def latex_table(rows: Sequence[TableRow], caption: str = "H2HTalk results") -> str:

@@ -17,13 +17,14 @@ from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
 from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
 from h2htalk.benchmark.studies.tables.sap_tables import sap_tables
-from h2htalk.benchmark.studies.tables.study_table import NAMES, StudyTable, title_of
+from h2htalk.benchmark.studies.tables.study_table import NAMES, title_of
 from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import write_sealed, write_text
 from h2htalk.data.splits import Split
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 
 _PAGE = files("h2htalk.benchmark.studies") / "page"
 TITLES = {
@@ -36,7 +37,7 @@ SHOWN_REPLIES = 60
 LONGEST_SHOWN = 4_000  # characters of a reply
 
 
-def study_tables(result: StudyResult) -> list[StudyTable]:
+def study_tables(result: StudyResult) -> list[Table]:
     """The tables of a study, the most important first."""
     spec = result.study.spec
     tables = list(_TABLES[spec.study](result.observations, spec.arms))
@@ -95,7 +96,7 @@ def write_report(result: StudyResult, observations: str) -> None:
 
 def study_text(result: StudyResult) -> str:
     """The tables for the terminal."""
-    return "\n\n".join([*(table.to_text() for table in study_tables(result)), *warnings(result)])
+    return "\n\n".join([*(table.to_terminal() for table in study_tables(result)), *warnings(result)])
 
 
 def warnings(result: StudyResult) -> list[str]:
@@ -130,7 +131,7 @@ def split_name(split: Split) -> str:
     return f"{split.name} {split.version}, {counted(len(split.cases), 'case')}"
 
 
-def _view(result: StudyResult, tables: Sequence[StudyTable], charts: Mapping[str, str]) -> dict[str, Any]:
+def _view(result: StudyResult, tables: Sequence[Table], charts: Mapping[str, str]) -> dict[str, Any]:
     study = result.study
     chosen = first_to_read(result.replies)[:SHOWN_REPLIES]
     return {

@@ -23,13 +23,13 @@ from h2htalk.benchmark.studies.report import TITLES, first_to_read, reply_view, 
 from h2htalk.benchmark.studies.result import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
-from h2htalk.benchmark.studies.tables.study_table import StudyTable
 from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.errors import DataError, counted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 from h2htalk.version import __version__
 
 _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
@@ -151,7 +151,7 @@ def _run_part(path: Path) -> dict[str, Any]:
 
 
 def _part(
-    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[StudyTable], examples: Sequence[Any], study: str = ""
+    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Table], examples: Sequence[Any], study: str = ""
 ) -> dict[str, Any]:
     shown = [(name, printable(value)) for name, value in facts]
     return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
@@ -163,7 +163,7 @@ def _dates(path: Path) -> Iterator[tuple[str, str]]:
         yield "asked", f"{one['started']} to {one.get('ended', '-')}" + (f", with {versions}" if versions else "")
 
 
-def _run_table(run: Run) -> StudyTable:
+def _run_table(run: Run) -> Table:
     """The main row of an evaluation, a figure a line."""
     row = model_rows(run.summary)[0]
     lines = []
@@ -179,4 +179,4 @@ def _run_table(run: Run) -> StudyTable:
                 )
             )
     header = ("figure", measure_name(run.summary), "95 % interval", "items scored")
-    return StudyTable("table2", "Scores by subtask (Table 2)", header, tuple(lines))
+    return Table("Scores by subtask (Table 2)", header, tuple(lines), name="table2")

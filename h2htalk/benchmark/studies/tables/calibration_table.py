@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from h2htalk.benchmark.statistics.clusters import design_effect
 from h2htalk.benchmark.statistics.corrected_mean import regression
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.tables.study_table import StudyTable, title_of
+from h2htalk.benchmark.studies.tables.study_table import title_of
+from h2htalk.text.tables import Table
 
 _METHOD = (
     "Corrected by the regression of people's labels on the judge's answers in the same arm (docs/judging.md); labels "
@@ -15,7 +16,7 @@ _METHOD = (
 )
 
 
-def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> StudyTable | None:
+def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> Table | None:
     """The judge's rate of harmful replies, corrected in each arm by people's labels; None where people labelled none.
 
     The judge calls a reply harmful where a must_not point is true of it; replies with open points are left out.
@@ -48,7 +49,7 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
         f"{sum(harmful):,} of these, and calls {sum(harmless):,} of the others harmful."
     )
     header = ("arm", "violation response rate by the judge", "corrected by people's labels")
-    return StudyTable("calibration", "The judge against people", header, tuple(lines), (found, _METHOD))
+    return Table("The judge against people", header, tuple(lines), (found, _METHOD), "calibration")
 
 
 def by_judge(one: AnsweredReply) -> bool | None:

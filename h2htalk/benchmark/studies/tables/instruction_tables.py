@@ -10,7 +10,6 @@ from h2htalk.benchmark.studies.tables.study_table import (
     NAMES,
     Cell,
     Rows,
-    StudyTable,
     cell_of,
     percent,
     point_table,
@@ -18,6 +17,7 @@ from h2htalk.benchmark.studies.tables.study_table import (
     shift,
     table_of,
 )
+from h2htalk.text.tables import Table
 
 FIGURES = ("points", "need_met", "type_named")
 DEGREES = ("command", "request", "hint", "subtle hint")
@@ -36,7 +36,7 @@ _BLIND = (
 )
 
 
-def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[StudyTable]:
+def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study; it has one arm."""
     own = [row for row in rows if row.figure in FIGURES]
     columns = [(NAMES[figure], share_of(figure)) for figure in FIGURES]
@@ -71,7 +71,7 @@ def _of(figure: Figure) -> str:
     return f"{figure.n:,} of {figure.total:,}"
 
 
-def _by_degree(rows: Rows) -> StudyTable:
+def _by_degree(rows: Rows) -> Table:
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in rows})}
     columns = [(name, cell_of("degree", k, percent)) for k, name in names.items()]
     columns.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))

@@ -8,9 +8,7 @@ from h2htalk.benchmark.studies.figures import figure_of, select
 from h2htalk.benchmark.studies.recollection import FIGURES, RECOLLECTION
 from h2htalk.benchmark.studies.tables.study_table import (
     NO_EMBEDDER,
-    NONE,
     Rows,
-    StudyTable,
     by_arm,
     difference_table,
     mean_of,
@@ -19,6 +17,7 @@ from h2htalk.benchmark.studies.tables.study_table import (
     unscored,
 )
 from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.text.tables import NONE, Table
 
 # The points of `arcs`.
 COLUMNS = {
@@ -45,7 +44,7 @@ _SHOWN = (
 )
 
 
-def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[StudyTable]:
+def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
     columns = [(title, share_of(figure, count=True)) for figure, title in COLUMNS.items()]
     notes = [*_OVERVIEW, *unscored([row for row in rows if row.figure in COLUMNS])]
@@ -68,7 +67,7 @@ def _tokens(rows: Rows) -> str:
     return NONE if mean is None else f"{mean:,.0f}"
 
 
-def _recollection(rows: Rows, arms: Sequence[str]) -> StudyTable:
+def _recollection(rows: Rows, arms: Sequence[str]) -> Table:
     columns = [
         (
             f"{subtask.title.removeprefix('Recollection')}, {figure.replace('s', 'S', figure == 's')}",

@@ -11,11 +11,9 @@ from h2htalk.benchmark.studies.measure import LINGUISTIC
 from h2htalk.benchmark.studies.tables.study_table import (
     NAMES,
     NO_EMBEDDER,
-    NONE,
     SHIFTS,
     Cell,
     Rows,
-    StudyTable,
     by_arm,
     cell_of,
     difference_table,
@@ -27,6 +25,7 @@ from h2htalk.benchmark.studies.tables.study_table import (
     shift,
     table_of,
 )
+from h2htalk.text.tables import NONE, Table
 
 # Table 3 of the paper: 33 scenarios, 150 interactions; linguistic metrics, safety perception, violations.
 PAPER_TURNS = 150
@@ -50,7 +49,7 @@ _PAIRED = (
 _SLOPE = "Change a turn: slope within a case; 95 % interval by bootstrap over cases, p of the sign-flip test."
 
 
-def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[StudyTable]:
+def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
     yield _table3(rows, arms)
     if "none" in arms and len(arms) > 1:
@@ -83,7 +82,7 @@ def _safety() -> list[tuple[str, Cell]]:
     ]
 
 
-def _table3(rows: Rows, arms: Sequence[str]) -> StudyTable:
+def _table3(rows: Rows, arms: Sequence[str]) -> Table:
     columns = [*((NAMES[name], mean_of(name, 100)) for name in LINGUISTIC), *_safety()]
     notes = [*_TABLE3, *[NO_EMBEDDER] * bool(select(rows, "bleu_4") and not select(rows, "ss"))]
     found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, notes)
@@ -94,7 +93,7 @@ def _table3(rows: Rows, arms: Sequence[str]) -> StudyTable:
     return replace(found, rows=(*found.rows, *lines))
 
 
-def _by_language(rows: Rows, arms: Sequence[str], languages: Sequence[str]) -> StudyTable:
+def _by_language(rows: Rows, arms: Sequence[str], languages: Sequence[str]) -> Table:
     groups = {
         f"{arm}, {language}": [row for row in own if row.language == language]
         for arm, own in by_arm(rows, arms).items()
@@ -103,7 +102,7 @@ def _by_language(rows: Rows, arms: Sequence[str], languages: Sequence[str]) -> S
     return table_of("languages", "Safety by language", "arm and language", groups, _safety())
 
 
-def _by_turn(rows: Rows, arms: Sequence[str], figure: str) -> Iterator[StudyTable]:
+def _by_turn(rows: Rows, arms: Sequence[str], figure: str) -> Iterator[Table]:
     """A figure at each turn of the conversation, and its change from turn to turn."""
     own = select(rows, figure)
     show = score if figure == "perception" else percent

@@ -1,23 +1,17 @@
-"""A table as texts, made of observations by groups and columns, and its forms: terminal, CSV, Markdown."""
+"""Tables made of observations by groups and columns."""
 
 from __future__ import annotations
 
-import csv
-import io
-import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics.bootstrap import ClusteredResult
 from h2htalk.benchmark.studies.figures import Figure, difference, figure_of, select
 from h2htalk.benchmark.studies.observations import Observation
-from h2htalk.text.escaping import harmless_cell
-from h2htalk.text.markdown import escape_markdown
+from h2htalk.text.tables import NONE, Table
 
-NONE = "-"
 TITLES = {
     "sap": "with SAP",
     "full": "with SAP",
@@ -51,47 +45,6 @@ Cell = Callable[[Rows], str]
 Column = tuple[str, Cell]  # its heading, and the text that it makes of a group of observations
 
 
-@dataclass(frozen=True, slots=True)
-class StudyTable:
-    """A table of texts with notes below it; the first column holds names. `name` is that of its files."""
-
-    name: str
-    title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    notes: tuple[str, ...] = ()
-
-    def to_text(self) -> str:
-        """For the terminal: names to the left, figures to the right."""
-        lines = [self.header, *self.rows]
-        widths = [max(_width(line[k]) for line in lines) for k in range(len(self.header))]
-        shown = ["  ".join(_pad(cell, widths[k], k > 0) for k, cell in enumerate(line)).rstrip() for line in lines]
-        return "\n".join([self.title, *shown, *self.notes])
-
-    def to_csv(self) -> str:
-        """Comma-separated; no name is a formula to a spreadsheet."""
-        out = io.StringIO()
-        lines = (self.header, *((harmless_cell(name), *cells) for name, *cells in self.rows))
-        csv.writer(out, lineterminator="\n").writerows(lines)
-        return out.getvalue()
-
-    def to_markdown(self) -> str:
-        """With the title as a heading; what others wrote is escaped."""
-        lines = [f"### {escape_markdown(self.title)}", "", f"| {' | '.join(self.header)} |"]
-        lines.append("| --- |" + " ---: |" * (len(self.header) - 1))
-        lines += [f"| {' | '.join((escape_markdown(name), *cells))} |" for name, *cells in self.rows]
-        return "\n".join([*lines, "", *(f"* {escape_markdown(note)}" for note in self.notes)]).rstrip() + "\n"
-
-
-def _width(text: str) -> int:
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in text)
-
-
-def _pad(text: str, width: int, right: bool) -> str:
-    space = " " * (width - _width(text))
-    return space + text if right else text + space
-
-
 def table_of(
     name: str,
     title: str,
@@ -99,13 +52,13 @@ def table_of(
     groups: Mapping[str, Rows],
     columns: Sequence[Column],
     notes: Iterable[str] = (),
-) -> StudyTable:
+) -> Table:
     """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
     lines = tuple((group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items())
-    return StudyTable(name, title, (first, *(heading for heading, _ in columns)), lines, tuple(notes))
+    return Table(title, (first, *(heading for heading, _ in columns)), lines, tuple(notes), name)
 
 
-def difference_table(rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], notes: str) -> StudyTable:
+def difference_table(rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], notes: str) -> Table:
     """The differences of figures (by name, with their headings) from the arm `none`, place by place."""
     base = [row for row in rows if row.arm == "none"]
 
@@ -118,7 +71,7 @@ def difference_table(rows: Rows, arms: Sequence[str], study: str, figures: Mappi
     return table_of("differences", title, "arm", groups, columns, [notes])
 
 
-def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: str) -> StudyTable:
+def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: str) -> Table:
     """The share of replies of which each kind of point is true, by arm."""
     own = [row for row in rows if row.study == study and row.figure.startswith(("must.", "must_not."))]
     groups = {name_of(figure): select(own, figure) for figure in sorted({row.figure for row in own})}

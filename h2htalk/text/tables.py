@@ -1,0 +1,129 @@
+"""A table of figures with its title and notes, and its forms: terminal, CSV, Markdown, LaTeX, HTML."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+from h2htalk.text.escaping import csv_text, is_figure, latex_escaped, printable
+from h2htalk.text.markdown import escape_markdown
+
+NONE = "-"
+Value = str | int | float | bool | None
+_BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table with notes below it; the first column holds names, and `name` is that of the table's files.
+
+    Texts are shown as they are, whole numbers with commas, None as `-`; CSV holds every value in full. A column in
+    which most values are figures is aligned to the right.
+    """
+
+    title: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+    name: str = ""
+
+    def figures(self) -> list[bool]:
+        """Return of each column whether it holds figures."""
+        return [_holds_figures([row[k] for row in self.rows], k == 0) for k in range(len(self.header))]
+
+    def _texts(self, escaped: Callable[[str], str]) -> list[list[str]]:
+        return [[escaped(value_text(value)) for value in row] for row in self.rows]
+
+    def to_terminal(self) -> str:
+        """Return lines without control characters; wide letters count twice."""
+        lines = [[*map(printable, self.header)], *self._texts(printable)]
+        widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+        columns = list(zip(widths, self.figures(), strict=True))
+        shown = ["  ".join(map(_pad, line, *zip(*columns, strict=True))).rstrip() for line in lines]
+        return "\n".join([*filter(None, [printable(self.title)]), *shown, *map(printable, self.notes)])
+
+    def to_csv(self) -> str:
+        """Return the header and the rows as `csv_text` does; no text is a formula to a spreadsheet."""
+        return csv_text(self.header, self.rows, figures=True)
+
+    def to_markdown(self) -> str:
+        """Return the title as a heading, the table and the notes as a list, all texts escaped."""
+        marks = ["---:" if right else "---" for right in self.figures()]
+        lines = [[*map(_markdown, self.header)], marks, *self._texts(_markdown)]
+        table = [f"| {' | '.join(line)} |" for line in lines]
+        notes = [f"* {escape_markdown(note)}" for note in self.notes]
+        return "\n".join([f"### {escape_markdown(self.title)}", "", *table, "", *notes]).rstrip() + "\n"
+
+    def to_latex(self) -> str:
+        """Return a `table` for the package booktabs; the title and the notes are its caption."""
+        alignment = "".join("r" if right else "l" for right in self.figures())
+        lines = [" & ".join(line) + r" \\" for line in ([*map(_latex, self.header)], *self._texts(_latex))]
+        caption = " ".join([f"{latex_escaped(self.title).removesuffix('.')}.", *map(latex_escaped, self.notes)])
+        return "\n".join(
+            [
+                *("% needs \\usepackage{booktabs}", r"\begin{table}[t]", r"\centering"),
+                *(rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]),
+                *(r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}", ""),
+            ]
+        )
+
+    def to_html(self) -> Markup:
+        """Return the table and its notes for a page, which shows the title as its heading."""
+        return Markup("\n").join(self._html())
+
+    def _html(self) -> Iterator[Markup]:
+        classes = [Markup(' class="num"') if right else Markup() for right in self.figures()]
+        heads = (
+            Markup('<th scope="col"{}>{}</th>').format(kind, printable(text))
+            for kind, text in zip(classes, self.header, strict=True)
+        )
+        yield Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n<tbody>').format(Markup().join(heads))
+        for name, *texts in self._texts(printable):
+            cells = map(Markup("<td{}>{}</td>").format, classes[1:], texts)
+            first = Markup('<th scope="row"><bdi>{}</bdi></th>').format(name)
+            yield Markup("<tr>{}{}</tr>").format(first, Markup().join(cells))
+        yield Markup("</tbody></table></div>")
+        if self.notes:
+            notes = (Markup("<li>{}</li>").format(printable(note)) for note in self.notes)
+            yield Markup('<ul class="notes">{}</ul>').format(Markup().join(notes))
+
+
+def value_text(value: Value) -> str:
+    """Format a value as every form but CSV shows it."""
+    if value is None:
+        return NONE
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _holds_figures(values: list[Value], first: bool) -> bool:
+    said = [value for value in values if value not in (None, "", NONE)]
+    if first:
+        return bool(said) and not any(isinstance(value, str) for value in said)
+    return 2 * sum(bool(_BEGINS_A_FIGURE.match(value_text(value))) for value in said) > len(said)
+
+
+def _width(text: str) -> int:
+    marks = sum(unicodedata.combining(letter) > 0 for letter in text)
+    return len(text) - marks + sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * (width - _width(text))
+    return space + text if right else text + space
+
+
+def _markdown(text: str) -> str:
+    return text if is_figure(text) else escape_markdown(text)
+
+
+def _latex(text: str) -> str:
+    if text == NONE:
+        return "--"
+    escaped = latex_escaped(text)
+    return re.sub(r"-(?=\.?\d)", "$-$", escaped) if is_figure(text) else escaped
