@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from markupsafe import Markup
 
@@ -21,14 +22,14 @@ _BEGINS_A_FIGURE = re.compile(r"(?:at most |p )?[-+±<$]?[\[(]?[-+]?\.?\d")
 class Table:
     """A table with notes below it; the first column holds names, and `name` is that of the table's files.
 
-    Texts are shown as they are, whole numbers with commas, None as `-`; CSV holds every value in full. A column in
-    which most values are figures is aligned to the right.
+    A value is a text, a number, a truth value or None, which is shown as `-`. Numbers have commas, and three decimals
+    below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right.
     """
 
     title: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[Value, ...], ...]
-    notes: tuple[str, ...] = ()
+    header: Sequence[str]
+    rows: Sequence[Sequence[Any]]  # of `Value`
+    notes: Sequence[str] = ()
     name: str = ""
 
     def figures(self) -> list[bool]:
@@ -98,7 +99,9 @@ def value_text(value: Value) -> str:
         return NONE
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    if isinstance(value, float):
+        return f"{value:z,.3f}" if abs(value) < 1 else f"{value:,.2f}"  # z: no -0.000
+    return f"{value:,}" if isinstance(value, int) else value
 
 
 def _holds_figures(values: list[Value], first: bool) -> bool:
