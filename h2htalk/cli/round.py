@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from h2htalk.cli.options import OutOption, console
+from h2htalk.cli.options import OutOption
 from h2htalk.cli.output import say
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def round_close(
     status, decisions = close_round(round, force=force, adjudication=adjudication)
     for line in grouped(status.notes):
         say(line)
-    console().print(decisions_table(round, decisions))
+    say(decisions_table(round, decisions).to_terminal())
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
 
 
@@ -113,7 +113,7 @@ def round_list(
     from h2htalk.rounds.terminal import rounds_table
 
     rounds = list(list_rounds(folder))
-    console().print(rounds_table(rounds))
+    say(rounds_table(rounds).to_terminal())
     for line in (line for one in rounds for line in one.notes):
         say(line)
 
@@ -135,7 +135,7 @@ def print_status(
     for line in (*(messages or ()), *status_lines(status)):
         say(line)
     if table and status.progress:
-        console().print(progress_table(status))
+        say(progress_table(status).to_terminal())
     for line in grouped(status.notes):
         say(line)
     for line in status.mistakes if each_mistake else grouped(status.mistakes):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from h2htalk.data.files import read_json_object
 from h2htalk.errors import counted
@@ -13,16 +13,12 @@ from h2htalk.rounds.aggregation.agreement import NO_PAIRS, NO_VARIETY
 from h2htalk.rounds.aggregation.decisions import RULES, Decision
 from h2htalk.rounds.platforms import Message
 from h2htalk.rounds.status import Status
-from h2htalk.text.escaping import printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from h2htalk.text.tables import Table
 
 # Short forms of the reasons why alpha is undefined; agreement.json has the long ones.
 _SHORT_REASONS = {NO_PAIRS: "no two votes", NO_VARIETY: "one label only"}
 # Messages of one kind that are printed in full, and places of the others that are listed.
 MAX_FULL, MAX_PLACES = 3, 5
-_TEXT_COLUMNS = ("annotator", "language", "round", "kind", "where", "state", "question")
 
 
 def status_lines(status: Status) -> Iterator[str]:
@@ -59,14 +55,9 @@ def progress_table(status: Status) -> Table:
     columns = ["items", "done", "open", "started", "skipped"]
     if not any(row.started for row in status.progress):
         columns.remove("started")
-    table = _table("annotator", "language", *columns)
-    for row in status.progress:
-        numbers = (getattr(row, column) for column in columns)
-        cells = ("" if number is None else f"{number:,}" for number in numbers)
-        table.add_row(printable(row.annotator) or "all", row.language, *cells)
-    if status.idle:
-        table.add_row(f"{counted(status.idle, 'annotator')} without items")
-    return table
+    rows = [(one.annotator or "all", one.language, *(getattr(one, key) for key in columns)) for one in status.progress]
+    idle = (f"{counted(status.idle, 'annotator')} without items",) if status.idle else ()
+    return Table("", ("annotator", "language", *columns), rows, idle)
 
 
 def decisions_table(path: Path, decisions: Sequence[Decision]) -> Table:
@@ -76,10 +67,10 @@ def decisions_table(path: Path, decisions: Sequence[Decision]) -> Table:
         counts.setdefault(one.question, Counter())[one.rule] += 1
     rules = [rule for rule in RULES if any(count[rule] for count in counts.values())]
     agreement = read_json_object(path / "agreement.json")
-    table = _table("question", *rules, "alpha", "95 %")
-    for question, count in counts.items():
-        table.add_row(question, *(f"{count[rule]:,}" for rule in rules), *_alpha_cells(agreement.get(question)))
-    return table
+    rows = [
+        (name, *(count[rule] for rule in rules), *_alpha_cells(agreement.get(name))) for name, count in counts.items()
+    ]
+    return Table("", ("question", *rules, "alpha", "95 %"), rows)
 
 
 def _alpha_cells(agreement: Any) -> tuple[str, str]:
@@ -93,17 +84,8 @@ def _alpha_cells(agreement: Any) -> tuple[str, str]:
 
 def rounds_table(rounds: Sequence[Status]) -> Table:
     """Return a table of rounds."""
-    table = _table("round", "kind", "where", "state", "items", "done", "assignments")
-    for one in rounds:
-        numbers = f"{one.items:,}", f"{one.items_done:,}", f"{one.completed:,} of {one.assignments:,}"
-        table.add_row(printable(one.name), one.kind, one.where, one.state, *numbers)
-    return table
-
-
-def _table(*headings: str) -> Table:
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False)
-    for heading in headings:
-        table.add_column(heading, justify="left" if heading in _TEXT_COLUMNS else "right")
-    return table
+    rows = [
+        (r.name, r.kind, r.where, r.state, r.items, r.items_done, f"{r.completed:,} of {r.assignments:,}")
+        for r in rounds
+    ]
+    return Table("", ("round", "kind", "where", "state", "items", "done", "assignments"), rows)

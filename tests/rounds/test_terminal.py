@@ -3,24 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
-from rich.console import Console
 from spreadsheet_rounds import fill, item, opened, stems, workbook_path
 
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.status import ProgressRow, Status, list_rounds, round_status
 from h2htalk.rounds.terminal import decisions_table, progress_table, rounds_table, status_lines
+from h2htalk.text.tables import Table
 
 CROWD = {"subtask": "Everyday reply", "keep": "Keep", "quality": "4: good"}
 
 
-def lines(table: Any) -> list[list[str]]:
+def lines(table: Table) -> list[list[str]]:
     """The printed lines of a table, split at white space."""
-    console = Console(width=200, force_terminal=False)
-    with console.capture() as caught:
-        console.print(table)
-    return [line.split() for line in caught.get().splitlines()]
+    return [line.split() for line in table.to_terminal().splitlines()]
 
 
 def test_progress_by_language_and_annotator(tmp_path: Path) -> None:
@@ -60,7 +56,7 @@ def test_annotators_without_items_share_one_row() -> None:
 
 def test_annotators_of_a_server_and_those_who_left_have_no_number_of_items() -> None:
     table = lines(progress_table(Status("r", progress=(ProgressRow("ann (left)", "zh", None, 3, None, 0, 1),))))
-    assert table[1] == ["ann", "(left)", "zh", "3", "1"]
+    assert table[1] == ["ann", "(left)", "zh", "-", "3", "-", "1"]
 
 
 def test_the_reason_for_undefined_alpha_fits_its_column(tmp_path: Path) -> None:
