@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from h2htalk.cli.options import console
 from h2htalk.cli.output import ignore_sigint, say
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError, H2HTalkError, counted
@@ -91,7 +90,7 @@ def curate_identifiers(
     from h2htalk.curation.workspace import Workspace
 
     report = report_identifiers(Workspace(workspace), stage, shared_by)
-    console().print(*identifier_tables(report))
+    say("\n\n".join(table.to_terminal() for table in identifier_tables(report)))
     if output is not None:
         report.write_csv(output)
         say(f"written: {output.resolve()}")
@@ -181,5 +180,5 @@ def curate_purge(
 def _print_funnel(summaries: list[StageSummary]) -> None:
     from h2htalk.curation.funnel import funnel_notes, funnel_table
 
-    console().print(funnel_table(summaries))
+    say(funnel_table(summaries).to_terminal())
     say(funnel_notes(summaries))

@@ -11,10 +11,10 @@ from h2htalk.curation.curate import StageSummary
 from h2htalk.curation.stage_table import find_stage
 from h2htalk.data.files import write_problem
 from h2htalk.errors import ConfigError, MissingExtraError
+from h2htalk.text.tables import Table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from rich.table import Table
 
 # Endings of a drawing, and the name of the date in its metadata.
 _FORMATS = {".svg": "Date", ".pdf": "CreationDate", ".png": ""}
@@ -22,18 +22,15 @@ _SHOWN = 8  # reasons of a stage, the most frequent first; the others as one sum
 
 
 def funnel_table(summaries: Sequence[StageSummary]) -> Table:
-    """A table for the terminal, one row a stage; `funnel_notes` gives the reasons."""
-    from rich.table import Table
-
-    table = Table(title="Funnel", title_justify="left", expand=False)
+    """One row a stage; `funnel_notes` gives the reasons."""
     earlier = any(summary.counts.earlier for summary in summaries)
-    for heading in ("stage", "unit", "read", "kept", "rejected", *(["earlier states"] if earlier else []), "written"):
-        table.add_column(heading, justify="left" if heading in ("stage", "unit") else "right")
+    header = ("stage", "unit", "read", "kept", "rejected", *(["earlier states"] if earlier else []), "written")
+    rows = []
     for summary in summaries:
         counts = summary.counts
         numbers = (counts.read, counts.kept, counts.rejected, *([counts.earlier] if earlier else []), counts.written)
-        table.add_row(summary.stage, find_stage(summary.stage).reads, *(f"{n:,}" for n in numbers))
-    return table
+        rows.append((summary.stage, find_stage(summary.stage).reads, *numbers))
+    return Table("Funnel", header, rows)
 
 
 def funnel_notes(summaries: Sequence[StageSummary]) -> str:

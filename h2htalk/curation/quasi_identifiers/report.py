@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from h2htalk.curation.outcomes import Rejected, dialogue_of, read_dialogue
 from h2htalk.curation.quasi_identifiers.statements import KINDS, Spans, Value, find_statements
@@ -22,10 +21,8 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import write_output
 from h2htalk.errors import ConfigError, DataError, counted, shorten
-from h2htalk.text.escaping import csv_text, printable
-
-if TYPE_CHECKING:
-    from rich.table import Table
+from h2htalk.text.escaping import csv_text
+from h2htalk.text.tables import Table
 
 _SHOWN = 20  # dialogues in the terminal
 _COMBINED = 50  # values of a dialogue, the first ones stated: bounds the time of a very long one
@@ -150,15 +147,12 @@ def _rare(values: Mapping[Value, object], speakers: Mapping[Value, set[str]], sh
 
 def identifier_tables(report: IdentifierReport) -> tuple[Table, Table]:
     """Tables for the terminal: the counts, and the values of the most identifying dialogues."""
-    from rich.table import Table
-    from rich.text import Text
-
-    counts = Table(title=f"Quasi-identifiers in the dialogues of {report.stage}", title_justify="left")
-    counts.add_column("dialogues that")
-    counts.add_column("number", justify="right")
-    for name, number in report.counts().items():
-        counts.add_row(name, f"{number:,}")
-    dialogues = Table("dialogue", *KINDS, title="The most identifying: values (messages)", title_justify="left")
-    for profile in report.profiles[:_SHOWN]:
-        dialogues.add_row(*(Text(printable(shorten(cell))) for cell in (profile.id, *profile.cells())))
-    return counts, dialogues
+    title = f"Quasi-identifiers in the dialogues of {report.stage}"
+    counts = Table(title, ("dialogues that", "number"), list(report.counts().items()))
+    rows = [
+        (shorten(profile.id), kind, shorten(cell))
+        for profile in report.profiles[:_SHOWN]
+        for kind, cell in zip(KINDS, profile.cells(), strict=True)
+        if cell
+    ]
+    return counts, Table("The most identifying", ("dialogue", "kind", "values (messages)"), rows)
