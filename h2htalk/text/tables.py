@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -72,25 +72,24 @@ class Table:
             ]
         )
 
-    def to_html(self) -> Markup:
-        """Return the table and its notes for a page, which shows the title as its heading."""
-        return Markup("\n").join(self._html())
-
-    def _html(self) -> Iterator[Markup]:
-        classes = [Markup(' class="num"') if right else Markup() for right in self.figures()]
-        heads = (
-            Markup('<th scope="col"{}>{}</th>').format(kind, printable(text))
-            for kind, text in zip(classes, self.header, strict=True)
-        )
-        yield Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n<tbody>').format(Markup().join(heads))
+    def to_html(self, language: str = "") -> Markup:
+        """Return the table, whose values are in a language, and its notes; the page shows the title as its heading."""
+        kinds = [Markup(' class="num"') if right else Markup() for right in self.figures()]
+        heads = _each('<th scope="col"{}>{}</th>', kinds, map(printable, self.header))
+        body = Markup('<tbody lang="{}">').format(language) if language else Markup("<tbody>")
+        lines = [Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
         for name, *texts in self._texts(printable):
-            cells = map(Markup("<td{}>{}</td>").format, classes[1:], texts)
-            first = Markup('<th scope="row"><bdi>{}</bdi></th>').format(name)
-            yield Markup("<tr>{}{}</tr>").format(first, Markup().join(cells))
-        yield Markup("</tbody></table></div>")
+            first = _each('<th scope="row"{}><bdi>{}</bdi></th>', kinds, [name])
+            lines.append(Markup("<tr>{}{}</tr>").format(first, _each("<td{}>{}</td>", kinds[1:], texts)))
+        lines.append(Markup("</tbody></table></div>"))
         if self.notes:
-            notes = (Markup("<li>{}</li>").format(printable(note)) for note in self.notes)
-            yield Markup('<ul class="notes">{}</ul>').format(Markup().join(notes))
+            notes = _each("<li{}>{}</li>", [Markup()] * len(self.notes), map(printable, self.notes))
+            lines.append(Markup('<ul class="notes">{}</ul>').format(notes))
+        return Markup("\n").join(lines)
+
+
+def _each(element: str, kinds: Iterable[Markup], texts: Iterable[str]) -> Markup:
+    return Markup().join(Markup(element).format(kind, text) for kind, text in zip(kinds, texts, strict=False))
 
 
 def value_text(value: Value) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.text.tables import Table
+from h2htalk.text.tables import Table, Value, value_text
 
 TABLE = Table(
     "By arm",
@@ -82,3 +82,11 @@ def test_a_figure_keeps_its_sign_in_csv_and_a_formula_acts_nowhere(text: str, ce
 @pytest.mark.parametrize(("values", "right"), [((1, 2), True), (("4o-mini", "5"), False)])
 def test_the_first_column_is_of_names_unless_all_its_values_are_numbers(values: tuple[int], right: bool) -> None:
     assert Table("", ("x",), tuple((value,) for value in values)).figures() == [right]
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(None, "-"), (-1e-17, "0.000"), (True, "yes"), (1234, "1,234"), (0.12345, "0.123"), (-2.5, "-2.50")],
+)
+def test_values_are_short(value: Value, shown: str) -> None:
+    assert value_text(value) == shown

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Literal, cast
@@ -13,9 +13,9 @@ from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES, Side
 from h2htalk.analysis.report import tables
-from h2htalk.analysis.report.tables import Table, Value
 from h2htalk.analysis.verb_nouns.pairs import top_verbs
 from h2htalk.data.languages import find_language
+from h2htalk.text.tables import Table, Value
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -249,10 +249,10 @@ def _most_frequent(counts: Iterable[tuple[str, int]]) -> str:
     return f"Most frequent: {', '.join(most)}." if most else "There are none."
 
 
-def _top(table: Table, rows: Sequence[tuple[Value, ...]] | None = None) -> Table:
-    return Table(table.name, table.headings, tuple((table.rows if rows is None else rows)[:ROWS_SHOWN]))
+def _top(table: Table, rows: Sequence[Sequence[Value]] | None = None) -> Table:
+    return replace(table, rows=(table.rows if rows is None else rows)[:ROWS_SHOWN])
 
 
-def _columns(table: Table, headings: Sequence[str], rows: Sequence[tuple[Value, ...]]) -> Table:
-    places = [table.headings.index(heading) for heading in headings]
-    return Table(table.name, tuple(headings), tuple(tuple(row[place] for place in places) for row in rows))
+def _columns(table: Table, header: Sequence[str], rows: Sequence[Sequence[Value]]) -> Table:
+    places = [table.header.index(heading) for heading in header]
+    return replace(table, header=header, rows=[[row[place] for place in places] for row in rows])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from itertools import groupby
 from typing import Any
@@ -16,7 +17,6 @@ from urllib.parse import quote
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.scenario_texts import SIDES
 from h2htalk.analysis.report.figure_specs import PAIRS_GROUP, SIDE_NAMES, FigureSpec, split_names
-from h2htalk.analysis.report.tables import Value
 from h2htalk.data.languages import find_language
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
@@ -37,7 +37,6 @@ def page_text(
     return render_page(_PAGE, page_view(analysis, shown, pictures, made), pictures=True)
 
 
-NONE = "–"
 _PARTS = {"diversity": "Diversity", "differences": "Differences"}
 _SIZE = re.compile(r'<svg\b[^>]*?\bwidth="([\d.]+)pt"[^>]*', re.DOTALL)
 _HEIGHT = re.compile(r'\bheight="([\d.]+)pt"')
@@ -135,11 +134,9 @@ def _table(spec: FigureSpec, names: tuple[str, str]) -> dict[str, Any]:
     rows = spec.shown.rows
     headings = {"count_a": _short(names[0]), "count_b": _short(names[1])}
     shown = f"{len(rows):,} of {spec.total:,} rows" if len(rows) < spec.total else f"{spec.total:,} rows"
+    table = replace(spec.shown, header=[headings.get(h, h.replace("_", " ")) for h in spec.shown.header])
     return {
-        "headings": [printable(headings.get(h, h.replace("_", " "))) for h in spec.shown.headings],
-        "numeric": [_is_numeric(row[place] for row in rows) for place in range(len(spec.shown.headings))],
-        "rows": [[value_text(value) for value in row] for row in rows],
-        "language": spec.language,
+        "html": table.to_html(spec.language) if rows else "",
         "shown": shown,
         "link": f"tables/{spec.table.name}.csv",
     }
@@ -148,24 +145,6 @@ def _table(spec: FigureSpec, names: tuple[str, str]) -> dict[str, Any]:
 def _short(name: str) -> str:
     """Shorten a split's name over a column of numbers, keeping both ends: two names may begin alike."""
     return name if len(name) <= _HEADING else f"{name[: _HEADING - 13].rstrip()}…{name[-12:].lstrip()}"
-
-
-def _is_numeric(values: Iterable[Value]) -> bool:
-    known = [value for value in values if value is not None]
-    return all(isinstance(value, int | float) and not isinstance(value, bool) for value in known)
-
-
-def value_text(value: Value) -> str:
-    """Format a cell for the page: three decimals below 1, else two, with thousands separators."""
-    if value is None:
-        return NONE
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    if isinstance(value, float):
-        return f"{value:z,.3f}" if abs(value) < 1 else f"{value:,.2f}"  # z: no -0.000
-    return printable(value)
 
 
 def picture_size(svg: str) -> tuple[float, float]:

@@ -14,13 +14,14 @@ from h2htalk.analysis.analyze import Analysis, LanguageAnalysis, SplitFacts
 from h2htalk.analysis.figures import save_figure
 from h2htalk.analysis.report.figure_specs import FigureSpec, figure_specs
 from h2htalk.analysis.report.html_page import page_text
-from h2htalk.analysis.report.tables import Table, csv_text, histograms_table
+from h2htalk.analysis.report.tables import histograms_table
 from h2htalk.analysis.verb_nouns.parsers import INSTALL
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY, replaced, require_folder
 from h2htalk.data.files import write_json, write_text
 from h2htalk.errors import MissingExtraError
 from h2htalk.parallel import ProcessPool, usable_cores
 from h2htalk.progress import Progress
+from h2htalk.text.tables import Table
 from h2htalk.version import installed_versions
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def write_analysis(analysis: Analysis, folder: Path, processes: int = 1) -> Path
         tables[table.name] = table
     with replaced(folder) as new:
         for table in tables.values():
-            write_text(new / "tables" / f"{table.name}.csv", csv_text(table))
+            write_text(new / "tables" / f"{table.name}.csv", table.to_csv())
         pictures = _draw_all(shown, new / "figures", min(processes, usable_cores()))
         made = made_with(analysis)
         write_text(new / PAGE, page_text(analysis, shown, pictures, made))

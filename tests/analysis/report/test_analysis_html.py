@@ -16,7 +16,7 @@ from analysis_made import made_analysis
 from h2htalk.analysis.analyze import Analysis
 from h2htalk.analysis.measures.words import WordCount
 from h2htalk.analysis.report.figure_specs import ROWS_SHOWN, figure_specs
-from h2htalk.analysis.report.html_page import page_text, picture_address, picture_size, value_text
+from h2htalk.analysis.report.html_page import page_text, picture_address, picture_size
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
 
 HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e'
@@ -142,7 +142,7 @@ def test_long_tables_show_their_top_and_say_so() -> None:
     assert f"word{ROWS_SHOWN}<" not in text
 
 
-# --- Pictures and cells -----------------------------------------------------------------------------------------
+# --- Pictures ---------------------------------------------------------------------------------------------------
 
 
 def test_a_picture_is_an_address_of_the_same_drawing() -> None:
@@ -153,20 +153,3 @@ def test_a_picture_is_an_address_of_the_same_drawing() -> None:
     assert path is not None
     assert path.attrib == {"id": "a", "d": "M 1 2 L 3 4"}
     assert picture_size(SVG) == (241.2, 180.0)
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [
-        (None, "–"),
-        (-1e-17, "0.000"),
-        (True, "yes"),
-        (1234, "1,234"),
-        (0.12345, "0.123"),
-        (-2.5, "-2.50"),
-        (1234.5, "1,234.50"),
-        ("a\tb", "a\\tb"),
-    ],
-)
-def test_cells_are_short_and_printable(value: str | float | None, shown: str) -> None:
-    assert value_text(value) == shown
