@@ -21,7 +21,8 @@ from h2htalk.chat.costs.reservations import (
 from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.text.escaping import csv_text, printable
+from h2htalk.text.escaping import csv_text
+from h2htalk.text.tables import NONE, Table, Value
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
@@ -48,7 +49,7 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
         return (calls_csv(read_calls(run)) if calls else costs_csv(costs)).rstrip("\n")
     if not costs:
         return "No call of this run cost money."
-    lines = [*call_lines(read_calls(run))] if calls else []
+    lines = [call_table(read_calls(run)).to_terminal(), ""] if calls else []
     lines += [f"{stage}: {totals_text(totals)}" for stage, totals in costs.items()]
     if len(costs) > 1:
         lines.append(f"{IN_ALL}: {totals_text(sum_totals(costs.values()))}")
@@ -64,6 +65,12 @@ _TITLES = (
 _CALL_FIELDS = (
     *("stage", "call", "items", "billing", "batch", "input_tokens", "cache_read_tokens", "output_tokens"),
     *("usd", "usd_at_most", "reason", "request_id"),
+)
+
+
+_CALL_TITLES = (
+    *("stage", "call", "items", "ended", "tokens in", "from cache", "tokens out"),
+    *("US dollars", "batch", "request"),
 )
 
 
@@ -129,11 +136,10 @@ def limit_lines(summary: Summary) -> list[str]:
 # --- By stage ---------------------------------------------------------------------------------------------------
 
 
-def cost_view(costs: Mapping[str, Totals]) -> dict[str, Any] | None:
-    """Return titles and rows of a table: one row for each stage, and a total where there are several."""
-    if not costs:
-        return None
-    return {"titles": _TITLES, "rows": [(printable(name), _texts(totals)) for name, totals in _rows(costs)]}
+def cost_table(costs: Mapping[str, Totals]) -> Table:
+    """One row for each stage, and a total where there are several; the note says what the run cost."""
+    rows = [(name, *_values(totals)) for name, totals in _rows(costs)]
+    return Table("Costs", _TITLES, rows, cost_lines(costs))
 
 
 def _rows(costs: Mapping[str, Totals]) -> list[tuple[str, Totals]]:
@@ -141,15 +147,14 @@ def _rows(costs: Mapping[str, Totals]) -> list[tuple[str, Totals]]:
     return [*rows, (IN_ALL, sum_totals(costs.values()))] if len(rows) > 1 else rows
 
 
-def _texts(totals: Totals) -> list[str]:
-    counts = (totals.calls, totals.paid, totals.free, totals.possibly_paid, totals.open)
-    tokens = (totals.input_tokens, totals.cache_read_tokens, totals.output_tokens)
+def _values(totals: Totals) -> list[Value]:
     possible = _possible(totals)
     return [
-        *(f"{count:,}" for count in (*counts, *tokens)),
+        *(totals.calls, totals.paid, totals.free, totals.possibly_paid, totals.open),
+        *(totals.input_tokens, totals.cache_read_tokens, totals.output_tokens),
         dollars_text(totals.usd_paid),
-        UNKNOWN if possible is None else f"at most {dollars_text(possible, True)}" if possible else "-",
-        printable(totals.prices) or "-",
+        UNKNOWN if possible is None else f"at most {dollars_text(possible, True)}" if possible else NONE,
+        totals.prices or NONE,
     ]
 
 
@@ -207,21 +212,17 @@ def calls_csv(calls: Iterable[tuple[str, Settlement | Reservation]]) -> str:
     return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
 
 
-def call_lines(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[str]:
-    """Yield one line of text for each call, for the terminal."""
+def call_table(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Table:
+    """One row for each call, for the terminal."""
+    rows = []
     for record in call_records(calls):
-        cached = f" ({record['cache_read_tokens']:,} from cache)" if record["cache_read_tokens"] else ""
-        tokens = f"{_count(record['input_tokens'])} in{cached}, {_count(record['output_tokens'])} out"
-        facts = [
-            f"{record['stage']} {record['call']}",
-            " ".join(record["items"]),
-            _BILLING.get(record["billing"], record["billing"]) + (f" ({record['reason']})" if record["reason"] else ""),
-            tokens if record["billing"] == "paid" else "",
-            _amount(record),
-            f"batch {record['batch']}" if record["batch"] else "",
-            record["request_id"] or "",
-        ]
-        yield "  ".join(fact for fact in facts if fact)
+        ended = _BILLING.get(record["billing"], record["billing"])
+        reason = f" ({record['reason']})" if record["reason"] else ""
+        tokens = [record[key] for key in ("input_tokens", "cache_read_tokens", "output_tokens")]
+        at_most = f"at most {record['usd_at_most']}" if record["usd_at_most"] else UNKNOWN
+        facts = (record["usd"] or at_most, record["batch"] or "", record["request_id"] or "")
+        rows.append((record["stage"], record["call"], " ".join(record["items"]), ended + reason, *tokens, *facts))
+    return Table("", _CALL_TITLES, rows)
 
 
 def _call_cells(record: Mapping[str, Any]) -> list[Any]:
@@ -229,16 +230,6 @@ def _call_cells(record: Mapping[str, Any]) -> list[Any]:
     if cells["usd"] is None and cells["usd_at_most"] is None:
         cells["usd"] = UNKNOWN
     return list(cells.values())
-
-
-def _amount(record: Mapping[str, Any]) -> str:
-    if record["usd"] is not None:
-        return f"{record['usd']} US dollars"
-    return f"at most {record['usd_at_most']} US dollars" if record["usd_at_most"] else "price unknown"
-
-
-def _count(tokens: int | None) -> str:
-    return UNKNOWN if tokens is None else f"{tokens:,}"
 
 
 def _cell(value: object) -> object:

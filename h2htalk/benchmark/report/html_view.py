@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from h2htalk.benchmark.metrics.metric_table import columns
-from h2htalk.benchmark.report.costs import cost_lines, cost_view
+from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.judge_facts import judge_facts
 from h2htalk.benchmark.report.number_format import (
     count_text,
@@ -65,8 +65,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "replies": [(name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")],
         "samples": f"{summary.counts.samples:,}",
         "judge": [(name, printable(text)) for name, text in judge_facts(summary)],
-        "costs": cost_view(summary.costs),
-        "cost_lines": cost_lines(summary.costs),
+        "costs": cost_table(summary.costs) if summary.costs else None,
         "null_class": [line for name, part in parts.items() for line in _null_lines(name, part)],
         "signature": _signature(summary),
         "version": printable(summary.package_version),

@@ -14,7 +14,7 @@ from rich.console import Console
 from summaries_made import made_summary
 
 from h2htalk.benchmark.report.costs import (
-    call_lines,
+    call_table,
     calls_csv,
     cost_lines,
     costs_csv,
@@ -190,16 +190,20 @@ def run(tmp_path: Path) -> Path:
 
 
 def test_every_call_is_listed_with_its_end(run: Path) -> None:
-    assert costs_text(run, calls=True).splitlines() == [
-        "generate 1  a#0  paid  400 in (128 from cache), 50 out  0.0013 US dollars  req_1",
-        "generate 2  b#0  paid  unknown in, unknown out  at most 0.003 US dollars",
-        "generate 3  =c#0  free (rate_limited)  0 US dollars",
-        "generate 4  d#0  possibly paid (timeout)  at most 0.003 US dollars",
-        "generate 5  e#0 e#1  open  at most 0.0015 US dollars  batch mark",
+    header, *calls, _, total = costs_text(run, calls=True).splitlines()
+    assert [" ".join(line.split()) for line in (header, *calls)] == [
+        "stage call items ended tokens in from cache tokens out US dollars batch request",
+        "generate 1 a#0 paid 400 128 50 0.0013 req_1",
+        "generate 2 b#0 paid - - - at most 0.003",
+        "generate 3 =c#0 free (rate_limited) - - - 0",
+        "generate 4 d#0 possibly paid (timeout) - - - at most 0.003",
+        "generate 5 e#0 e#1 open - - - at most 0.0015 mark",
+    ]
+    assert total == (
         "generate: 0.0013 US dollars for 1 call (400 tokens in, 128 from cache; 50 out); at most 0.0060 more for 1 "
         "call whose reply never arrived and 1 call whose reply named no usage; at most 0.0015 more for 1 call still "
-        "open; prices of 2026-11-20",
-    ]
+        "open; prices of 2026-11-20"
+    )
 
 
 def test_the_tables_hold_the_same(run: Path) -> None:
@@ -223,5 +227,5 @@ def test_the_tables_hold_the_same(run: Path) -> None:
 def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:
     with Ledger(None, model="openai:m", price=None) as ledger:
         reservation = ledger.reserve((("a", 0),), Bound(10, 10))
-    assert list(call_lines([("generate", reservation)])) == ["generate 1  a#0  open  price unknown"]
+    assert call_table([("generate", reservation)]).rows[0][7] == "unknown"
     assert calls_csv([("generate", reservation)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
