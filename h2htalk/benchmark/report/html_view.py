@@ -11,7 +11,6 @@ from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.judge_facts import judge_facts
 from h2htalk.benchmark.report.number_format import (
-    count_text,
     half_width_text,
     interval_text,
     items_text,
@@ -27,6 +26,7 @@ from h2htalk.benchmark.report.table2_layout import (
     measure_name,
     most_first,
     notes,
+    null_class_table,
     ordered_slices,
     part_title,
     parts_of,
@@ -66,7 +66,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "samples": f"{summary.counts.samples:,}",
         "judge": [(name, printable(text)) for name, text in judge_facts(summary)],
         "costs": cost_table(summary.costs) if summary.costs else None,
-        "null_class": [line for name, part in parts.items() for line in _null_lines(name, part)],
+        "null_class": null_class_table(summary),
         "signature": _signature(summary),
         "version": printable(summary.package_version),
     }
@@ -147,26 +147,6 @@ def _violations(summary: Summary) -> list[tuple[str, str, str, str]]:
     return [
         (printable(rule), RULES.get(rule, ""), f"{n:,}", f"{100 * n / samples:.1f} %")
         for rule, n in most_first(summary.violations)
-    ]
-
-
-def _null_lines(name: str, part: Summary) -> list[dict[str, Any]]:
-    """Return lines for the model and its baselines: precision, recall, F1, and the counts of null references and
-    answers."""
-    named = {
-        part.model: part.rows.null_class,
-        **{n: baseline.null_class for n, baseline in part.baselines.items()},
-    }
-    of = f" ({languages_of(part)})" if name else ""
-    return [
-        {
-            "name": f"{printable(scored)}{of}",
-            "scored": items_text(null.f1),
-            "ratios": [figure_of(cell) for cell in (null.precision, null.recall, null.f1)],
-            "counts": [count_text(count) for count in (null.references, null.answers, null.hits)],
-        }
-        for scored, null in named.items()
-        if null is not None
     ]
 
 

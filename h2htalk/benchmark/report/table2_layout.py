@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import stdev
 
+from h2htalk.benchmark.report.number_format import count_text, items_text, with_half_width
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.languages import LANGUAGES
@@ -13,6 +14,7 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, counted
+from h2htalk.text.tables import Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,6 +181,22 @@ def notes(summary: Summary) -> list[Note]:
             of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
             found.append(Note(f"No overall{of}: it needs all subtasks, and {_missing(missing)} missing."))
     return found
+
+
+def null_class_table(summary: Summary) -> Table:
+    """Return how often the model and its baselines say that there is nothing to remember, and are right."""
+    rows = []
+    parts = parts_of(summary)
+    for part in parts.values():
+        of = f" ({languages_of(part)})" if len(parts) > 1 else ""
+        named = {part.model: part.rows, **part.baselines}
+        for name, null in ((name, rows_.null_class) for name, rows_ in named.items()):
+            if null is not None:
+                ratios = map(with_half_width, (null.precision, null.recall, null.f1))
+                counts = map(count_text, (null.references, null.answers, null.hits))
+                rows.append((name + of, items_text(null.f1), *ratios, *counts))
+    header = ("nothing to remember", "items", "precision", "recall", "F1", "null references", "null answers", "both")
+    return Table("", header, rows)
 
 
 def spread_lines(summary: Summary) -> list[str]:

@@ -10,11 +10,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
 from h2htalk.benchmark.report.judge_facts import judge_facts
 from h2htalk.benchmark.report.number_format import (
-    count_text,
     half_width_text,
     items_text,
     percent_text,
@@ -30,6 +28,7 @@ from h2htalk.benchmark.report.table2_layout import (
     main_row,
     most_first,
     notes,
+    null_class_table,
     ordered_slices,
     part_title,
     parts_of,
@@ -75,7 +74,9 @@ def print_summary(
         say.line(line, "yellow")
     if verbose:
         say.line(_elsewhere(summary), "dim")
-        for line in [*null_class_lines(parts), *count_lines(summary), *slice_lines(parts)]:
+        null = null_class_table(summary)
+        null_lines = null.to_terminal().splitlines() if null.rows else []
+        for line in [*null_lines, *count_lines(summary), *slice_lines(parts)]:
             say.line(say.half_width(line))
     for name, fact in judge_facts(summary):
         say.line(say.half_width(f"{name}: {fact}"))
@@ -192,32 +193,6 @@ def _baseline_cell(baseline: Cell | None, reached: bool) -> Text:
 
 # Tags with more values than this have a table on the page alone.
 SLICE_VALUES = 6
-
-
-def null_class_lines(parts: Mapping[str, Summary]) -> list[str]:
-    """Return a line for the model in each part, and for baselines that answer with the null line at least once."""
-    lines = []
-    for name, part in parts.items():
-        named = {
-            "": part.rows.null_class,
-            **{n: baseline.null_class for n, baseline in part.baselines.items()},
-        }
-        lines += [
-            _null_class_line(null, [word for word in (languages_of(part) if name else "", baseline) if word])
-            for baseline, null in named.items()
-            if null and (not baseline or null.answers)
-        ]
-    return lines
-
-
-def _null_class_line(null: NullClass, about: list[str]) -> str:
-    ratios = (("precision", null.precision), ("recall", null.recall), ("F1", null.f1))
-    shown = ", ".join(f"{name} {with_half_width(cell)}" for name, cell in ratios)
-    where = f" ({', '.join(about)})" if about else ""
-    return (
-        f"nothing to remember{where}: {shown}; of {items_text(null.f1)} items, {null.references:,} references and "
-        f"{count_text(null.answers)} answers are null, {count_text(null.hits)} both"
-    )
 
 
 def failure_lines(counts: RunCounts) -> list[str]:
