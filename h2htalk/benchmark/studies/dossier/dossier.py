@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.report.number_format import interval_text, items_text, value_text
 from h2htalk.benchmark.report.table2_layout import COLUMNS, measure_name
 from h2htalk.benchmark.report.table2_rows import model_rows
 from h2htalk.benchmark.studies.report import TITLES, first_to_read, reply_view, split_name, study_tables, warnings
@@ -165,18 +166,11 @@ def _dates(path: Path) -> Iterator[tuple[str, str]]:
 
 def _run_table(run: Run) -> Table:
     """The main row of an evaluation, a figure a line."""
-    row = model_rows(run.summary)[0]
-    lines = []
-    for column in COLUMNS:
-        if (cell := row.cells.get(column.key)) is not None and cell.value is not None:
-            ends = "" if cell.low is None or cell.high is None else f"{cell.low:.1f} to {cell.high:.1f}"
-            lines.append(
-                (
-                    " ".join(filter(None, (column.group, column.heading))),
-                    f"{cell.value:.1f}",
-                    ends,
-                    f"{cell.n:,} of {cell.total:,}",
-                )
-            )
+    cells = model_rows(run.summary)[0].cells
+    lines = [
+        (f"{column.group} {column.heading}".strip(), value_text(cell), interval_text(cell), items_text(cell))
+        for column in COLUMNS
+        if (cell := cells.get(column.key)) is not None and cell.value is not None
+    ]
     header = ("figure", measure_name(run.summary), "95 % interval", "items scored")
-    return Table("Scores by subtask (Table 2)", header, tuple(lines), name="table2")
+    return Table("Scores by subtask (Table 2)", header, lines, name="table2")
