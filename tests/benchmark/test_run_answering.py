@@ -66,6 +66,7 @@ def test_every_step_works_in_a_notebook(tmp_path: Path) -> None:
         return [summary.incomplete, judged.incomplete, study.incomplete]
 
     run = str(tmp_path / "run")
+    write_split(tmp_path / "split", ITEMS, ("dialogue_base",))
     with LoopbackServer(reply=example_reply("dialogue_base")) as server:
         assert asyncio.run(cell(server)) == [False] * 3
 

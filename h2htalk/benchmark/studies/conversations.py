@@ -45,7 +45,7 @@ class StudyReply:
         part: `live` (its own running conversation), `script` (the scripted history before the turn), `type` (the type
             of request that it names) or `memory` (its own notes).
         text: the answer; None where the call failed, or was not made after an earlier failure.
-        failure, message: why there is none.
+        failure, message: why there is none, as a code and for people.
         said: the conversation before the reply, the user's turn last.
         usage: tokens of the call, and of calls that memory needed before it.
         finish: why it ended (`Reply.finish_reason`).
@@ -57,10 +57,10 @@ class StudyReply:
     part: str
     text: str | None = None
     failure: str = "not_asked"
-    message: str = ""
     said: tuple[Turn, ...] = ()
     usage: Usage = field(default_factory=Usage)
     finish: str = "unknown"
+    message: str = ""
 
     @property
     def key(self) -> str:
