@@ -63,7 +63,7 @@ MALFORMED_REFERENCES = {
     "cut": WHOLE[:-1],
     "text before": "Reference: " + WHOLE,
     "text after": WHOLE + " I hope that fits.",
-    "fenced": f"```\n{WHOLE}\n```",
+    "fenced twice": f"```\n```\n{WHOLE}\n```\n```",
     "list of replies": json.dumps({"evidence": "x", "reference": ["a", "b"]}),
     "no reference": json.dumps({"evidence": "x"}),
     "empty reference": reference(""),
