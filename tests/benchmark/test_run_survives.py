@@ -144,6 +144,7 @@ def test_a_second_process_on_the_same_run_is_refused(tmp_path: Path) -> None:
         while not stored_ids(out):
             assert first.poll() is None
             time.sleep(0.02)
+        server.latency = 60  # the first is at work until it is killed
         second = start(server.spec, "--split", split, "--out", out, "--concurrency", 4)
         _, stderr = second.communicate(timeout=30)
         assert second.returncode == 2

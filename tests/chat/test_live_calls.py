@@ -294,7 +294,7 @@ def test_ctrl_c_ends_a_waiting_run_without_noise() -> None:
 # An endpoint that answers no more
 
 
-@pytest.mark.parametrize(("count", "concurrency", "asked"), [(40, 64, 60), (100, 2, 10)])
+@pytest.mark.parametrize(("count", "concurrency", "asked"), [(40, 64, 80), (100, 2, 20)])
 def test_an_endpoint_that_hangs_pauses_the_run_after_one_wave(
     api: Api, count: int, concurrency: int, asked: int
 ) -> None:
