@@ -17,7 +17,7 @@ from h2htalk.benchmark.report.html_page import ItemView
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
-from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
+from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
 from h2htalk.data.run_folder import Answers
@@ -49,31 +49,6 @@ def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass
     return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
-def made_results(
-    values: Values,
-    measure: Measure = "s",
-    baselines: Mapping[str, Values] | None = None,
-    languages: tuple[str, ...] = ("en", "zh"),
-    null: NullClass | None = None,
-    slices: Mapping[str, Mapping[str, Cell]] | None = None,
-) -> MeasureResults:
-    """A part whose main row comes from `values`; its first item is its only one with a high risk."""
-    flat = [v for vs in values.values() for v in vs]
-    risks = aggregate_slices(ItemValue(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
-    metrics = {
-        name: {metric: Cell(x, x - 1, x + 1, len(vs), len(vs)) for metric, x in METRICS.items()}
-        for name, vs in values.items()
-    }
-    return MeasureResults(
-        languages=languages,
-        rows=score_rows_of_values(values, measure, null),
-        metrics=metrics,
-        slices={"risk": risks} if slices is None else slices,
-        baselines={name: score_rows_of_values(baseline, measure) for name, baseline in (baselines or {}).items()},
-        reached={name: reached_in(values, baseline) for name, baseline in (baselines or {}).items()},
-    )
-
-
 def reached_in(values: Values, baseline: Values) -> tuple[str, ...]:
     """The figures in which a baseline's values, item by item, are not shown to be below."""
     pairs = [(name, v, b) for name, vs in values.items() for v, b in zip(vs, baseline.get(name, ()), strict=False)]
@@ -91,17 +66,19 @@ def made_summary(
     subject: Mapping[str, str] | None = None,
     null: NullClass | None = None,
     slices: Mapping[str, Mapping[str, Cell]] | None = None,
-    without_s: Values | None = None,
     **changes: Any,
 ) -> Summary:
     """A summary whose main row comes from `values`, each in [0, 1], None for an unscored item.
 
-    With `without_s` the values are those of English items, and `without_s` the lexical means of Chinese ones.
+    The first item is the only one with a high risk.
     """
-    values = same_values(0.4) if values is None else values
-    flat = [v for part in (values, without_s or {}) for vs in part.values() for v in vs]
-    languages = ("en",) if without_s else ("en", "zh")
-    rest = None if without_s is None else made_results(without_s, "lexical", baselines, ("zh",), null, slices)
+    values, baselines = same_values(0.4) if values is None else values, baselines or {}
+    flat = [v for vs in values.values() for v in vs]
+    risks = aggregate_slices(ItemValue(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
+    metrics = {
+        name: {metric: Cell(x, x - 1, x + 1, len(vs), len(vs)) for metric, x in METRICS.items()}
+        for name, vs in values.items()
+    }
     fields: dict[str, Any] = {
         "model": model,
         "split": "mini 1",
@@ -110,8 +87,13 @@ def made_summary(
         "measure": measure,
         "s_comparable": comparable,
         "counts": RunCounts(len(flat), sum(v is not None for v in flat), len(flat)),
-        "main": made_results(values, measure, baselines, languages, null, slices),
-        "without_s": rest,
+        "languages": ("en", "zh"),
+        "s_languages": ("en", "zh") if measure == "s" else (),
+        "rows": score_rows_of_values(values, measure, null),
+        "metrics": metrics,
+        "slices": {"risk": risks} if slices is None else slices,
+        "baselines": {name: score_rows_of_values(baseline, measure) for name, baseline in baselines.items()},
+        "reached": {name: reached_in(values, baseline) for name, baseline in baselines.items()},
         "violations": {},
         "warnings": (),
     }

@@ -144,8 +144,8 @@ def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
 
     assert re.search(r"5 of 5 items scored.*Comparison", checkout.evaluate(split), flags=re.S)
 
-    main = checkout.json("run/summary.json")["main"]
-    assert main["rows"]["compliance"]["cells"]["recollection_comparison"]["value"] == 100
+    rows = checkout.json("run/summary.json")["rows"]
+    assert rows["compliance"]["cells"]["recollection_comparison"]["value"] == 100
     assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == ["recollection_comparison"]
     assert "A receipt.: Which day?" in checkout.run("prompts", "show", "--all", "--split", split)
     assert "recollection_comparison" in checkout.run("split", "info", split)

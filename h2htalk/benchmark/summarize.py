@@ -11,7 +11,7 @@ from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.statistics.clusters import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
-from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
+from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import KEY_MASK, FailedResponse, Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario
@@ -50,9 +50,12 @@ def summarize(
     baselines = {name: (answers, _on_same_items(scores, scored[1])) for name, (answers, scores) in baselines.items()}
     with_s = [s for s in split.scenarios if metrics.asks_s(s.language)]
     measure: Measure = "s" if with_s else "lexical"
-    others = [s for s in split.scenarios if not metrics.asks_s(s.language)] if with_s else []
-    main = measure_results(with_s or split.scenarios, measure, scored, baselines)
-    without_s = measure_results(others, "lexical", scored, baselines) if others else None
+    own = with_s or split.scenarios
+
+    def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+        return score.s if measure == "s" else score.lexical
+
+    reached = {name: reached_figures(own, scored[1], scores, measure) for name, (_, scores) in baselines.items()}
     counts = count_outcomes(split.scenarios, *scored)
     return Summary(
         model=model,
@@ -63,36 +66,21 @@ def summarize(
         measure=measure,
         s_comparable=metrics.embedder is not None and metrics.embedder.comparable,
         counts=counts,
-        main=main,
-        without_s=without_s,
+        languages=tuple(sorted({s.language for s in split.scenarios})),
+        s_languages=tuple(sorted({s.language for s in with_s})),
+        rows=score_rows(split.scenarios, with_s, scored),
+        metrics=metric_means(split.scenarios, with_s, scored[1]),
+        slices=slices_of(own, scored[1], value_of),
+        baselines={name: score_rows(split.scenarios, with_s, baseline) for name, baseline in baselines.items()},
+        reached=reached,
+        by_sample=tuple(by_sample(own, scored[1], value_of)),
         violations=count_violations(scored[1].values()),
         warnings=(
-            *baseline_warnings(main),
-            *_language_warnings(without_s),
+            *baseline_warnings(reached),
+            *_language_warnings(split.scenarios, with_s),
             *_truncation_warnings(counts),
             *_key_warnings(scored[0]),
         ),
-    )
-
-
-def measure_results(
-    scenarios: Sequence[Scenario], measure: Measure, scored: Scored, baselines: Mapping[str, Scored]
-) -> MeasureResults:
-    """The figures of the items that share a measure."""
-
-    def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
-        return score.s if measure == "s" else score.lexical
-
-    return MeasureResults(
-        languages=tuple(sorted({s.language for s in scenarios})),
-        rows=score_rows(scenarios, scored, measure),
-        metrics=metric_means(scenarios, scored[1]),
-        slices=slices_of(scenarios, scored[1], value_of),
-        baselines={name: score_rows(scenarios, baseline, measure) for name, baseline in baselines.items()},
-        reached={
-            name: reached_figures(scenarios, scored[1], baseline[1], measure) for name, baseline in baselines.items()
-        },
-        by_sample=tuple(by_sample(scenarios, scored[1], value_of)),
     )
 
 
@@ -179,22 +167,16 @@ def null_shares(
     return pairs
 
 
-def score_rows(scenarios: Sequence[Scenario], scored: Scored, measure: Measure) -> ScoreRows:
-    """Aggregate item scores into rows.
-
-    Args:
-        scenarios: the items of a part, scored or not.
-        scored: answers, and scores by id.
-        measure: `s` where these items are asked for S.
-    """
+def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored: Scored) -> ScoreRows:
+    """Aggregate the scores of items into rows; those with S are asked for it."""
     answers, scores = scored
 
-    def row(name: str) -> Row:
-        return aggregate([ItemValue(s.id, s.subtask, getattr(scores[s.id], name)) for s in scenarios])
+    def row(name: str, items: Sequence[Scenario] = scenarios) -> Row:
+        return aggregate([ItemValue(s.id, s.subtask, getattr(scores[s.id], name)) for s in items])
 
     synthesis = sum(SUBTASKS[s.subtask].has_null_line for s in scenarios)
     return ScoreRows(
-        s=row("s") if measure == "s" else None,
+        s=row("s", with_s) if with_s else None,
         lexical=row("lexical"),
         compliance=row("compliance"),
         null_class=null_class(null_shares(scenarios, answers, scores), synthesis) if synthesis else None,
@@ -215,37 +197,38 @@ def slices_of(
     }
 
 
-def metric_means(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> dict[str, dict[str, Cell]]:
-    """A cell for each metric of each subtask; others than the lexical ones only where they have values."""
+def metric_means(
+    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Mapping[str, ItemScore]
+) -> dict[str, dict[str, Cell]]:
+    """A cell for each metric of each subtask; others than the lexical ones of the items with S alone."""
     rows: dict[str, dict[str, Cell]] = {}
     for name in columns():
-        values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in scenarios]
-        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
-            continue
+        own = scenarios if name in METRICS["lexical"].columns else with_s
+        values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in own]
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell
     return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
 
 
-def baseline_warnings(part: MeasureResults) -> list[str]:
+def baseline_warnings(reached: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a warning that names the subtasks in which the model is not shown to be above a baseline, and one more for
     each subtask with a null line, where the constant answer is right as often as the reference is null."""
-    beaten = [name for name in SUBTASKS if any(name in keys for keys in part.reached.values())]
+    beaten = [name for name in SUBTASKS if any(name in keys for keys in reached.values())]
     if not beaten:
         return []
     titles = ", ".join(SUBTASKS[name].title for name in beaten)
     plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
     lines = [f"not shown to be above an answer that needs no model in {plural}: {titles}"]
     for subtask in SUBTASKS.values():
-        if subtask.has_null_line and subtask.name in part.reached.get("constant", ()):
+        if subtask.has_null_line and subtask.name in reached.get("constant", ()):
             lines.append(f"{subtask.title}: not shown to be above printing the null line every time")
     return lines
 
 
-def _language_warnings(without_s: MeasureResults | None) -> list[str]:
-    if without_s is None:
+def _language_warnings(scenarios: Sequence[Scenario], with_s: Sequence[Scenario]) -> list[str]:
+    languages = ", ".join(sorted({s.language for s in scenarios} - {s.language for s in with_s}))
+    if not with_s or not languages:
         return []
-    languages = ", ".join(without_s.languages)
     return [f"no S on {languages} items: the embedder is not made for them; see their lexical mean"]
 
 

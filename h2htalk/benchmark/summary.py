@@ -109,34 +109,22 @@ class ScoreRows:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureResults:
-    """The figures of the items with the same measure: S, or the lexical mean where no embedder was used.
-
-    `languages` are the items' own. `metrics` holds a cell for each metric of each subtask, `slices` one for each
-    value of each tag. `reached` names for each baseline the figures (`figure_weights`) in which the model is not shown
-    to be above it: the paired 95 % interval of the difference holds 0, or lies below. `by_sample` holds the headline
-    figure (overall, else the mean over items) of each sample alone; empty where an item has one answer.
-    """
-
-    languages: tuple[str, ...]
-    rows: ScoreRows
-    metrics: Mapping[str, Mapping[str, Cell]]
-    slices: Mapping[str, Mapping[str, Cell]]
-    baselines: Mapping[str, ScoreRows]
-    reached: Mapping[str, tuple[str, ...]]
-    by_sample: tuple[float, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Summary:
     """Everything the tables show.
 
-    `measure` is what the main row is made of: `s`, or `lexical` where no embedder was asked for. `main` holds the
-    figures of the items that have that measure; `without_s` those of the items for which S was not asked for while
-    others have it (an English embedder on a split in two languages), else None. `s_comparable` says whether S may
-    stand beside the paper's (BGE-M3 only). `counts` and `violations` are of all items. `judged` is False while
-    levels I-III have no judge's rating in them, `judging` holds what judges gave. `costs` holds what each stage paid;
-    empty where no call cost anything. `answering` says when, how long and by what the run was answered.
+    Attributes:
+        measure: what the main row is made of: `s`, or `lexical` where no embedder was asked for.
+        languages: those of the items. s_languages: those that have S; an English embedder on a split in two languages
+            gives S to the English items, and the lexical mean and the contract are of all items.
+        s_comparable: whether S may stand beside the paper's (BGE-M3 only).
+        metrics: subtask -> metric -> cell. slices: tag -> value -> cell of the measure.
+        reached: baseline -> the figures (`figure_weights`) in which the model is not shown to be above it: the paired
+            95 % interval of the difference holds 0, or lies below.
+        by_sample: the headline figure (overall, else the mean over items) of each sample alone; empty where an item has
+            one answer.
+        judged: False while levels I-III have no judge's rating in them; `judging` holds what judges gave.
+        costs: what each stage paid; empty where no call cost anything.
+        answering: when, how long and by what the run was answered.
     """
 
     model: str
@@ -146,14 +134,25 @@ class Summary:
     measure: Measure
     s_comparable: bool
     counts: RunCounts
-    main: MeasureResults
-    without_s: MeasureResults | None
+    languages: tuple[str, ...]
+    s_languages: tuple[str, ...]
+    rows: ScoreRows
+    metrics: Mapping[str, Mapping[str, Cell]]
+    slices: Mapping[str, Mapping[str, Cell]]
+    baselines: Mapping[str, ScoreRows]
+    reached: Mapping[str, tuple[str, ...]]
     violations: Mapping[str, int]
     warnings: tuple[str, ...]
+    by_sample: tuple[float, ...] = ()
     judged: bool = False
     judging: JudgeFigures | None = None
     costs: Mapping[str, Totals] = field(default_factory=dict)
     answering: Answering = field(default_factory=Answering)
+
+    @property
+    def measured(self) -> str:
+        """The languages of the items with the measure: `en`, `zh` or `en+zh`."""
+        return "+".join(self.s_languages or self.languages)
 
     @property
     def incomplete(self) -> bool:
@@ -162,59 +161,24 @@ class Summary:
         judging = self.judging
         return self.counts.unscored > 0 or (judging is not None and (judging.failed > 0 or bool(judging.unread)))
 
-    @property
-    def rows(self) -> ScoreRows:
-        return self.main.rows
-
-    @property
-    def baselines(self) -> Mapping[str, ScoreRows]:
-        return self.main.baselines
-
-    @property
-    def slices(self) -> Mapping[str, Mapping[str, Cell]]:
-        return self.main.slices
-
-    @property
-    def metrics(self) -> Mapping[str, Mapping[str, Cell]]:
-        return self.main.metrics
-
     def without_judgements(self) -> Summary:
         """The same run as no judge had read it; its warnings are without those about judges."""
-        main = replace(self.main, rows=replace(self.main.rows, judged=None))
         protocol = {**self.signature.protocol, "judge": "none"}
         return replace(
             self,
             signature=replace(self.signature, protocol=protocol),
-            main=main,
+            rows=replace(self.rows, judged=None),
             judged=False,
             judging=None,
             warnings=tuple(one for one in self.warnings if not one.startswith(JUDGE_WARNING)),
         )
 
-    def rest(self) -> Summary | None:
-        """The items without S as a summary of their own, made of the lexical mean; None when there are none."""
-        if self.without_s is None:
-            return None
-        return replace(self, measure="lexical", main=self.without_s, without_s=None)
-
     def to_dict(self) -> dict[str, Any]:
         return {
-            "model": self.model,
-            "split": self.split,
+            **asdict(replace(self, costs={})),
             "signature": self.signature.to_dict(),
-            "package_version": self.package_version,
-            "measure": self.measure,
-            "s_comparable": self.s_comparable,
             "incomplete": self.incomplete,
-            "counts": asdict(self.counts),
-            "main": asdict(self.main),
-            "without_s": None if self.without_s is None else asdict(self.without_s),
-            "violations": dict(self.violations),
-            "warnings": list(self.warnings),
-            "judged": self.judged,
-            "judging": None if self.judging is None else asdict(self.judging),
             "costs": {stage: totals.to_dict() for stage, totals in self.costs.items()},
-            "answering": asdict(self.answering),
         }
 
     @classmethod

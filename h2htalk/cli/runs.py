@@ -82,7 +82,7 @@ def leaderboard(
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
     board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
     if format == "terminal":
-        from h2htalk.benchmark.report.leaderboard_terminal import print_leaderboard
+        from h2htalk.benchmark.report.leaderboard import print_leaderboard
 
         print_leaderboard(board, console())
     else:
@@ -93,7 +93,7 @@ def leaderboard(
 
 def _check_paper(more: bool, format: str) -> None:
     from h2htalk.benchmark.report import paper_table
-    from h2htalk.benchmark.report.leaderboard_terminal import print_check
+    from h2htalk.benchmark.report.leaderboard import print_check
 
     if more:
         raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")

@@ -23,7 +23,8 @@ class Table:
     """A table with notes below it; the first column holds names, and `name` is that of the table's files.
 
     A value is a text, a number, a truth value or None, which is shown as `-`. Numbers have commas, and three decimals
-    below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right.
+    below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right. A line
+    end in a heading breaks it on the terminal.
     """
 
     title: str
@@ -39,12 +40,14 @@ class Table:
     def _texts(self, escaped: Callable[[str], str]) -> list[list[str]]:
         return [[escaped(value_text(value)) for value in row] for row in self.rows]
 
-    def to_terminal(self) -> str:
-        """Return lines without control characters; wide letters count twice."""
-        lines = [[*map(printable, self.header)], *self._texts(printable)]
+    def to_terminal(self, gap: int = 2) -> str:
+        """Return lines without control characters, with a gap between columns; wide letters count twice."""
+        heads = [head.split("\n") for head in self.header]
+        above = [[head[k] if k >= -len(head) else "" for head in heads] for k in range(-max(map(len, heads)), 0)]
+        lines = [*([*map(printable, line)] for line in above), *self._texts(printable)]
         widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
         columns = list(zip(widths, self.figures(), strict=True))
-        shown = ["  ".join(map(_pad, line, *zip(*columns, strict=True))).rstrip() for line in lines]
+        shown = [(" " * gap).join(map(_pad, line, *zip(*columns, strict=True))).rstrip() for line in lines]
         return "\n".join([*filter(None, [printable(self.title)]), *shown, *map(printable, self.notes)])
 
     def to_csv(self) -> str:

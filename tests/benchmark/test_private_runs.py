@@ -99,7 +99,7 @@ def test_the_owner_of_the_references_scores_the_answers(spec: EvaluateSpec) -> N
     rows = (replace(s, references=tuple(own)) for s, own in zip(MINI.scenarios, references, strict=True))
     export_split(replace(MINI, scenarios=tuple(rows)), Path(f"{spec.split}-open"))
     opened = evaluate(replace(spec, split=f"{spec.split}-open", out=f"{spec.out}-open"))
-    assert run.summary.main.rows == opened.main.rows
+    assert run.summary.rows == opened.rows
     assert run.summary.baselines == {n: row for n, row in opened.baselines.items() if n != "random-reference"}
     opened = load_run(f"{spec.out}-open")
     assert run.scores().drop_columns("answer").equals(opened.scores().drop_columns("answer"))

@@ -64,35 +64,15 @@ def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> Non
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
-    assert (summary.measure, summary.main.languages) == ("s", ("en",))
-    assert summary.rows.s is not None
+    assert (summary.measure, summary.languages, summary.s_languages) == ("s", ("en", "zh"), ("en",))
     assert summary.warnings == ("no S on zh items: the embedder is not made for them; see their lexical mean",)
     assert not summary.incomplete
-    assert set(summary.slices["language"]) == {"en"}
-
-
-def test_the_items_without_s_are_a_part_of_their_own_beside_those_with_it() -> None:
-    """One row over both languages would have set S of 77 items beside a lexical mean of 154."""
-    summary = english()
-    rest = summary.rest()
-    assert rest is not None
-    halves = ("en", summary, "s"), ("zh", rest, "lexical")
-    for language, part, measure in halves:
-        count = len(MINI.select(language).scenarios)
-        assert (part.main.languages, part.measure) == ((language,), measure)
-        rows = [part.rows, *part.baselines.values()]
-        totals = {row.overall.total for s in rows for row in (s.s, s.lexical, s.compliance) if row}
-        assert totals == {count}
-        assert {sum(cell.total for cell in cells.values()) for cells in part.slices.values()} == {count}
-        assert all(("ss" in cells) == (measure == "s") for cells in part.metrics.values())
-    assert (rest.rows.s, rest.rest()) == (None, None)
-    assert summary.counts.items == rest.counts.items == len(MINI.scenarios)
-
-
-def test_where_all_items_have_the_same_measure_there_is_no_second_part() -> None:
-    assert lexical().rest() is None
-    split = MINI.select("en")
-    assert summary_of(split, reference_answers(split), Metrics(FirstLetters())).rest() is None
+    count = len(MINI.select("en").scenarios)
+    assert {sum(cell.total for cell in cells.values()) for cells in summary.slices.values()} == {count}
+    for rows in (summary.rows, *summary.baselines.values()):
+        assert rows.s is not None
+        totals = [row.overall.total for row in (rows.s, rows.lexical, rows.compliance)]
+        assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
 
 
 def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() -> None:
@@ -118,7 +98,8 @@ def test_metrics_are_cells_in_table_order_and_in_range() -> None:
         for cell in cells.values():
             assert cell.value is not None
             assert 0 <= cell.value <= 100.00001
-            assert (cell.n, cell.total) == (summary.rows.lexical.cells[name].n,) * 2
+            assert cell.n == cell.total
+        assert (cells["bleu_1"].n, cells["ss"].n) == (summary.rows.lexical.cells[name].n, 7)
 
 
 # --- Fates ------------------------------------------------------------------------------------------------------
@@ -175,9 +156,9 @@ def test_several_samples_count_as_one_item() -> None:
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
     assert summary.counts.samples == 2 * len(split.scenarios)
-    assert summary.main.by_sample == pytest.approx((0, 100), abs=1)
+    assert summary.by_sample == pytest.approx((0, 100), abs=1)
     assert spread_lines(summary) == ["Mean of items by sample: 0.00, 100.00 (standard deviation 70.71)"]
-    assert summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).main.by_sample == ()
+    assert summary_of(split, {key: answer for key, answer in answers.items() if not key[1]}).by_sample == ()
 
 
 # --- Baselines and the null class ----------------------------------------------------------------------------------

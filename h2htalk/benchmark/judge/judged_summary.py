@@ -15,7 +15,7 @@ from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import by_sample, slices_of
-from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, MeasureResults, Summary
+from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary
 from h2htalk.data.files import json_line
 from h2htalk.data.responses import SampleKey
 from h2htalk.data.run_folder import Answers, RunFolder
@@ -47,18 +47,10 @@ def with_judgements(
     if figures.people:
         judge += f", people rated {_rated_part(own, ratings, scores)}"
     protocol = {**summary.signature.protocol, "judge": judge}
-    main = _with_judged_row(summary.main, scenarios, scores) if summary.measure == "s" else summary.main
-    return (
-        replace(
-            summary,
-            signature=replace(summary.signature, protocol=protocol),
-            main=main,
-            judged=main.rows.judged is not None,
-            judging=figures,
-            warnings=(*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures))),
-        ),
-        scores,
-    )
+    warnings = (*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures)))
+    signature = replace(summary.signature, protocol=protocol)
+    summary = replace(summary, signature=signature, judging=figures, warnings=warnings)
+    return _with_judged_row(summary, scenarios, scores) if summary.measure == "s" else summary, scores
 
 
 def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
@@ -71,14 +63,13 @@ def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) ->
     return item_score(score.id, samples)
 
 
-def _with_judged_row(
-    main: MeasureResults, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]
-) -> MeasureResults:
-    own = [s for s in scenarios if s.language in main.languages]
+def _with_judged_row(summary: Summary, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> Summary:
+    own = [s for s in scenarios if s.language in summary.s_languages]
     row = aggregate([ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in own])
     return replace(
-        main,
-        rows=replace(main.rows, judged=row),
+        summary,
+        judged=True,
+        rows=replace(summary.rows, judged=row),
         slices=slices_of(own, scores, judged_value),
         by_sample=tuple(by_sample(own, scores, judged_value)),
     )

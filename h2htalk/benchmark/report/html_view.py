@@ -21,15 +21,12 @@ from h2htalk.benchmark.report.table2_layout import (
     ALL_COLUMNS,
     NOT_SCORED,
     cell_at,
-    languages_of,
     main_row,
     measure_name,
     most_first,
     notes,
     null_class_table,
     ordered_slices,
-    part_title,
-    parts_of,
     spread_lines,
     subtasks_at_hand,
 )
@@ -44,7 +41,6 @@ from h2htalk.text.escaping import printable
 def page_view(summary: Summary) -> dict[str, Any]:
     """Return everything that page.html needs except the items; control characters are escaped."""
     all_notes = notes(summary)
-    parts = parts_of(summary)
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
@@ -52,10 +48,9 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "loud": [printable(note.text) for note in all_notes if note.loud],
         "quiet": [*(printable(note.text) for note in all_notes if not note.loud), *spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
-        "tiles": _tiles(parts, summary),
-        "has_baselines": bool(summary.baselines),
+        "tiles": _tiles(summary),
         "bar_width": BAR_WIDTH,
-        "parts": [part_view(name, part) for name, part in parts.items()],
+        **_subtasks(summary),
         "table2": _table2(summary),
         "violations": _violations(summary),
         "failures": [
@@ -86,24 +81,17 @@ def _states(summary: Summary) -> list[tuple[str, str]]:
     return states
 
 
-def _tiles(parts: Mapping[str, Summary], summary: Summary) -> list[dict[str, str]]:
-    """Return the overall figures: all of the first part, and the mean of a second part."""
+def _tiles(summary: Summary) -> list[dict[str, str]]:
+    """Return the overall figures, the share of kept contracts and the number of items."""
+    row = main_row(summary)
     tiles = []
-    for number, (name, part) in enumerate(parts.items()):
-        row = main_row(part)
-        keys = [("overall", "Overall")] if row.overall.value is not None else [("items_mean", "Mean of items")]
-        if not number:
-            keys += [(f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS]
-        for key, label in keys:
-            cell = cell_at(row, key)
-            shown = f"{label} ({name})" if name and (number or key == "overall") else label
-            tiles.append({"label": shown, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
-    for part in parts.values():
-        compliance = part.rows.compliance.items_mean
-        label = f"Contract kept ({languages_of(part)})" if len(parts) > 1 else "Contract kept"
-        note = f"of {items_text(compliance)} items"
-        tiles.append({"label": label, "value": percent_text(compliance, NONE), "note": note})
-    counts = summary.counts
+    head = [("overall", "Overall")] if row.overall.value is not None else [("items_mean", "Mean of items")]
+    for key, label in [*head, *((f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS)]:
+        cell = cell_at(row, key)
+        tiles.append({"label": label, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
+    compliance, counts = summary.rows.compliance.items_mean, summary.counts
+    note = f"of {items_text(compliance)} items"
+    tiles.append({"label": "Contract kept", "value": percent_text(compliance, NONE), "note": note})
     tiles.append({"label": "Items scored", "value": f"{counts.scored:,}", "note": f"of {counts.items:,}"})
     return tiles
 
@@ -202,12 +190,11 @@ class Line:
     baselines: tuple[tuple[Figure, bool], ...]
 
 
-def part_view(name: str, part: Summary) -> dict[str, Any]:
-    """Return the values of one part of the run; it has a title where the run has two parts."""
+def _subtasks(part: Summary) -> dict[str, Any]:
+    """Return the values of the main table, the metrics and the slices."""
     scale = _scale(part)
     dimensions = [dimension for dimension in DIMENSIONS if _names(part, dimension)]
     return {
-        "title": part_title(part) if name else "",
         "measure": measure_name(part),
         "has_s": part.measure == "s",
         "baselines": [printable(baseline) for baseline in part.baselines],
@@ -252,7 +239,7 @@ def _line(part: Summary, key: str, label: str, hint: str, scale: float) -> Line:
         figure_of(cell, _bar(cell, list(baselines.values()), scale)),
         figure_of(cell_at(part.rows.lexical, key)),
         _percent_figure(contract),
-        tuple((figure_of(baseline), key in part.main.reached[name]) for name, baseline in baselines.items()),
+        tuple((figure_of(baseline), key in part.reached[name]) for name, baseline in baselines.items()),
     )
 
 

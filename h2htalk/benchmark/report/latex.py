@@ -93,9 +93,7 @@ def _body(rows: Sequence[TableRow], columns: Sequence[Column]) -> list[str]:
     """Format the rows of a group, each with its intervals, under lines with the number of items."""
     lines: list[str] = []
     said: list[str] = []
-    for number, row in enumerate(rows):
-        if number and row.part != rows[number - 1].part:
-            lines.append(r"\addlinespace")
+    for row in rows:
         items = [_items(row.cells.get(column.key)) for column in columns]
         if any(items) and items != said:
             lines.append(_small("items", items))

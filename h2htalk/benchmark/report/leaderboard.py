@@ -8,18 +8,35 @@ from __future__ import annotations
 
 import math
 import os
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from rich.console import Console
+
 from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.report.paper_table import paper_rows, unreadable_rows
-from h2htalk.benchmark.report.table2_layout import COLUMNS, part_title, parts_of
-from h2htalk.benchmark.report.table2_rows import TableRow, table_row, variant_rows
+from h2htalk.benchmark.report.number_format import items_text, with_half_width
+from h2htalk.benchmark.report.paper_table import CHECK_TOLERANCE, CheckedRow, paper_rows, unreadable_rows
+from h2htalk.benchmark.report.table2_layout import COLUMNS, NOT_SCORED
+from h2htalk.benchmark.report.table2_rows import TableRow, model_rows
+from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.errors import ConfigError, listed, quoted
+from h2htalk.text.escaping import printable
+from h2htalk.text.tables import NONE, Table
 
 PLACES = 3
+SIGNS = ("", "¹", "²", "³")  # of the places
+# The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
+FULL, COMPACT = 132, 98
+_WIDEST_NAME = 36
+_MEANS = (("overall", "Overall"), ("items_mean", "Items"), ("plain_mean", "Cells"))
+# The columns' headings of four characters, and those of the dimensions' averages.
+_SHORT = (
+    *("Std.", "Emo.", "Sch.", "Dia.", "Bas.", "Mid.", "Adv.", "Rsp.", "Ini.", "Iti."),
+    *("Syn.", "Ref.", "Ini.", "Rec.", "All"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,21 +144,10 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
             note += "; --metric s compares them without a judge"
         if different and members[0].split != runs[0].split:
             note += f"; on {members[0].split}, not on {runs[0].split}"
-        for title, rows in _rows_by_part(members).items():
-            groups.append(Group(f"protocol {fingerprint}{title}", _ranked(rows), note))
+        labelled = [replace(run, model=label) for run, label in zip(members, _labels(members), strict=True)]
+        rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
+        groups.append(Group(f"protocol {fingerprint}", _ranked(rows), note))
     return tuple(groups)
-
-
-def _rows_by_part(members: Sequence[Summary]) -> dict[str, list[TableRow]]:
-    """Return the rows of runs of one protocol. Items with S and items without are never ranked together: each part has
-    its own group and title."""
-    rows: dict[str, list[list[TableRow]]] = {}
-    for run, label in zip(members, _labels(members), strict=True):
-        for name, part in parts_of(run).items():
-            title = f", {part_title(part)}" if name else ""
-            own = [replace(row, model=label) for row in (table_row(part, None, name), *variant_rows(part, name))]
-            rows.setdefault(title, []).append(own)
-    return {title: [row for own in sorted(of, key=_place) for row in own] for title, of in rows.items()}
 
 
 def _labels(members: Sequence[Summary]) -> list[str]:
@@ -185,3 +191,82 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
             if place <= PLACES and len(values) > 1:
                 marks[key][column.key] = place
     return tuple(replace(row, marks=marks[id(row)]) for row in rows)
+
+
+# --- On the terminal --------------------------------------------------------------------------------------------
+
+
+def print_leaderboard(board: Leaderboard, console: Console) -> None:
+    """Print your runs, then the paper's rows by size class where the leaderboard holds them.
+
+    All figures have two decimals from 132 columns on and one from 98 on; narrower terminals get averages.
+    """
+    say = PlainConsole(console)
+    if board.runs:
+        say.line("Your runs", "bold")
+        for group in board.runs:
+            say.table(_table(group, console.width), 0)
+            for row in group.rows:
+                say.line(say.half_width(_about(row)))
+        say.line(
+            "Overall (All): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
+            "Cells: plain mean of the cells."
+        )
+        say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))
+        say.line("Only complete runs of the same protocol are ranked with each other.")
+        for model in board.dropped:
+            say.line(f"{model}: given more than once, shown once.", "yellow")
+    if board.paper:
+        say.line("The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows", "bold")
+        for group in board.paper:
+            say.table(_table(group, console.width), 0)
+        say.line(f"Left out, because their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
+    say.line(say.half_width(f"{' '.join(SIGNS[1:])} first, second and third of a group."))
+
+
+def _table(group: Group, width: int) -> Table:
+    """A group's rows; every figure ends with its place's sign or a space, so that no gap is needed between columns."""
+    columns = [
+        (column, short) for column, short in zip(COLUMNS, _SHORT, strict=True) if width >= COMPACT or column.is_average
+    ]
+    decimals = 1 if COMPACT <= width < FULL else 2
+    heads = [short if width >= COMPACT else column.group or column.heading for column, short in columns]
+    room = min(_WIDEST_NAME, width - sum(max(len(head) + 1, decimals + 4) for head in heads) - 1)
+    rows: list[list[str]] = []
+    for row in group.rows:
+        state = "" if row.complete else f" [{NOT_SCORED}]" if row.private else " [INCOMPLETE]"
+        *above, name = textwrap.wrap(printable(f"{row.name}{state}"), max(18, room), subsequent_indent="  ")
+        rows += [[part, *[""] * len(heads)] for part in above]
+        figures = [(row.value(column.key), row.marks.get(column.key, 0)) for column, _ in columns]
+        shown = [
+            f"{NONE} " if value is None else f"{value:.{decimals}f}{SIGNS[place] or ' '}" for value, place in figures
+        ]
+        rows.append([f"{name} ", *shown])
+    title = f"{group.title} ({group.note})" if group.note else group.title
+    return Table(title, ["", *(f"{head} " for head in heads)], rows)
+
+
+def _about(row: TableRow) -> str:
+    """Return a run's cautions, its items, and its three overall means with their intervals."""
+    means = ", ".join(f"{label} {with_half_width(row.cells.get(key))}" for key, label in _MEANS)
+    cautions = "lexical mean only, " if row.measure != "s" else "" if row.comparable else "S not comparable, "
+    cautions += "" if row.judged else "unjudged, "
+    return f"{row.name}: {cautions}{items_text(row.cells.get('items_mean'))} items scored; {means}"
+
+
+def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
+    """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
+    say = PlainConsole(console)
+    figures = [
+        (r.model, f"{r.printed:.2f}", f"{r.recomputed:.2f}", f"{r.off:+.3f}", f"{r.averages_off_most:+.3f}")
+        for r in rows
+    ]
+    say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), figures))
+    off = [row for row in rows if not row.agrees]
+    say.line(
+        f"{len(rows) - len(off)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} with the mean of "
+        "their eleven cells weighted with Table 1's counts. The others:",
+        "bold",
+    )
+    for row in off:
+        say.line(f"{row.model}: printed {row.printed:.2f}, its cells give {row.recomputed:.2f} ({row.off:+.3f})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from statistics import stdev
 
 from h2htalk.benchmark.report.number_format import count_text, items_text, with_half_width
@@ -89,37 +89,9 @@ def measure_name(summary: Summary) -> str:
     return "S" if summary.measure == "s" else "Lexical mean"
 
 
-def parts_of(summary: Summary) -> dict[str, Summary]:
-    """Split a run into the parts that have tables of their own, by name: one with an empty name, or two such as `en`
-    and `zh, lexical mean` where the settings ask for S in some languages only."""
-    rest = summary.rest()
-    if rest is None:
-        return {"": summary}
-    return {
-        languages_of(summary): replace(summary, without_s=None),
-        f"{languages_of(rest)}, lexical mean": rest,
-    }
-
-
-def languages_of(part: Summary) -> str:
-    """Return the languages of a part's items: `en`, `zh` or `en+zh`."""
-    return "+".join(part.main.languages)
-
-
-def part_title(part: Summary) -> str:
-    """Return the heading of a part of a run with two parts."""
-    measure = "S" if part.measure == "s" else "the lexical mean (the embedder is not made for this language)"
-    return f"{languages_of(part)} items: {measure}"
-
-
 def subtasks_at_hand(summary: Summary) -> list[str]:
     """Return the subtasks of the run in Table 2's order; those without S are included by their lexical mean."""
     return [name for name in SUBTASKS if name in summary.rows.lexical.cells]
-
-
-def baselines_reach(summary: Summary) -> bool:
-    """Whether there is any figure in which the model is not shown to be above a baseline."""
-    return any(summary.main.reached.values())
 
 
 def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
@@ -172,42 +144,34 @@ def notes(summary: Summary) -> list[Note]:
                 loud=True,
             )
         )
-    parts = parts_of(summary)
-    if any(has_levels(part.rows.lexical) for part in parts.values()):
+    if has_levels(summary.rows.lexical):
         found.append(Note(JUDGED if summary.judged else UNJUDGED))
-    for part in parts.values():
-        missing = [name for name in SUBTASKS if name not in main_row(part).cells]
-        if missing:
-            of = f" of the {languages_of(part)} items" if len(parts) > 1 else ""
-            found.append(Note(f"No overall{of}: it needs all subtasks, and {_missing(missing)} missing."))
+    if missing := [name for name in SUBTASKS if name not in main_row(summary).cells]:
+        found.append(Note(f"No overall: it needs all subtasks, and {_missing(missing)} missing."))
     return found
 
 
 def null_class_table(summary: Summary) -> Table:
     """Return how often the model and its baselines say that there is nothing to remember, and are right."""
     rows = []
-    parts = parts_of(summary)
-    for part in parts.values():
-        of = f" ({languages_of(part)})" if len(parts) > 1 else ""
-        named = {part.model: part.rows, **part.baselines}
-        for name, null in ((name, rows_.null_class) for name, rows_ in named.items()):
-            if null is not None:
-                ratios = map(with_half_width, (null.precision, null.recall, null.f1))
-                counts = map(count_text, (null.references, null.answers, null.hits))
-                rows.append((name + of, items_text(null.f1), *ratios, *counts))
+    for name, null in (
+        (name, of.null_class) for name, of in {summary.model: summary.rows, **summary.baselines}.items()
+    ):
+        if null is not None:
+            ratios = map(with_half_width, (null.precision, null.recall, null.f1))
+            counts = map(count_text, (null.references, null.answers, null.hits))
+            rows.append((name, items_text(null.f1), *ratios, *counts))
     header = ("nothing to remember", "items", "precision", "recall", "F1", "null references", "null answers", "both")
     return Table("", header, rows)
 
 
 def spread_lines(summary: Summary) -> list[str]:
-    """Return a line for each part on how much its headline figure differs between the answers to the same items."""
-    lines = []
-    for part in parts_of(summary).values():
-        if figures := part.main.by_sample:
-            name = "Mean of items" if main_row(part).overall.value is None else "Overall"
-            listed = ", ".join(f"{figure:.2f}" for figure in figures)
-            lines.append(f"{name} by sample: {listed} (standard deviation {stdev(figures):.2f})")
-    return lines
+    """Return a line on how much the headline figure differs between the answers to the same items, if any has two."""
+    if not (figures := summary.by_sample):
+        return []
+    name = "Mean of items" if main_row(summary).overall.value is None else "Overall"
+    listed = ", ".join(f"{figure:.2f}" for figure in figures)
+    return [f"{name} by sample: {listed} (standard deviation {stdev(figures):.2f})"]
 
 
 def _incomplete(summary: Summary) -> str:

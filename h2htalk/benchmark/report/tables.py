@@ -12,7 +12,7 @@ from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.report.costs import costs_csv
 from h2htalk.benchmark.report.latex import latex_table
-from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at, ordered_slices, parts_of
+from h2htalk.benchmark.report.table2_layout import ALL_COLUMNS, cell_at, ordered_slices
 from h2htalk.benchmark.report.table2_rows import TableRow, table_row, table_rows
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
 from h2htalk.benchmark.summary import JudgeFigures, ScoreRows, Summary
@@ -130,6 +130,7 @@ def items_csv(split: Split, scores: Mapping[str, ItemScore]) -> str:
     return csv_text(heading, rows)
 
 
+_OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
 _MARKS = ("complete", "comparable", "judged")
 _FIGURES = ("value", "low", "high", "n", "total")
 # Makes a line from a metric's name, a key of Table 2 (or none) and a cell.
@@ -145,31 +146,26 @@ def metrics_csv(summary: Summary) -> str:
     `null_recall` and `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
     """
     rows = []
-    for number, (name, part) in enumerate(parts_of(summary).items()):
-        for baseline in (None, *part.baselines):
-            head = table_row(part, baseline, name)
-            lines = [*_row_lines(part.rows if baseline is None else part.baselines[baseline])]
-            if baseline is None and not number and part.judging is not None:
-                lines += _judge_lines(part.judging)
-            if baseline is None:
-                lines += [(metric, of, cell) for of, by in part.metrics.items() for metric, cell in by.items()]
-            rows += [
-                [head.model, head.source, head.languages, metric, of, *_marks(head), *_figures(cell)]
-                for metric, of, cell in lines
-            ]
+    for baseline in (None, *summary.baselines):
+        head = table_row(summary, baseline)
+        lines = [*_row_lines(summary.rows if baseline is None else summary.baselines[baseline])]
+        if baseline is None:
+            lines += [] if summary.judging is None else _judge_lines(summary.judging)
+            lines += [(metric, of, cell) for of, by in summary.metrics.items() for metric, cell in by.items()]
+        for metric, of, cell in lines:
+            languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
+            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *_figures(cell)])
     return csv_text(["model", "source", "languages", "metric", "of", *_MARKS, *_FIGURES], rows)
 
 
 def slices_csv(summary: Summary) -> str:
-    """Format the slices of each part's measure as CSV: tag, its value, languages, measure, marks, then the cell."""
-    rows = []
-    for name, part in parts_of(summary).items():
-        head = table_row(part, None, name)
-        rows += [
-            [tag, of, head.languages, head.measure, *_marks(head), *_figures(cell)]
-            for tag, cells in ordered_slices(part).items()
-            for of, cell in cells.items()
-        ]
+    """Format the slices of the run's measure as CSV: tag, its value, languages, measure, marks, then the cell."""
+    head = table_row(summary)
+    rows = [
+        [tag, of, head.languages, head.measure, *_marks(head), *_figures(cell)]
+        for tag, cells in ordered_slices(summary).items()
+        for of, cell in cells.items()
+    ]
     return csv_text(["tag", "of", "languages", "measure", *_MARKS, *_FIGURES], rows)
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from rich.box import ASCII, SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
@@ -22,16 +20,12 @@ from h2htalk.benchmark.report.number_format import (
 from h2htalk.benchmark.report.table2_layout import (
     COLUMNS,
     NOT_SCORED,
-    baselines_reach,
     cell_at,
-    languages_of,
     main_row,
     most_first,
     notes,
     null_class_table,
     ordered_slices,
-    part_title,
-    parts_of,
     spread_lines,
     subtasks_at_hand,
 )
@@ -40,9 +34,10 @@ from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
+from h2htalk.text.tables import Table
 
-# From WIDE on intervals are written as [low, high] and headings in full; below it, no table needs more than MINIMUM.
-WIDE, MINIMUM = 118, 80
+WIDE = 118  # from this width on intervals are written as [low, high] and headings in full; below it 80 are enough
+_ASCII = str.maketrans({"±": "+-", "¹": "*", "²": "+", "³": "-"})
 _AVERAGES = (("overall", "Overall"), ("items_mean", "Mean of items"), ("plain_mean", "Mean of cells"))
 
 
@@ -59,13 +54,8 @@ def print_summary(
     """
     say = PlainConsole(console)
     console.print(_heading(summary, say))
-    parts = parts_of(summary)
-    for part in parts.values():
-        if len(parts) > 1:
-            console.print()
-            say.line(part_title(part), "bold underline")
-        console.print(_table(part, say), soft_wrap=True)
-    if any(baselines_reach(part) for part in parts.values()):
+    say.table(_table(summary, console.width >= WIDE), 2 if console.width >= WIDE else 1)
+    if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):
         if note.loud or verbose:
@@ -75,8 +65,11 @@ def print_summary(
     if verbose:
         say.line(_elsewhere(summary), "dim")
         null = null_class_table(summary)
-        null_lines = null.to_terminal().splitlines() if null.rows else []
-        for line in [*null_lines, *count_lines(summary), *slice_lines(parts)]:
+        for line in [
+            *(null.to_terminal().splitlines() if null.rows else []),
+            *count_lines(summary),
+            *slice_lines(summary),
+        ]:
             say.line(say.half_width(line))
     for name, fact in judge_facts(summary):
         say.line(say.half_width(f"{name}: {fact}"))
@@ -123,72 +116,45 @@ def _elsewhere(summary: Summary) -> str:
 # --- The table --------------------------------------------------------------------------------------------------
 
 
-def _table(part: Summary, say: PlainConsole) -> Table:
-    wide = say.console.width >= WIDE
-    # Both boxes put one character between columns.
-    box = ASCII if say.ascii else SIMPLE_HEAD
-    table = Table(box=box, show_edge=False, pad_edge=False, padding=(0, 0, 0, 1 if wide else 0))
-    if say.console.width < MINIMUM:
-        table.width = MINIMUM  # narrower terminals wrap lines instead, so that no figure is cut
-    for heading in _headings(part, wide, say):
-        table.add_column(heading, justify="right", no_wrap=True, vertical="bottom")
-    table.columns[0].justify = "left"
-    at_hand = subtasks_at_hand(part)
+def _table(summary: Summary, wide: bool) -> Table:
+    rows: list[Sequence[str]] = []
+    header = _headings(summary, wide)
     for dimension in DIMENSIONS:
-        names = [name for name in at_hand if SUBTASKS[name].dimension == dimension]
+        names = [name for name in subtasks_at_hand(summary) if SUBTASKS[name].dimension == dimension]
         if names:
-            table.add_row(Text(dimension.title(), "bold cyan"))
-        for name in names:
-            table.add_row(*_line(part, SUBTASKS[name].column, name, say))
-    table.add_section()
-    table.add_row(Text("Averages", "bold cyan"))
-    for column in COLUMNS:
-        if column.is_average and cell_at(part.rows.lexical, column.key) and column.group:
-            table.add_row(*_line(part, column.group, column.key, say))
-    for key, label in _AVERAGES:
-        table.add_row(*_line(part, label, key, say), style="bold" if key == "overall" else "")
-    return table
+            rows.append([dimension.title(), *[""] * (len(header) - 1)])
+            rows += [_line(summary, SUBTASKS[name].column, name, wide) for name in names]
+    averages = [(c.key, c.group) for c in COLUMNS if c.group and c.is_average and cell_at(summary.rows.lexical, c.key)]
+    rows.append(["Averages", *[""] * (len(header) - 1)])
+    rows += [_line(summary, label, key, wide) for key, label in (*averages, *_AVERAGES)]
+    return Table("", header, rows)
 
 
-def _headings(part: Summary, wide: bool, say: PlainConsole) -> list[Text]:
-    headings = ["Subtask", "Items"]
-    if part.measure == "s":
-        headings += ["S and J", "S"] if part.rows.judged else ["S"]
-        headings.append("Lexical" if wide else "Lex.")
-    else:
-        headings += ["Lexical mean"]
-    headings.append("Contract" if wide else "Con-\ntract")
-    baselines = [say.safe(name).plain for name in part.baselines]
-    return [Text(text) for text in headings + (baselines if wide else [name.replace("-", "-\n") for name in baselines])]
+def _headings(summary: Summary, wide: bool) -> list[str]:
+    measures = ["S", "Lexical" if wide else "Lex."] if summary.measure == "s" else ["Lexical mean"]
+    if summary.rows.judged:
+        measures.insert(0, "S and J")
+    baselines = [name if wide else name.replace("-", "-\n") for name in map(printable, summary.baselines)]
+    return ["Subtask", "Items", *measures, "Contract" if wide else "Con-\ntract", *baselines]
 
 
-def _line(part: Summary, label: str, key: str, say: PlainConsole) -> list[Text]:
-    rows = part.rows
-    cell = cell_at(main_row(part), key)
-    texts = [Text(f" {label}"), Text(items_text(cell)), _value(cell, say)]
+def _line(summary: Summary, label: str, key: str, wide: bool) -> list[str]:
+    rows, cell = summary.rows, cell_at(main_row(summary), key)
+    texts = [f" {label}", items_text(cell), _value(cell, wide)]
     if rows.judged is not None:
-        texts.append(Text(value_text(cell_at(rows.s, key))))
-    if part.measure == "s":
-        texts.append(Text(value_text(cell_at(rows.lexical, key))))
-    texts.append(Text(percent_text(cell_at(rows.compliance, key))))
-    return texts + [
-        _baseline_cell(cell_at(main_row(part, baseline), key), key in part.main.reached[name])
-        for name, baseline in part.baselines.items()
-    ]
+        texts.append(value_text(cell_at(rows.s, key)))
+    if summary.measure == "s":
+        texts.append(value_text(cell_at(rows.lexical, key)))
+    texts.append(percent_text(cell_at(rows.compliance, key)))
+    for name, baseline in summary.baselines.items():
+        texts.append(value_text(cell_at(main_row(summary, baseline), key)) + "! "[key not in summary.reached[name]])
+    return texts
 
 
-def _value(cell: Cell | None, say: PlainConsole) -> Text:
-    """Format the value and its interval; left-justified, so that values align whatever follows them."""
-    text = Text(value_text(cell).rjust(6), "" if cell is None or cell.value is None else "bold", justify="left")
-    if cell is None or cell.low is None or cell.high is None:
-        return text
-    if say.console.width >= WIDE:
-        return text.append(f" [{cell.low:5.2f}, {cell.high:5.2f}]", "not bold dim")
-    return text.append(f" {say.half_width(half_width_text(cell).rjust(4))}", "not bold dim")
-
-
-def _baseline_cell(baseline: Cell | None, reached: bool) -> Text:
-    return Text(f"{value_text(baseline)}{'!' if reached else ' '}", "bold yellow" if reached else "dim")
+def _value(cell: Cell | None, wide: bool) -> str:
+    """Format the value and its interval, which is as wide for each so that values align."""
+    ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
+    return f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
 
 
 # Tags with more values than this have a table on the page alone.
@@ -218,13 +184,11 @@ def count_lines(summary: Summary) -> list[str]:
     ]
 
 
-def slice_lines(parts: Mapping[str, Summary]) -> list[str]:
+def slice_lines(summary: Summary) -> list[str]:
     """Return the slices with few values; emotions have a table of their own on the page."""
     return [
-        f"{tag}{f' ({languages_of(part)})' if name else ''}: "
-        + ", ".join(f"{value} {with_half_width(cell)} ({items_text(cell)})" for value, cell in cells.items())
-        for name, part in parts.items()
-        for tag, cells in ordered_slices(part).items()
+        f"{tag}: " + ", ".join(f"{value} {with_half_width(cell)} ({items_text(cell)})" for value, cell in cells.items())
+        for tag, cells in ordered_slices(summary).items()
         if 1 < len(cells) <= SLICE_VALUES
     ]
 
@@ -245,6 +209,11 @@ class PlainConsole:
         """Print one line of text, wrapped at words."""
         self.console.print(self.safe(text, style))
 
+    def table(self, table: Table, gap: int = 2) -> None:
+        """Print a table; lines that are too long for the terminal are not cut."""
+        for line in table.to_terminal(gap).splitlines():
+            self.console.print(self.safe(self.half_width(line)), soft_wrap=True)
+
     def half_width(self, text: str) -> str:
-        """Replace `±` where this terminal cannot show it."""
-        return text.replace("±", "+-") if self.ascii else text
+        """Replace `±` and signs of places where this terminal cannot show them."""
+        return text.translate(_ASCII) if self.ascii else text

@@ -46,21 +46,21 @@ def read_results(folder: Path) -> list[Result]:
         summary = run.read_summary()
         if summary["incomplete"]:
             raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
-        return [result for part in ("main", "without_s") if summary[part] for result in _results(summary, part)]
+        return [*_results(summary)]
     except FileNotFoundError:
         raise ConfigError(f"{folder}: the run was not scored yet; run `h2htalk score {folder}`") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{run.summary}: not a summary of this version: {error!r}; {SCORE_AGAIN}") from error
 
 
-def _results(summary: Mapping[str, Any], part: str) -> Iterator[Result]:
-    """The rows of the items that have the run's measure (`main`), or of those without S."""
-    measure = summary["measure"] if part == "main" else "lexical"
+def _results(summary: Mapping[str, Any]) -> Iterator[Result]:
+    measure = summary["measure"]
     shown = "lexical mean" if measure == "lexical" else "S" if summary["s_comparable"] else "S of another embedder"
-    shown += f"{'' if summary['judged'] else ', unjudged'} ({', '.join(summary[part]['languages'])})"
+    languages = ", ".join(summary["s_languages"] or summary["languages"])
+    shown += f"{'' if summary['judged'] else ', unjudged'} ({languages})"
     # A card tells no address of a server and no folder.
     model = re.sub(r"@https?://.*|(?<=:)[~./].*/", "", summary["model"])
-    for name, rows in {model: summary[part]["rows"], **summary[part]["baselines"]}.items():
+    for name, rows in {model: summary["rows"], **summary["baselines"]}.items():
         row = rows[measure]
         cells = {key: row[key] for key in (OVERALL, ITEMS_MEAN)} | row["dimensions"]
         values = {key: (cell["value"], cell["low"], cell["high"]) for key, cell in cells.items()}

@@ -14,8 +14,7 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.leaderboard import leaderboard, rank_runs
-from h2htalk.benchmark.report.leaderboard_terminal import print_check, print_leaderboard
+from h2htalk.benchmark.report.leaderboard import leaderboard, print_check, print_leaderboard, rank_runs
 from h2htalk.benchmark.report.paper_table import check_paper, check_table, paper_rows, unreadable_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS
 from h2htalk.benchmark.report.tables import table_text
@@ -199,20 +198,6 @@ def test_runs_on_two_commits_of_one_tag_are_apart_and_named() -> None:
     assert group.note.endswith(f"; on {second}, not on {first}")
 
 
-def test_items_without_s_are_ranked_among_themselves_alone() -> None:
-    runs = [made_summary(same_values(v), model=f"m{v}", without_s=same_values(1 - v)) for v in (0.2, 0.6)]
-    groups = rank_runs(runs).runs
-    assert [group.title.split(", ", 1)[1] for group in groups] == [
-        "en items: S",
-        "zh items: the lexical mean (the embedder is not made for this language)",
-    ]
-    places = [[(row.name, row.marks["overall"]) for row in group.rows] for group in groups]
-    assert places == [
-        [("m0.6 (en)", 1), ("m0.2 (en)", 2)],
-        [("m0.2 (zh, lexical mean)", 1), ("m0.6 (zh, lexical mean)", 2)],
-    ]
-
-
 def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
     part = made_summary(same_values(0.9, ("dialogue_base",)), model="part")
     (group,) = rank_runs([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
@@ -228,11 +213,10 @@ def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
 def test_your_runs_show_three_means_their_items_and_intervals_and_cautions(width: int) -> None:
     values = {name: [0.2, 0.2] for name in SUBTASKS} | {"dialogue_base": [0.8, 0.8, 0.7, None]}
     text = board_text([made_summary(values, comparable=False)], width)
-    lines = [line.strip() for line in text.splitlines()]
-    assert "S not comparable, unjudged" in lines
-    (means,) = [line for line in lines if line.startswith("23/24 items scored; ")]
-    assert re.fullmatch(
-        r"23/24 items scored; Overall 42.93 ±\d.\d, Items 2\d.\d\d ±\d.\d, Cells 2\d.\d\d ±\d.\d", means
+    assert re.search(
+        r"server:m: S not comparable, unjudged, 23/24 items scored; Overall 42.93 ±\d.\d, Items 2\d.\d\d ±\d.\d, "
+        r"Cells 2\d.\d\d ±\d.\d ",
+        " ".join(text.split()),
     )
     judged = board_text([made_summary(values, judged=True)], width)
     assert "unjudged" not in judged
@@ -240,7 +224,7 @@ def test_your_runs_show_three_means_their_items_and_intervals_and_cautions(width
 
 
 def test_without_an_overall_the_other_means_still_stand() -> None:
-    text = board_text([made_summary(same_values(0.4, ("dialogue_base",)))], 80)
+    text = board_text([made_summary(same_values(0.4, ("dialogue_base",)))], 100)
     assert "2/2 items scored; Overall -, Items 40.00 ±12, Cells 40.00 ±12" in text
 
 
@@ -252,7 +236,7 @@ def test_the_board_fits_the_terminal_and_names_every_model_in_full(width: int) -
     for name in [*(row.model for row in paper_rows()), *unreadable_rows()]:
         assert name in squeezed
     assert "…" not in text
-    assert ("Dialogue" in text, "Basic" in text or "Bas." in text) == (True, width > 80)
+    assert ("Dialogue" in text, "Bas." in text) == (width == 80, width > 80)
 
 
 def test_figures_keep_two_decimals_where_there_is_room() -> None:

@@ -154,20 +154,6 @@ def body(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
 
 
-def test_items_without_s_have_tables_of_their_own(tmp_path: Path) -> None:
-    summary = made_summary(same_values(0.4), baselines={"constant": same_values(0.1)}, without_s=same_values(0.3))
-    text = page(tmp_path, summary)
-    title = "zh items: the lexical mean (the embedder is not made for this language)"
-    assert text.count("<h3>en items: S</h3>") == text.count(f"<h3>{title}</h3>") == 2  # by subtask, slices
-    assert f"Each metric, times 100 – {title}" in text
-    assert text.count('<table class="figures">') == 2
-    assert "<bdi>server:m (zh, lexical mean)</bdi>" in text
-    assert "<bdi>constant (zh, lexical mean)</bdi>" in text
-    alone = page(tmp_path, made_summary())
-    assert alone.count('<table class="figures">') == 1
-    assert "items: S" not in alone
-
-
 def test_table_2_has_the_three_means_their_intervals_and_items(tmp_path: Path) -> None:
     text = page(tmp_path, made_summary())
     table = re.findall(r'<table class="table2">.*?</table>', text, re.DOTALL)[0]

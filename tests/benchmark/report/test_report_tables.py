@@ -14,7 +14,7 @@ from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.latex import latex_escaped, latex_table
 from h2htalk.benchmark.report.paper_table import paper_rows
 from h2htalk.benchmark.report.table2_layout import COLUMNS
-from h2htalk.benchmark.report.table2_rows import TableRow, model_rows, table_row, table_rows
+from h2htalk.benchmark.report.table2_rows import TableRow, table_row
 from h2htalk.benchmark.report.tables import (
     csv_table,
     json_table,
@@ -77,22 +77,6 @@ def test_rows_say_what_they_are() -> None:
 def test_a_run_without_a_judged_subtask_is_not_unjudged() -> None:
     assert table_row(made_summary(same_values(0.4, ("dialogue_base",)))).judged
     assert not table_row(made_summary(same_values(0.4, ("itinerary_basic",)))).judged
-
-
-def test_items_without_s_have_rows_of_their_own_that_say_so() -> None:
-    summary = made_summary(baselines=BASELINES, without_s=same_values(0.3))
-    rows = table_rows(summary)
-    assert [(row.name, row.source, row.languages, row.measure) for row in rows] == [
-        ("server:m (en)", "run", "en", "s"),
-        ("constant (en)", "baseline", "en", "s"),
-        ("server:m (zh, lexical mean)", "run", "zh", "lexical"),
-        ("constant (zh, lexical mean)", "baseline", "zh", "lexical"),
-    ]
-    assert [row.name for row in model_rows(summary)] == ["server:m (en)", "server:m (zh, lexical mean)"]
-    assert [record["model"] for record in records(rows)] == [row.name for row in rows]
-    assert [plain["model"] for plain in json_table(rows)] == [row.name for row in rows]
-    assert [round(row.value("overall") or 0) for row in rows] == [40, 10, 30, 10]
-    assert "server:m (zh, lexical mean)$^{" in latex_table(rows)
 
 
 @pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@a", "\t=1", " =1", "＝1", "＋1", "－1", "＠a"])
@@ -207,16 +191,12 @@ def lines_of(text: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-def test_slices_say_their_part_measure_and_marks() -> None:
-    lines = lines_of(slices_csv(made_summary(comparable=False, without_s=same_values(0.3))))
-    assert list(lines[0])[:7] == ["tag", "of", "languages", "measure", "complete", "comparable", "judged"]
-    assert [(line["of"], line["languages"], line["measure"], line["n"]) for line in lines] == [
-        ("none", "en", "s", "21"),
-        ("high", "en", "s", "1"),
-        ("none", "zh", "lexical", "21"),
-        ("high", "zh", "lexical", "1"),
+def test_slices_say_their_measure_and_marks() -> None:
+    lines = lines_of(slices_csv(made_summary(comparable=False, s_languages=("en",))))
+    facts = ("of", "languages", "measure", "n", "complete", "comparable", "judged")
+    assert [[line[key] for key in facts] for line in lines] == [
+        [of, "en", "s", n, "True", "False", "False"] for of, n in (("none", "21"), ("high", "1"))
     ]
-    assert {(line["complete"], line["comparable"], line["judged"]) for line in lines} == {("True", "False", "False")}
 
 
 def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval_and_n() -> None:
@@ -242,12 +222,11 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
 
 
-def test_metrics_name_the_part_of_each_figure() -> None:
-    lines = lines_of(metrics_csv(made_summary(without_s=same_values(0.3))))
+def test_metrics_name_the_languages_of_each_figure() -> None:
+    lines = lines_of(metrics_csv(made_summary(s_languages=("en",))))
     assert {(line["languages"], line["metric"]) for line in lines if line["metric"] in ("s", "lexical")} == {
         ("en", "s"),
-        ("en", "lexical"),
-        ("zh", "lexical"),
+        ("en+zh", "lexical"),
     }
 
 

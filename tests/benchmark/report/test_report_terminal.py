@@ -18,7 +18,7 @@ from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.table2_layout import null_class_table
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row
-from h2htalk.benchmark.summary import Measure, MeasureResults, RunCounts, ScoreRows, Summary
+from h2htalk.benchmark.summary import RunCounts, ScoreRows, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
@@ -44,7 +44,7 @@ def line_with(text: str, word: str) -> str:
 
 def test_subtasks_are_called_as_in_table_2() -> None:
     """The itinerary's `Initialization` stood beside Table 2's `Initiation`."""
-    first = [line.split("7/7")[0].strip() for line in printed(mini_in_two_parts()).splitlines() if "7/7" in line]
+    first = [line.split("7/7")[0].strip() for line in printed(mini_with_english_s()).splitlines() if "7/7" in line]
     assert tuple(first[:11]) == COLUMN_NAMES
 
 
@@ -52,14 +52,14 @@ def test_subtasks_are_called_as_in_table_2() -> None:
 
 
 @cache
-def mini_in_two_parts() -> Summary:
+def mini_with_english_s() -> Summary:
     """The whole of mini with an embedder for its English half."""
     mini = load_split("mini@1")
     answers = BASELINES["random-reference"](mini.scenarios, mini.scenarios)
     return summary_of(mini, {(a.id, 0): a for a in answers}, Metrics(FirstLetters()))
 
 
-def widest_part(measure: Measure, languages: tuple[str, ...]) -> MeasureResults:
+def widest_summary() -> Summary:
     """The paper's counts, and figures as long as they can be: 100.00 with a half interval of almost ten."""
 
     def cell(count: int) -> Cell:
@@ -72,21 +72,21 @@ def widest_part(measure: Measure, languages: tuple[str, ...]) -> MeasureResults:
         items_mean=cell(4650),
         plain_mean=cell(4650),
     )
-    rows = ScoreRows(row if measure == "s" else None, row, row, None)
+    rows = ScoreRows(row, row, row, None)
     every = (*SUBTASKS, *(f"{d}_avg" for d in DIMENSIONS), "overall", "items_mean", "plain_mean")
-    return MeasureResults(languages, rows, {}, {}, dict.fromkeys(SAME_VALUES, rows), dict.fromkeys(SAME_VALUES, every))
+    reached = dict.fromkeys(SAME_VALUES, every)
+    return replace(made_summary(), rows=rows, baselines=dict.fromkeys(SAME_VALUES, rows), reached=reached)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 @pytest.mark.parametrize("width", [80, 117, 118, 120])
 def test_the_longest_figures_of_the_papers_size_are_whole(width: int, encoding: str) -> None:
     """`77/…` and `Ite…` once stood at 80 columns."""
-    summary = replace(made_summary(), main=widest_part("s", ("en",)), without_s=widest_part("lexical", ("zh",)))
-    lines = printed(summary, width, encoding).splitlines()
+    lines = printed(widest_summary(), width, encoding).splitlines()
     assert max(map(len, lines)) <= width
     assert not any("…" in line or "\\u2026" in line for line in lines)
     rows = [line for line in lines if line.startswith((" Standard", " Overall"))]
-    assert len(rows) == 4
+    assert len(rows) == 2
     for line in rows:
         assert "1,882/1,882" in line or "4,650/4,650" in line
         assert line.count("100.00!") == 3
@@ -96,24 +96,12 @@ def test_the_longest_figures_of_the_papers_size_are_whole(width: int, encoding: 
 
 
 @pytest.mark.parametrize("width", [80, 120])
-def test_mini_in_both_languages_has_a_table_for_each(width: int) -> None:
-    text = printed(mini_in_two_parts(), width)
+def test_one_table_has_s_where_the_embedder_has_the_language_and_the_lexical_mean_of_all(width: int) -> None:
+    text = printed(mini_with_english_s(), width)
     assert max(map(len, text.splitlines())) <= width
-    assert "…" not in text
-    first, second = text.split("zh items: the lexical mean (the embedder is not made for this language)\n")
-    assert "\nen items: S\n" in first
-    for table in (first, second):
-        rows = [line for line in table.splitlines() if line.split(" ")[1:2] in [[c] for c in COLUMN_NAMES]]
-        assert [line.split()[:2] for line in rows] == [[name, "7/7"] for name in COLUMN_NAMES]
-        assert "77/77" in line_with(table, "Overall")
-        assert "constant" in table
-        assert "tract" in table or "Contract" in table
-    assert "154/154" not in text
-    assert "(154)" not in text
-
-
-def test_one_part_has_one_table_without_a_heading() -> None:
-    assert " items: S" not in printed(made_summary(baselines=SAME_VALUES))
+    assert line_with(text, "Overall").split()[1] == "77/77"
+    summary = mini_with_english_s()
+    assert f"{summary.rows.lexical.overall.value:.2f}" in line_with(text, "Overall")
 
 
 def test_an_incomplete_cell_says_how_many_were_scored() -> None:
@@ -122,7 +110,7 @@ def test_an_incomplete_cell_says_how_many_were_scored() -> None:
 
 
 def test_a_terminal_that_is_too_narrow_breaks_lines_and_loses_no_figure() -> None:
-    assert "…" not in printed(replace(made_summary(), main=widest_part("s", ("en",))), 60)
+    assert "…" not in printed(widest_summary(), 60)
 
 
 # --- Figures ----------------------------------------------------------------------------------------------------
@@ -227,15 +215,12 @@ def test_the_null_class_counts_items_and_has_intervals() -> None:
 
 
 def test_a_baseline_has_a_line_of_its_own_in_the_null_class() -> None:
-    names = [row[0] for row in null_class_table(mini_in_two_parts()).rows]
-    assert "constant (en)" in names
-    assert "constant (zh)" in names
+    assert [row[0] for row in null_class_table(mini_with_english_s()).rows] == ["m", *BASELINES]
 
 
 def test_slices_carry_n_of_total_and_an_interval() -> None:
     values = {**same_values(0.4), "dialogue_emotion": [0.4, None]}
-    assert line_with(printed(made_summary(values), 200), "risk:") == ("risk: none 40.05 ±0.5 (20/21), high 39.00 (1/1)")
-    assert "risk (zh): none " in printed(mini_in_two_parts(), 200)
+    assert line_with(printed(made_summary(values), 200), "risk:") == "risk: none 40.05 ±0.5 (20/21), high 39.00 (1/1)"
 
 
 def test_names_are_shown_and_never_obeyed() -> None:

@@ -42,13 +42,9 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert (model.scored, model.total) == (22, 22)
 
 
-def test_items_without_s_have_rows_of_their_own(tmp_path: Path) -> None:
-    summary = made_summary(
-        same_values(0.5), without_s=same_values(0.3, ["dialogue_base"]), comparable=False, judged=True
-    )
-    results = read_results(make_run(tmp_path, summary))
-    assert [one.measure for one in results] == ["S of another embedder (en)", "lexical mean (zh)"]
-    assert results[1].cells[OVERALL] == (None, None, None)
+def test_a_row_names_the_measure_and_the_languages_that_have_it(tmp_path: Path) -> None:
+    summary = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
+    assert [one.measure for one in read_results(make_run(tmp_path, summary))] == ["S of another embedder (en)"]
 
 
 @pytest.mark.parametrize(
