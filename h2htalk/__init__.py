@@ -16,7 +16,7 @@ from h2htalk.version import __version__
 
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-    from h2htalk.benchmark.adjudication.adjudicate import close_adjudication, open_adjudication
+    from h2htalk.benchmark.adjudicate import close_adjudication, open_adjudication
     from h2htalk.benchmark.compare.comparison import compare
     from h2htalk.benchmark.compare.correlation import correlate
     from h2htalk.benchmark.compare.plan import plan
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.judge.judge_run import judge_run
     from h2htalk.benchmark.judge.probe.probe import judge_probe
     from h2htalk.benchmark.judge.settings import JudgeSpec
-    from h2htalk.benchmark.load_run import Run, load_run
     from h2htalk.benchmark.report.leaderboard import leaderboard
     from h2htalk.benchmark.results_export.export import export_results
     from h2htalk.benchmark.results_export.verify import verify_results
+    from h2htalk.benchmark.run import Run, load_run
     from h2htalk.benchmark.settings import EvaluateSpec
     from h2htalk.benchmark.studies.run_study import run_study, score_study
     from h2htalk.benchmark.studies.settings import StudySpec
@@ -45,12 +45,12 @@ _MODULES = {
     "EvaluateSpec": "benchmark.settings",
     "JudgeSpec": "benchmark.judge.settings",
     "RoundSpec": "rounds.settings",
-    "Run": "benchmark.load_run",
+    "Run": "benchmark.run",
     "StudySpec": "benchmark.studies.settings",
     "analyze": "analysis.analyze",
     "build_release": "curation.release.build",
     "check_release": "curation.release.check",
-    "close_adjudication": "benchmark.adjudication.adjudicate",
+    "close_adjudication": "benchmark.adjudicate",
     "close_round": "rounds.closing",
     "compare": "benchmark.compare.comparison",
     "correlate": "benchmark.compare.correlation",
@@ -61,9 +61,9 @@ _MODULES = {
     "judge_probe": "benchmark.judge.probe.probe",
     "judge_run": "benchmark.judge.judge_run",
     "leaderboard": "benchmark.report.leaderboard",
-    "load_run": "benchmark.load_run",
+    "load_run": "benchmark.run",
     "load_split": "data.splits",
-    "open_adjudication": "benchmark.adjudication.adjudicate",
+    "open_adjudication": "benchmark.adjudicate",
     "open_round": "rounds.opening",
     "plan": "benchmark.compare.plan",
     "run_study": "benchmark.studies.run_study",

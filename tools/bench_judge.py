@@ -66,7 +66,7 @@ def bare_sdk(url: str, run: Path, concurrency: int) -> float:
     from h2htalk.benchmark.judge.judgements import stored_judges
     from h2htalk.benchmark.judge.rubric import JudgePrompts
     from h2htalk.benchmark.judge.settings import JudgeSpec
-    from h2htalk.benchmark.load_run import load_run
+    from h2htalk.benchmark.run import load_run
     from h2htalk.chat.engines import parse_model
 
     spec = JudgeSpec(run=str(run), judges=("openai:gpt-4o",), scope="all")

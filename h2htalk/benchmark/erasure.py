@@ -9,7 +9,7 @@ from typing import Any
 
 from h2htalk.benchmark.baselines import BASELINES, NEEDS_REFERENCES
 from h2htalk.benchmark.judge.judgements import item_of, judgements_folder
-from h2htalk.benchmark.run_data import read_run_data
+from h2htalk.benchmark.run import read_run_data
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import writer_lock

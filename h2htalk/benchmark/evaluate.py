@@ -14,12 +14,11 @@ from pathlib import Path
 from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.generate import MissingRequests, generate
-from h2htalk.benchmark.load_run import require_unedited
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.run import RunData, read_run_data, require_unedited
 from h2htalk.benchmark.run_costs import RunCosts
-from h2htalk.benchmark.run_data import RunData, read_run_data
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary

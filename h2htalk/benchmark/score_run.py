@@ -2,30 +2,33 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 from collections.abc import Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
-from h2htalk.benchmark.baselines import read_baselines
+from h2htalk.benchmark.baselines import read_baselines, write_baselines
 from h2htalk.benchmark.judge.judged_summary import with_judgements
-from h2htalk.benchmark.load_run import load_run, load_scored
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.tables import ITEMS, TABLES
-from h2htalk.benchmark.report_run import write_report
+from h2htalk.benchmark.run import REVISION_LENGTH, RunData, load_run, load_scored, read_run_data, write_report
 from h2htalk.benchmark.run_costs import read_costs
-from h2htalk.benchmark.run_data import REVISION_LENGTH, RunData, read_run_data
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import intervals
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import WAIT, writer_lock
+from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.run_folder import Answers, RunFolder
-from h2htalk.data.signature import Signature
+from h2htalk.data.responses import Response
+from h2htalk.data.run_folder import Answers, RunFolder, RunWriter
+from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
@@ -201,3 +204,61 @@ def model_label(signature: Signature) -> str:
     label = f"{signature.subject['engine']}:{signature.subject['model']}"
     sap = signature.subject.get("sap", "full")
     return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"
+
+
+def import_responses(
+    path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3", human: bool = False
+) -> Summary:
+    """Score a JSONL file of `id`, `response` against a split.
+
+    The prompts are not known: the signature holds `prompts:unknown`, and the run compares only with imported ones.
+
+    Args:
+        path: the responses; ids that it lacks stay unscored.
+        name: what the table calls the model, or the people.
+        split_name: the split that was answered.
+        out: a new run folder.
+        embedder: as in `EvaluateSpec`.
+        human: people wrote the responses; every table says so.
+
+    Raises:
+        DataError, ConfigError: the responses or the split cannot be read, or `out` is not a new folder.
+    """
+    if not name.strip():
+        raise ConfigError("--name is empty; say what the table is to call the model")
+    if os.path.exists(out / "run.json"):
+        raise DataError(f"{out}: holds a run already; name a new folder with --out")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(f"{path}: is not a file; save the responses into one")  # it is read twice, a pipe is not
+    split = load_split(split_name)
+    responses = read_foreign_responses(path, [s.id for s in split.scenarios])
+    metrics = open_metrics(embedder, "f1")
+    samples = 1 + max(response.sample for response in responses)
+    spec = EvaluateSpec(
+        model=f"imported:{name}",
+        split=split_name,
+        out=str(out),
+        embedder=embedder,
+        samples=samples,
+        temperature=1.0 if samples > 1 else 0.0,
+    )
+    protocol = {"items": split.fingerprint, "prompts": "unknown", **metric_keys(metrics, split)}
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+    subject = {
+        "engine": HUMAN if human else "imported",
+        "model": name,
+        "file": digest,
+        "samples": str(samples),
+        "sap": "unknown",
+    }
+    writer = RunWriter(RunFolder(out), spec.to_dict(), Signature(protocol, subject), split, {})
+    try:
+        for response in responses:
+            # Of people's replies the text alone: they have no model, no tokens and no request.
+            if human and isinstance(response, Response):
+                response = Response(response.id, response.sample, response.text)
+            writer.store(response)
+        write_baselines(writer.folder, split, split)
+        return score_run_data(read_run_data(out), metrics)
+    finally:
+        writer.close()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.run_data import read_run_data
+from h2htalk.benchmark.run import read_run_data
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, in_table_order

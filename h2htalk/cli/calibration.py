@@ -41,8 +41,7 @@ def judge_calibrate(
 ) -> None:
     """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
     require_format(format, "json")
-    from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-    from h2htalk.benchmark.calibration.formats import to_json, to_terminal
+    from h2htalk.benchmark.calibration.calibrate import calibrate_judge, to_json, to_terminal
 
     found = calibrate_judge(run, human, random=random)
     say(to_json(found) if format == "json" else to_terminal(found))

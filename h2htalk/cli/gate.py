@@ -24,7 +24,7 @@ def gate(
     ] = None,
 ) -> None:
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
-    from h2htalk.benchmark.gate.gate_formats import JUNIT, MARKDOWN, gate_table, to_junit, to_markdown
+    from h2htalk.benchmark.gate.gate import JUNIT, MARKDOWN, gate_table, to_junit, to_markdown
     from h2htalk.data.files import write_output
     from h2htalk.data.links import link_copies
 

@@ -24,7 +24,7 @@ def prompts_show(
     every: Annotated[bool, typer.Option("--all", help="Print every scenario as JSONL: id, messages.")] = False,
 ) -> None:
     """Print the exact messages that a model gets for a scenario."""
-    from h2htalk.benchmark.prompts.show_prompt import prompt_lines
+    from h2htalk.benchmark.prompts.prompt_set import prompt_lines
 
     if (scenario_id is None) != every:
         raise ConfigError("name a scenario by its id, or every one with --all")

@@ -42,10 +42,10 @@ def report(run: RunArgument, format: FormatOption = "terminal", verbose: Verbose
     """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
     require_format(format)
     if format == "terminal":
-        from h2htalk.benchmark.report_run import report as run_report
+        from h2htalk.benchmark.run import report as run_report
 
         finish(run_report(run), run, verbose)
-    from h2htalk.benchmark.report.table2_rows import model_rows
+    from h2htalk.benchmark.report.table2 import model_rows
     from h2htalk.benchmark.report.tables import table_text
 
     summary = h2htalk.load_run(run).summary
@@ -92,14 +92,14 @@ def leaderboard(
 
 
 def _check_paper(more: bool, format: str) -> None:
-    from h2htalk.benchmark.report import paper_table
+    from h2htalk.benchmark.report import table2
     from h2htalk.benchmark.report.leaderboard import print_check
 
     if more:
         raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")
-    rows = paper_table.check_paper()
+    rows = table2.check_paper()
     if format == "json":
-        typer.echo(json.dumps(paper_table.check_table(rows), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(table2.check_table(rows), ensure_ascii=False, indent=2))
     else:
         print_check(rows, console())
 
@@ -127,7 +127,7 @@ def compare(
     require_format(format)
     comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
     if out is not None:
-        from h2htalk.benchmark.compare.comparison_page import write_comparison
+        from h2htalk.benchmark.compare.formats import write_comparison
         from h2htalk.data.links import link_copies
 
         link_copies(runs, out)

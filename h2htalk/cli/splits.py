@@ -119,7 +119,7 @@ def import_responses(
     human: Annotated[bool, typer.Option("--human", help="People wrote the responses; tables say so.")] = False,
 ) -> None:
     """Score responses that another tool produced, or people wrote."""
-    from h2htalk.benchmark.import_run import import_responses as run_import
+    from h2htalk.benchmark.score_run import import_responses as run_import
 
     finish(run_import(file, name, split, out, embedder, human), out)
 

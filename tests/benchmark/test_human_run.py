@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.import_run import import_responses
-from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.leaderboard import rank_runs
-from h2htalk.benchmark.report.table2_layout import notes
+from h2htalk.benchmark.report.table2 import notes
 from h2htalk.benchmark.report.tables import table_text
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl
 from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError

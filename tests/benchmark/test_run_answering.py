@@ -19,9 +19,9 @@ import h2htalk
 from h2htalk.benchmark.answering import NOT_RECORDED, Session, describe_answering
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.rubric import example_reply
-from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.report.leaderboard import leaderboard
 from h2htalk.benchmark.report.terminal import print_summary
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl

@@ -17,10 +17,9 @@ from releases_made import make_release, scenario
 
 from h2htalk.benchmark.erasure import erase_from_run
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.report_run import report
-from h2htalk.benchmark.results_export.bundle import write_bundle
+from h2htalk.benchmark.results_export.export import write_bundle
 from h2htalk.benchmark.results_export.verify import verify_results
+from h2htalk.benchmark.run import load_run, report
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds

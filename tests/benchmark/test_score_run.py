@@ -12,10 +12,9 @@ from statistics import fmean
 import pytest
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.report_run import report
 from h2htalk.benchmark.results_export.export import export_results
 from h2htalk.benchmark.results_export.verify import verify_results
+from h2htalk.benchmark.run import load_run, report
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import AppendLog
@@ -110,7 +109,7 @@ def test_a_restart_repairs_a_page_that_could_not_be_written(
     folder.page.write_text("INCOMPLETE")
     folder.shard.touch()
     with monkeypatch.context() as patch:
-        patch.setattr("h2htalk.benchmark.report_run.write_page", full_disk)
+        patch.setattr("h2htalk.benchmark.run.write_page", full_disk)
         with pytest.raises(DataError):
             evaluate(spec)
     evaluate(spec)

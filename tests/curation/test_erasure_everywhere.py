@@ -20,8 +20,8 @@ from spreadsheet_rounds import fill, places, workbook_path
 from test_erase import WORDS, project
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.results_export.export import export_results
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from releases_made import case, make_release
 
-from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.data.split_output.description import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS

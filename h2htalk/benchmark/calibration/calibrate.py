@@ -6,18 +6,28 @@ judge's.
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.calibration.agreement import Agreement, Effect, agreements, error_effects, order_bias
-from h2htalk.benchmark.calibration.correction import POINTS, Correction, LabelSample, correct
-from h2htalk.benchmark.calibration.human_labels import Label, read_labels
-from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, load_judged
+from h2htalk.benchmark.calibration.agreement import (
+    ALL_LABELLED,
+    POINTS,
+    Agreement,
+    Correction,
+    Effect,
+    LabelSample,
+    agreements,
+    correct,
+    error_effects,
+    order_bias,
+)
+from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Label, load_judged, read_labels
 from h2htalk.benchmark.calibration.label_plan import LabelPlan, read_plan
-from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
+from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge, stored_judges
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
@@ -25,6 +35,7 @@ from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, counted
+from h2htalk.text.tables import Table
 
 Labels = Mapping[SampleKey, Label]
 
@@ -190,3 +201,59 @@ def _notes(
     if plan is not None and (missing := len(plan.answers) - len(labelled)):
         yield f"{counted(missing, 'drawn item')} without a label: taken as missing by chance"
     yield "intervals are of the mean of these annotators, except those over annotators (2 to 10 with names)"
+
+
+def to_json(found: Calibration) -> str:
+    """Everything, figures in full."""
+    return json.dumps(asdict(found), ensure_ascii=False, indent=2)
+
+
+def to_terminal(found: Calibration) -> str:
+    """The calibration for the terminal: three tables, and notes."""
+    raters = f" by {counted(found.annotators, 'annotator')}" if found.annotators else ""
+    labelled = f"{found.labelled} of {counted(found.items, 'judged item')} labelled{raters}; drawn {found.drawn}"
+    agreement = [(one.measure, number(one.value), interval(one.low, one.high), one.n) for one in found.agreement]
+    bias = [
+        (one.name, number(one.value, "+"), interval(one.low, one.high, "+"), one.n, one.method) for one in found.bias
+    ]
+    corrected = ("corrected mean", "judge", "corrected", "these items", "such items", "labels", "estimator")
+    notes = (
+        "Intervals: agreement by 1,000 seeded draws of items; corrected means of these items alone, and of items",
+        "of this kind, which the run's tables show (20 J).",
+        *found.notes,
+    )
+    tables = (
+        Table("", ("agreement", "value", "95 % interval", "n"), agreement),
+        Table("", ("judge minus people", "value", "95 % interval", "n", "method"), bias),
+        Table("", corrected, [row for one in found.corrections for row in _correction(one)], notes),
+    )
+    head = f"{found.run}, judged by {', '.join(found.judges)}\n{labelled}"
+    return "\n\n".join([head, *(table.to_terminal() for table in tables)])
+
+
+def _correction(one: Correction) -> Iterator[tuple[str, ...]]:
+    title = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
+    title = "Levels I to III" if one.group == ALL_LEVELS else title
+    name = one.figure if one.group == POINTS else f"{title}, {one.figure}"
+    labels, most = f"{one.labels}/{one.items}", 1.0 if one.group == POINTS else 5.0
+    if (m := one.mean) is None:
+        yield name, number(one.own), "refused", "", "", labels, one.estimator
+    else:
+        here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
+        here = "exact" if one.estimator == ALL_LABELLED and m.low_here is not None else here
+        yield name, number(one.own), number(m.value), here, over, labels, one.estimator
+    if one.raters is not None:
+        yield "", "", "", "", interval(*one.raters), "", "over annotators of this kind too"
+
+
+def number(value: float | None, sign: str = "") -> str:
+    """Format a figure."""
+    return "none" if value is None else f"{value:{sign}.2f}"
+
+
+def interval(low: float | None, high: float | None, sign: str = "", most: float | None = None) -> str:
+    """Format an interval; `most`: of values from 0 to so much."""
+    if low is None or high is None:
+        return "none"
+    low, high = (low, high) if most is None else (max(0.0, low), min(most, high))
+    return f"[{low:{sign}.2f}, {high:{sign}.2f}]"

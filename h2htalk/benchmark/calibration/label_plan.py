@@ -13,11 +13,10 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
-from h2htalk.benchmark.adjudication.rating_rounds import open_rating_round
-from h2htalk.benchmark.calibration.correction import LEAST, LEAST_DRAWN
-from h2htalk.benchmark.calibration.human_labels import COLUMNS, read_labels
-from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, load_judged
-from h2htalk.benchmark.judge.corrected_cells import ALL_LEVELS
+from h2htalk.benchmark.adjudicate import open_rating_round
+from h2htalk.benchmark.calibration.agreement import LEAST, LEAST_DRAWN
+from h2htalk.benchmark.calibration.judged_items import COLUMNS, JudgedItem, JudgedRun, load_judged, read_labels
+from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS
 from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
 from h2htalk.benchmark.statistics.corrected_mean import draw_labels, strata_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text

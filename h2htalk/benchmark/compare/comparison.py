@@ -11,9 +11,15 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import TypeVar
 
-from h2htalk.benchmark.compare.harness_items import align, read_log_items
-from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems, metric_names, read_run_items
-from h2htalk.benchmark.report.number_format import half_width
+from h2htalk.benchmark.compare.scored_items import (
+    ScoredItem,
+    ScoredItems,
+    align,
+    metric_names,
+    read_log_items,
+    read_run_items,
+)
+from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics.paired import Difference, PairedResult, holm, paired_figures, paired_result
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.erasure.folder_kinds import kind_of
@@ -171,7 +177,7 @@ def compare(
 def _read_folder(path: Path, metric: str | None) -> ScoredItems:
     if (kind := kind_of(path)) is None or kind.name != "study":
         return read_run_items(path, metric)
-    from h2htalk.benchmark.compare.study_items import read_study_items
+    from h2htalk.benchmark.compare.scored_items import read_study_items
 
     return read_study_items(path, metric)
 

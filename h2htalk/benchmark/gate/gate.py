@@ -1,28 +1,135 @@
-"""Hold a run against a reference run and a policy: does anything get significantly worse, or pass a limit?"""
+"""Hold a run against a reference run and a policy: the tests, the verdicts, and the report as text, Markdown and JUnit."""
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from xml.etree import ElementTree as xml
 
-from h2htalk.benchmark.gate.gate_tests import (
-    Worsening,
-    detectable_mean,
-    detectable_rise,
-    highest_worsening,
-    limit_p,
-    non_inferior_items,
-    worsening,
-    worst_p,
-)
 from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
 from h2htalk.benchmark.gate.policy import COST, Criterion, Policy, default_policy, read_policy, require_figures
-from h2htalk.benchmark.statistics.paired import holm
-from h2htalk.benchmark.studies.figures import Figure, figure_of
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.statistics.intervals import design_effect
+from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
+from h2htalk.benchmark.studies.observations import Figure, Observation, figure_of, is_rate, scored
+from h2htalk.benchmark.studies.study_tables import name_of, percent, score
 from h2htalk.data.arguments import as_path
+from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted
+from h2htalk.text.escaping import printable, printable_lines
+from h2htalk.text.markdown import code_block, escape_markdown
+from h2htalk.text.tables import NONE, Table, value_text
+
+
+@dataclass(frozen=True, slots=True)
+class Worsening:
+    """How much worse a run is than its reference, in the figure's unit: positive is worse.
+
+    `p`: one-sided, of the sign-flip test by cluster; `low`, `high`: 95 % interval; None where nothing differs.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    items: int
+    result: PairedResult
+
+
+def worsening(reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool) -> Worsening | None:
+    """Compare a figure at the places that both runs scored; None where there is none."""
+    before = {row.key: row.value or 0.0 for row in scored(reference)}
+    sign = 1.0 if lower_is_better else -1.0
+    pairs = [
+        Difference("", row.cluster, sign * ((row.value or 0.0) - before[row.key]))
+        for row in scored(run)
+        if row.key in before
+    ]
+    if not pairs:
+        return None
+    found = paired_result(pairs)
+    return Worsening(found.mean, found.low, found.high, _one_sided(found), found.items, found)
+
+
+def _one_sided(found: PairedResult) -> float:
+    """p that the mean is above 0, of the sign-flip test by cluster."""
+    return found.p() / 2 if found.mean > 0 else 1 - found.p() / 2
+
+
+def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
+    """One-sided p that a figure is beyond a limit: of rates binomial, of means by the sign-flip test of a comparison.
+
+    Values of one cluster are alike, so that they count for fewer: in the binomial test by the ratio of the variance of
+    cluster totals to that of as many independent values.
+    """
+    own = [(row.cluster, row.value or 0.0) for row in scored(rows)]
+    if not own:
+        return 1.0
+    if not is_rate(rows[0].figure):
+        sign = 1.0 if lower_is_better else -1.0
+        return _one_sided(paired_result([Difference("", name, sign * (value - limit)) for name, value in own]))
+    clusters, values = zip(*own, strict=True)
+    mean, n = fmean(values), len(own) / design_effect(values, clusters)
+    share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
+    return binomial_tail(math.floor(share * n + 1e-9), max(1, round(n)), most)
+
+
+def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
+    """The lowest p that `limit_p` could give as many items: were each of them as bad as can be."""
+    shift = 1.0 if lower_is_better else -1.0
+    worst = float(lower_is_better) if rows and is_rate(rows[0].figure) else limit + shift
+    return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
+
+
+def highest_worsening(found: Worsening, alpha: float) -> float:
+    """The upper end of the one-sided interval of a worsening."""
+    error, df = found.result.error, found.result.df
+    return found.value if error is None or df is None else found.value + t_quantile(df, 1 - alpha) * error
+
+
+def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | None:
+    """How many items show four times in five that a run which is no worse is less than `margin` worse."""
+    if found.result.error is None:
+        return None
+    sd = found.result.error * math.sqrt(found.items)
+    return math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)
+
+
+def detectable_rise(rate: float, items: int, alpha: float, per_cluster: float = 1.0) -> float | None:
+    """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
+    low, high = rate, 1.0
+    if items_for_rise(rate, high, alpha, per_cluster) > items:
+        return None
+    for _ in range(40):
+        middle = (low + high) / 2
+        low, high = (low, middle) if items_for_rise(rate, middle, alpha, per_cluster) <= items else (middle, high)
+    return high
+
+
+def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float = 1.0) -> float:
+    """How many items in each run find a rise of a rate four times in five, one-sided.
+
+    The flipped signs give the mean difference the spread of its second moment, the runs that of two binomial
+    variances; t has the degrees of freedom of the clusters, of `per_cluster` items each.
+    """
+    shift = risen - rate
+    if shift <= 0:
+        return math.inf
+    spread, needed = rate * (1 - rate) + risen * (1 - risen), 10.0
+    for _ in range(20):  # t depends on the number that is sought
+        df = max(2, round(needed / per_cluster) - 1)  # whole, so that its quantiles are computed once
+        far = t_quantile(df, 1 - alpha) * math.sqrt(spread + shift**2) + t_quantile(df, POWER) * math.sqrt(spread)
+        needed = (needed + (far / shift) ** 2) / 2
+    return needed
+
+
+def detectable_mean(found: Worsening, alpha: float) -> float | None:
+    """The worsening of a mean that as many items find four times in five."""
+    error, df = found.result.error, found.result.df
+    return None if error is None or df is None else (t_quantile(df, 1 - alpha) + t_quantile(df, POWER)) * error
+
 
 LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
@@ -245,3 +352,110 @@ def _behind(one: Criterion, rows: Sequence[Observation], others: Sequence[Observ
     known = [(sign * (row.value - (before.get(row.key) or 0.0)), row) for row in rows if row.value is not None]
     shown = sorted(known, key=lambda pair: (-pair[0], pair[1].key))
     return [row for moved, row in shown if moved > 0 or not others][:MOST_TRANSCRIPTS]
+
+
+PASSED, FAILED, NOT_TESTED = "yes", "NO", "not tested"
+# How the files begin.
+MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
+
+
+def gate_table(report: GateReport) -> Table:
+    """One row a criterion."""
+    rows = []
+    for one in report.verdicts:
+        rows.append(
+            (
+                name_of(one.criterion.figure),
+                _figure(one.reference) if one.reference else NONE,
+                _figure(one.run, one.criterion.figure == COST),
+                _worse(one),
+                _p(one.p.get("worse")),
+                _limit(one),
+                _p(min((value for name, value in one.p.items() if name != "worse"), default=None)),
+                one.detects or NONE,
+                FAILED if not one.passed else NOT_TESTED if one.not_tested else PASSED,
+            )
+        )
+    header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
+    return Table(_title(report), header, tuple(rows), tuple(_notes(report)))
+
+
+def _title(report: GateReport) -> str:
+    against = f" against {report.reference.label}" if report.reference else ""
+    tested = NOT_TESTED if any(one.not_tested for one in report.verdicts) else "passed"
+    return f"Gate: {report.run.label}{against}: {tested if report.passed else 'not passed'}"
+
+
+def _notes(report: GateReport) -> Iterator[str]:
+    for one in report.verdicts:
+        for text in (*one.reasons, *filter(None, [one.not_tested]), *one.notes):
+            yield f"{name_of(one.criterion.figure)}: {text}"
+    yield (
+        f"One-sided tests, Holm over all of them at {report.policy.alpha:g}: sign-flip test on clusters of "
+        "items; limits of rates binomial, with the clusters' effective n. Positive is worse."
+    )
+    yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
+    if report.incomplete:
+        missing = sum(one.failed for one in (report.run, report.reference) if one is not None)
+        failed = f"{missing:,} calls of the runs have no answer; repeat their commands" * bool(missing)
+        few = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
+        yield f"incomplete, so a yes says little: {failed or few}"
+
+
+def _figure(one: Figure, dollars: bool = False) -> str:
+    if dollars:
+        return NONE if one.value is None else f"{one.value:.4f} US dollars"
+    return percent(one, count=True) if one.hits is not None else score(one, digits=3)
+
+
+def _worse(one: Verdict) -> str:
+    if one.worse is None:
+        return NONE
+    rate = one.run.hits is not None
+    times, unit = (100.0, " points") if rate else (1.0, "")
+    ends = ""
+    if one.worse.low is not None and one.worse.high is not None:
+        most = 1.0 if rate else math.inf
+        ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
+    return f"{times * one.worse.value:+.3g}{ends}{unit}"
+
+
+def _p(value: float | None) -> str:
+    return NONE if value is None else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+
+
+def _limit(one: Verdict) -> str:
+    ends = (("at most", one.criterion.max), ("at least", one.criterion.min))
+    return ", ".join(f"{word} {end:g}" for word, end in ends if end is not None) or NONE
+
+
+def to_markdown(report: GateReport) -> str:
+    """The table, and the transcripts behind each no."""
+    parts = [gate_table(report).to_markdown()]
+    for one in report.verdicts:
+        if one.transcripts:
+            parts.append(f"#### {name_of(one.criterion.figure)}: what is behind the no\n")
+            for title, text in one.transcripts:
+                parts.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
+    return "\n".join(parts)
+
+
+def to_junit(report: GateReport) -> str:
+    """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
+    failures = sum(not one.passed for one in report.verdicts)
+    skipped = sum(one.passed and bool(one.not_tested) for one in report.verdicts)
+    counts = {"tests": len(report.verdicts), "failures": failures, "errors": 0, "skipped": skipped}
+    suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
+    table = gate_table(report)
+    for one, row in zip(report.verdicts, table.rows, strict=True):
+        case = xml.SubElement(suite, "testcase", classname="gate", name=one.criterion.figure)
+        if not one.passed:
+            failure = xml.SubElement(case, "failure", message=printable("; ".join(one.reasons)))
+            failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)
+        elif one.not_tested:
+            xml.SubElement(case, "skipped", message=one.not_tested)
+        xml.SubElement(case, "system-out").text = ", ".join(
+            f"{name} {printable(value_text(cell))}" for name, cell in zip(table.header, row, strict=True)
+        )
+    xml.indent(suite)
+    return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.run_costs import read_costs
-from h2htalk.benchmark.statistics.clusters import clusters_of
+from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.point_judge import conversation_text, labelled
 from h2htalk.benchmark.studies.report import point_lines

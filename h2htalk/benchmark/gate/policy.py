@@ -9,8 +9,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from h2htalk.benchmark.studies.figures import COUNTS, SCALES
-from h2htalk.benchmark.studies.observations import Observation, scored
+from h2htalk.benchmark.studies.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.data.files import LARGEST_TOML, read_bounded
 from h2htalk.errors import ConfigError, quoted
 

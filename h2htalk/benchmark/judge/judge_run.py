@@ -23,7 +23,7 @@ from h2htalk.benchmark.judge.judgements import (
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
 from h2htalk.benchmark.judge.settings import JudgeSpec, Scope
-from h2htalk.benchmark.load_run import Run, load_scored
+from h2htalk.benchmark.run import Run, load_scored
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import parse_model

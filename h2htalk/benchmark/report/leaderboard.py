@@ -14,12 +14,20 @@ from dataclasses import dataclass, replace
 
 from rich.console import Console
 
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.report.number_format import items_text, with_half_width
-from h2htalk.benchmark.report.paper_table import CHECK_TOLERANCE, CheckedRow, paper_rows, unreadable_rows
-from h2htalk.benchmark.report.table2_layout import COLUMNS, NOT_SCORED
-from h2htalk.benchmark.report.table2_rows import TableRow, model_rows
+from h2htalk.benchmark.report.table2 import (
+    CHECK_TOLERANCE,
+    COLUMNS,
+    NOT_SCORED,
+    CheckedRow,
+    TableRow,
+    items_text,
+    model_rows,
+    paper_rows,
+    unreadable_rows,
+    with_half_width,
+)
 from h2htalk.benchmark.report.terminal import PlainConsole
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.errors import ConfigError, listed, quoted

@@ -9,25 +9,23 @@ from rich.console import Console
 from rich.text import Text
 
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
-from h2htalk.benchmark.report.judge_facts import judge_facts
-from h2htalk.benchmark.report.number_format import (
-    half_width_text,
-    items_text,
-    percent_text,
-    value_text,
-    with_half_width,
-)
-from h2htalk.benchmark.report.table2_layout import (
+from h2htalk.benchmark.report.table2 import (
     COLUMNS,
     NOT_SCORED,
     cell_at,
+    half_width_text,
+    items_text,
+    judge_facts,
     main_row,
     most_first,
     notes,
     null_class_table,
     ordered_slices,
+    percent_text,
     spread_lines,
     subtasks_at_hand,
+    value_text,
+    with_half_width,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import RunCounts, Summary

@@ -14,7 +14,7 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.results_export.bundle import (
+from h2htalk.benchmark.results_export.export import (
     RESPONSES,
     SCORES,
     BundleHead,
@@ -23,7 +23,7 @@ from h2htalk.benchmark.results_export.bundle import (
     read_rows,
     sha256,
 )
-from h2htalk.benchmark.run_data import REVISION_LENGTH
+from h2htalk.benchmark.run import REVISION_LENGTH
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
 from h2htalk.data.arguments import as_path
 from h2htalk.data.releases.private_references import with_references

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.arguments import as_path

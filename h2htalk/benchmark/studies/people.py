@@ -16,7 +16,7 @@ from typing import Any, Literal
 from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import VIOLATION, open_replies, too_long
 from h2htalk.benchmark.studies.point_judge import PERCEPTION
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import PERCEIVED, live_replies, score_study
 from h2htalk.benchmark.studies.study_folder import LOCK, Study, add_people, read_study
 from h2htalk.data.append_log import WAIT, writer_lock

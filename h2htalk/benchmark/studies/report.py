@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.studies.figures import SCALES, by_number, select
-from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, Observation
+from h2htalk.benchmark.studies.charts import Series, line_chart, radar
+from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.result import StudyResult
-from h2htalk.benchmark.studies.tables.calibration_table import calibration_table
-from h2htalk.benchmark.studies.tables.charts import Series, line_chart, radar
-from h2htalk.benchmark.studies.tables.instruction_tables import instruction_tables, radar_axes
-from h2htalk.benchmark.studies.tables.memory_tables import memory_tables
-from h2htalk.benchmark.studies.tables.sap_tables import sap_tables
-from h2htalk.benchmark.studies.tables.study_table import NAMES, title_of
+from h2htalk.benchmark.studies.study_folder import Study
+from h2htalk.benchmark.studies.study_tables import (
+    NAMES,
+    calibration_table,
+    instruction_tables,
+    memory_tables,
+    radar_axes,
+    sap_tables,
+    title_of,
+)
 from h2htalk.chat.stored_calls.model_identity import model_name
 from h2htalk.data.files import write_sealed, write_text
 from h2htalk.data.splits import Split
@@ -25,6 +29,26 @@ from h2htalk.errors import counted
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
+
+
+@dataclass(frozen=True, slots=True)
+class StudyResult:
+    """A scored study: its observations, and every reply of the running conversations with what is known of it.
+
+    `failed`: calls without an answer, of the model and the judge; the same command repeats those. `incomplete`: there
+    are such calls, or replies of the judge that could not be read.
+    """
+
+    study: Study
+    observations: tuple[Observation, ...]
+    replies: tuple[AnsweredReply, ...]
+    failed: int
+    judge: str
+
+    @property
+    def incomplete(self) -> bool:
+        return self.failed > 0 or any(one.unread for one in self.replies)
+
 
 _PAGE = files("h2htalk.benchmark.studies") / "page"
 TITLES = {

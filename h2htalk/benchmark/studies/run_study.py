@@ -43,8 +43,7 @@ from h2htalk.benchmark.studies.recollection import (
     recollection_conversations,
     recollection_split,
 )
-from h2htalk.benchmark.studies.report import write_report
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.benchmark.studies.study_folder import (
     CALLS,

@@ -17,9 +17,9 @@ from kills import interrupted_at
 from rounds_made import NAMES
 from spreadsheet_rounds import fill
 
-from h2htalk.benchmark.adjudication.adjudicate import close_adjudication
+from h2htalk.benchmark.adjudicate import close_adjudication
 from h2htalk.benchmark.judge.judgements import item_of
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run import load_run
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl

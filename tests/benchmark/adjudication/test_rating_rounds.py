@@ -11,9 +11,9 @@ from byte_search import files_with
 from judged_runs import annotators, command, evaluated, rate
 from rounds_made import NAMES
 
-from h2htalk.benchmark.adjudication.rating_rounds import open_rating_round, read_round_ratings
+from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings
 from h2htalk.benchmark.judge.judgements import answer_id
-from h2htalk.benchmark.load_run import Run, load_run
+from h2htalk.benchmark.run import Run, load_run
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl

@@ -13,14 +13,14 @@ import pytest
 from judged_runs import annotators, command, evaluated, judge_file, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.human_labels import read_labels
+from h2htalk.benchmark.calibration.judged_items import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge.corrected_cells import corrected_cells_path
+from h2htalk.benchmark.judge.judged_summary import corrected_cells_path
 from h2htalk.benchmark.judge.judgements import Judge, answer_id, item_of, read_judge
 from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_people_ratings
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.report.table2_rows import table_rows
+from h2htalk.benchmark.report.table2 import table_rows
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from calibration_made import judged_item
 
-from h2htalk.benchmark.calibration.correction import Correction, LabelSample, correct
+from h2htalk.benchmark.calibration.agreement import Correction, LabelSample, correct
 from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
 
 

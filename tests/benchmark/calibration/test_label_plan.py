@@ -27,7 +27,7 @@ from h2htalk.benchmark.calibration.label_plan import (
     read_plan,
 )
 from h2htalk.benchmark.judge.judgements import item_of
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run import load_run
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.round_folder import RoundFolder

@@ -14,8 +14,7 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Comparison, compare, compare_items
-from h2htalk.benchmark.compare.comparison_page import write_comparison
-from h2htalk.benchmark.compare.formats import FIELDS, to_csv, to_json, to_latex, to_lines
+from h2htalk.benchmark.compare.formats import FIELDS, to_csv, to_json, to_latex, to_lines, write_comparison
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split

@@ -12,8 +12,7 @@ from command_line import h2htalk_here
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Pair, compare
-from h2htalk.benchmark.compare.comparison_page import write_comparison
-from h2htalk.benchmark.compare.formats import to_json, to_lines
+from h2htalk.benchmark.compare.formats import to_json, to_lines, write_comparison
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError

@@ -18,8 +18,8 @@ from scipy import stats
 import h2htalk
 from h2htalk.benchmark.compare import correlation
 from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate, to_csv, to_json, to_lines
-from h2htalk.benchmark.import_run import import_responses
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.split_output.export import export_split
 from h2htalk.errors import ConfigError, DataError

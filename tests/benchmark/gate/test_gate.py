@@ -15,8 +15,7 @@ from command_line import h2htalk_here
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.gate.gate import gate, judge_runs
-from h2htalk.benchmark.gate.gate_tests import detectable_rise, items_for_rise, limit_p
+from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
 from h2htalk.benchmark.settings import EvaluateSpec

@@ -21,7 +21,7 @@ from providers import ProviderServer, price_file
 
 from h2htalk.benchmark.judge.judge_run import judge_run
 from h2htalk.benchmark.judge.settings import JudgeSpec
-from h2htalk.benchmark.load_run import load_run
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.summary import Summary
 from h2htalk.text.fences import Fence
 

@@ -19,8 +19,8 @@ from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
 from h2htalk.benchmark.judge.judgements import answer_id, stored_judges
 from h2htalk.benchmark.judge.ratings import LONGEST
 from h2htalk.benchmark.judge.settings import JudgeSpec
-from h2htalk.benchmark.load_run import load_run
 from h2htalk.benchmark.metrics.composite import judged_score
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import write_jsonl

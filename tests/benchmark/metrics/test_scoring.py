@@ -14,8 +14,7 @@ from rouge_score.rouge_scorer import RougeScorer
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.lexical import lexical_scores
 from h2htalk.benchmark.metrics.metric_table import Metrics, columns
-from h2htalk.benchmark.metrics.scoring import score_answers
-from h2htalk.benchmark.metrics.semantic import similarities
+from h2htalk.benchmark.metrics.scoring import score_answers, similarities
 from h2htalk.benchmark.score_run import reference_keys
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import Answers

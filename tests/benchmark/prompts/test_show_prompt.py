@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from splits_made import scenario_records
 
-from h2htalk.benchmark.prompts.show_prompt import prompt_lines
+from h2htalk.benchmark.prompts.prompt_set import prompt_lines
 from h2htalk.data.files import write_jsonl
 
 ACTING = "\x1b[2J\x9b31m\x7f\u202e\u2028\U000e0041"

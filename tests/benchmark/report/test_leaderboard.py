@@ -15,8 +15,7 @@ from rich.console import Console
 from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.report.leaderboard import leaderboard, print_check, print_leaderboard, rank_runs
-from h2htalk.benchmark.report.paper_table import check_paper, check_table, paper_rows, unreadable_rows
-from h2htalk.benchmark.report.table2_layout import COLUMNS
+from h2htalk.benchmark.report.table2 import COLUMNS, check_paper, check_table, paper_rows, unreadable_rows
 from h2htalk.benchmark.report.tables import table_text
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.run_folder import RunFolder

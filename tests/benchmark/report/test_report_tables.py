@@ -11,13 +11,12 @@ import pytest
 from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.metrics.null_class import null_class
-from h2htalk.benchmark.report.latex import latex_escaped, latex_table
-from h2htalk.benchmark.report.paper_table import paper_rows
-from h2htalk.benchmark.report.table2_layout import COLUMNS
-from h2htalk.benchmark.report.table2_rows import TableRow, table_row
+from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, paper_rows, table_row
 from h2htalk.benchmark.report.tables import (
     csv_table,
     json_table,
+    latex_escaped,
+    latex_table,
     metrics_csv,
     slices_csv,
     table_text,

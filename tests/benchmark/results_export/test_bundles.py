@@ -14,7 +14,7 @@ import pytest
 from command_line import h2htalk_here, scripted
 
 import h2htalk
-from h2htalk.benchmark.results_export.run_figures import without_folders
+from h2htalk.benchmark.results_export.export import without_folders
 from h2htalk.benchmark.results_export.verify import Verification
 from h2htalk.benchmark.score_run import score
 from h2htalk.data.files import json_line

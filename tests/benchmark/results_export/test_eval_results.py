@@ -14,9 +14,8 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from judged_made import scripted_judge
 
 import h2htalk
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.results_export.eval_results import write_eval_results
-from h2htalk.benchmark.results_export.run_figures import language_figures
+from h2htalk.benchmark.results_export.export import language_figures, write_eval_results
+from h2htalk.benchmark.run import load_run
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import FIGURES, task_id
 from h2htalk.errors import ConfigError

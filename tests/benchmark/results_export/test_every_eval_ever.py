@@ -15,8 +15,8 @@ import pytest
 from jsonschema import Draft7Validator
 
 import h2htalk
-from h2htalk.benchmark.load_run import load_run
-from h2htalk.benchmark.results_export.every_eval_ever import write_every_eval_ever
+from h2htalk.benchmark.results_export.export import write_every_eval_ever
+from h2htalk.benchmark.run import load_run
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import FIGURES
 from h2htalk.errors import ConfigError
@@ -121,7 +121,7 @@ def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_pa
 def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
     split = h2htalk.load_split("mini@1")
     write_jsonl(tmp_path / "answers.jsonl", ({"id": s.id, "response": "I am here."} for s in split.scenarios))
-    from h2htalk.benchmark.import_run import import_responses
+    from h2htalk.benchmark.score_run import import_responses
 
     import_responses(tmp_path / "answers.jsonl", "theirs", "mini@1", tmp_path / "run", "none")
     _, rows = export(tmp_path / "run", tmp_path / "out")

@@ -10,11 +10,9 @@ import pytest
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
-from h2htalk.benchmark.studies.figures import blindness, figure_of, select, trend
-from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.observations import Observation, blindness, figure_of, select, trend
 from h2htalk.benchmark.studies.radar import write_radar
-from h2htalk.benchmark.studies.report import write_report
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.case import Case
 from h2htalk.data.split_output.export import write_new_cases

@@ -11,7 +11,7 @@ from command_line import h2htalk_here
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
-from h2htalk.benchmark.studies.figures import select
+from h2htalk.benchmark.studies.observations import select
 from h2htalk.benchmark.studies.point_judge import conversation_text
 from h2htalk.benchmark.studies.report import warnings
 from h2htalk.benchmark.studies.run_study import run_study

@@ -10,9 +10,8 @@ import pytest
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
-from h2htalk.benchmark.studies.figures import by_number, difference, figure_of, select, trend
-from h2htalk.benchmark.studies.report import warnings
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.observations import by_number, difference, figure_of, select, trend
+from h2htalk.benchmark.studies.report import StudyResult, warnings
 from h2htalk.benchmark.studies.run_study import run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script

@@ -16,10 +16,10 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.studies.dossier.dossier import write_dossier
 from h2htalk.benchmark.studies.export_chats import export_chats
-from h2htalk.benchmark.studies.figures import figure_of, select
+from h2htalk.benchmark.studies.observations import figure_of, select
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
 from h2htalk.benchmark.studies.point_answers import PointAnswer
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study, run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds

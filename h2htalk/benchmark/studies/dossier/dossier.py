@@ -16,12 +16,17 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.load_run import Run, load_run
-from h2htalk.benchmark.report.number_format import interval_text, items_text, value_text
-from h2htalk.benchmark.report.table2_layout import COLUMNS, measure_name
-from h2htalk.benchmark.report.table2_rows import model_rows
-from h2htalk.benchmark.studies.report import TITLES, first_to_read, reply_view, split_name, study_tables, warnings
-from h2htalk.benchmark.studies.result import StudyResult
+from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, measure_name, model_rows, value_text
+from h2htalk.benchmark.run import Run, load_run
+from h2htalk.benchmark.studies.report import (
+    TITLES,
+    StudyResult,
+    first_to_read,
+    reply_view,
+    split_name,
+    study_tables,
+    warnings,
+)
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
 from h2htalk.chat.stored_calls.model_identity import model_name

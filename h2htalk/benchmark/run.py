@@ -1,22 +1,87 @@
-"""Load a scored run: its summary, and its scores and items as Arrow tables."""
+"""A run: open and check its folder, load its scores and items, write its tables and page.
+
+`read_run_data` checks a folder against its signature; `load_run` reads a scored run, as report, compare, judge,
+calibrate, adjudicate, gate and exports do.
+"""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.judge.judgements import require_stored
-from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
-from h2htalk.benchmark.run_data import RunData, read_run_data
+from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptSet
+from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.report.html_page import ItemView, write_page
+from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.chat.protocol import Message
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path
+from h2htalk.data.files import write_text
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, counted, quoted
+
+UNKNOWN = "unknown"  # the prompts of imported answers
+REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
+
+
+@dataclass(frozen=True, slots=True)
+class RunData:
+    """The content of a run folder: the split, the specification, and each item's prompt (None for imported answers)."""
+
+    folder: RunFolder
+    spec: EvaluateSpec
+    split: Split
+    prompt_of: PromptOf | None
+    note: str = ""
+
+
+def read_run_data(path: Path) -> RunData:
+    """Read a run folder, and check it against its signature.
+
+    Raises:
+        DataError: it is no run folder, or its scenarios, templates or specification are not those it was
+            made with (edited, or made by another version of the prompts).
+    """
+    folder = RunFolder(path)
+    spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
+    signature, split = folder.signature(), folder.split()
+    items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
+    _require_agreement(folder.inputs, "items", items, signature.protocol)
+    _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
+    if signature.protocol.get("prompts") == UNKNOWN:
+        return RunData(folder, spec, split, None)
+    sap = Sap.parse(spec.sap)
+    prompts = PromptSet.load_for(folder.prompts, split, sap)
+    _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
+    _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
+    if prompts.assembly != ASSEMBLY_VERSION:
+        note = "this version of h2htalk builds prompts in another way: prompt leaks were searched for by phrases only"
+        return RunData(folder, spec, split, None, note)
+
+    def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
+        return prompts.messages(scenario, split.personas[scenario.persona], sap)
+
+    return RunData(folder, spec, split, prompt_of)
+
+
+def _require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:
+    if found != signed.get(key):
+        raise DataError(
+            f"{where}: {key} are not those of the run's signature ({found}, signed {signed.get(key, '-')}): edited, or "
+            "another version of h2htalk; put them back, or evaluate into a new folder"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,4 +184,29 @@ def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScor
             f"{folder}: {counted(len(ids), 'item')} with answers that are not those that were scored "
             f"({quoted(min(ids))}); restore responses/, or score the answers that are there with "
             f"`h2htalk score {folder}`"
+        )
+
+
+def report(path: Path) -> Summary:
+    """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
+    run = load_run(path)
+    with writer_lock(run.data.folder.shard, WAIT):
+        write_report(run.data, run.summary, run.answers, run.item_scores)
+    return run.summary
+
+
+def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+    write_tables(summary, data.folder.tables)
+    write_text(data.folder.tables / ITEMS, items_csv(data.split, scores))
+    write_page(data.folder.page, summary, _item_views(data, answers, scores))
+
+
+def _item_views(data: RunData, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
+    for scenario in data.split.scenarios:
+        keys = [(scenario.id, sample) for sample in range(data.spec.samples)]
+        yield ItemView(
+            scenario=scenario,
+            messages=data.prompt_of(scenario) if data.prompt_of else (),
+            responses=tuple(answers[key] for key in keys if key in answers),
+            score=scores.get(scenario.id) or item_score(scenario.id, ()),
         )
