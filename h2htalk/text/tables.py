@@ -24,7 +24,7 @@ class Table:
 
     A value is a text, a number, a truth value or None, which is shown as `-`. Numbers have commas, and three decimals
     below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right. A line
-    end in a heading breaks it on the terminal.
+    end in a heading breaks it on the terminal. An empty row separates blocks, on the terminal and in LaTeX.
     """
 
     title: str
@@ -35,7 +35,7 @@ class Table:
 
     def figures(self) -> list[bool]:
         """Return of each column whether it holds figures."""
-        return [_holds_figures([row[k] for row in self.rows], k == 0) for k in range(len(self.header))]
+        return [_holds_figures([row[k] for row in self.rows if row], k == 0) for k in range(len(self.header))]
 
     def _texts(self, escaped: Callable[[str], str]) -> list[list[str]]:
         return [[escaped(value_text(value)) for value in row] for row in self.rows]
@@ -45,19 +45,20 @@ class Table:
         heads = [head.split("\n") for head in self.header]
         above = [[head[k] if k >= -len(head) else "" for head in heads] for k in range(-max(map(len, heads)), 0)]
         lines = [*([*map(printable, line)] for line in above), *self._texts(printable)]
-        widths = [max(map(_width, column)) for column in zip(*lines, strict=True)]
+        widths = [max(map(_width, column)) for column in zip(*filter(None, lines), strict=True)]
         columns = list(zip(widths, self.figures(), strict=True))
-        shown = [(" " * gap).join(map(_pad, line, *zip(*columns, strict=True))).rstrip() for line in lines]
+        padded = (map(_pad, line, *zip(*columns, strict=True)) if line else () for line in lines)
+        shown = [(" " * gap).join(line).rstrip() for line in padded]
         return "\n".join([*filter(None, [printable(self.title)]), *shown, *map(printable, self.notes)])
 
     def to_csv(self) -> str:
         """Return the header and the rows as `csv_text` does; no text is a formula to a spreadsheet."""
-        return csv_text(self.header, self.rows, figures=True)
+        return csv_text(self.header, filter(None, self.rows), figures=True)
 
     def to_markdown(self) -> str:
         """Return the title as a heading, the table and the notes as a list, all texts escaped."""
         marks = ["---:" if right else "---" for right in self.figures()]
-        lines = [[*map(_markdown, self.header)], marks, *self._texts(_markdown)]
+        lines = [[*map(_markdown, self.header)], marks, *filter(None, self._texts(_markdown))]
         table = [f"| {' | '.join(line)} |" for line in lines]
         notes = [f"* {escape_markdown(note)}" for note in self.notes]
         return "\n".join([f"### {escape_markdown(self.title)}", "", *table, "", *notes]).rstrip() + "\n"
@@ -65,7 +66,8 @@ class Table:
     def to_latex(self) -> str:
         """Return a `table` for the package booktabs; the title and the notes are its caption."""
         alignment = "".join("r" if right else "l" for right in self.figures())
-        lines = [" & ".join(line) + r" \\" for line in ([*map(_latex, self.header)], *self._texts(_latex))]
+        texts = [[*map(_latex, self.header)], *self._texts(_latex)]
+        lines = [" & ".join(line) + r" \\" if line else r"\midrule" for line in texts]
         caption = " ".join([f"{latex_escaped(self.title).removesuffix('.')}.", *map(latex_escaped, self.notes)])
         return "\n".join(
             [
@@ -81,7 +83,7 @@ class Table:
         heads = _each('<th scope="col"{}>{}</th>', kinds, map(printable, self.header))
         body = Markup('<tbody lang="{}">').format(language) if language else Markup("<tbody>")
         lines = [Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
-        for name, *texts in self._texts(printable):
+        for name, *texts in filter(None, self._texts(printable)):
             first = _each('<th scope="row"{}><bdi>{}</bdi></th>', kinds, [name])
             lines.append(Markup("<tr>{}{}</tr>").format(first, _each("<td{}>{}</td>", kinds[1:], texts)))
         lines.append(Markup("</tbody></table></div>"))

@@ -12,7 +12,6 @@ from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
-from rich.cells import set_cell_size
 
 from h2htalk.benchmark.compare.formats import title_of
 from h2htalk.benchmark.metrics.composite import item_score
@@ -27,6 +26,7 @@ from h2htalk.data.imports.score_files import read_rows
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.escaping import csv_text
+from h2htalk.text.tables import Table
 
 # Of a reply by (item, sample), one for each annotator; the sample is None where a table does not tell them apart.
 Ratings = dict[tuple[str, int | None], list[float]]
@@ -254,13 +254,13 @@ def column_title(name: str) -> str:
 def to_lines(found: Correlations) -> Iterator[str]:
     """The pairs for the terminal, those of two subtasks left out."""
     for level, pairs in groupby(found.pairs, key=lambda pair: pair.level):
-        yield f"{f'over {level}s':60}   rho  95 % interval      n"
-        for pair in pairs:
-            if not {pair.a, pair.b} <= SUBTASKS.keys():
-                rho = "-" if pair.value is None else f"{pair.value:+.2f}"
-                ends = "" if pair.low is None or pair.high is None else f"{pair.low:+.2f} to {pair.high:+.2f}"
-                names = (set_cell_size(column_title(name), 29) for name in (pair.a, pair.b))
-                yield f"{' '.join(names)}{rho:>8}  {ends:<16}{pair.n:>6,}"
+        rows = []
+        for one in pairs:
+            if not {one.a, one.b} <= SUBTASKS.keys():
+                ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+                rho = None if one.value is None else f"{one.value:+.2f}"
+                rows.append((column_title(one.a), column_title(one.b), rho, ends, one.n))
+        yield from Table("", (f"over {level}s", "", "rho", "95 % interval", "n"), rows).to_terminal().splitlines()
         yield ""
     yield from found.notes
     yield "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."

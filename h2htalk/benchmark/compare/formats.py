@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from importlib.resources import files
 from itertools import groupby
 from operator import attrgetter
@@ -13,13 +13,13 @@ from typing import Any
 
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
 from h2htalk.benchmark.compare.scored_items import ScoredItems
-from h2htalk.benchmark.report.tables import latex_escaped
 from h2htalk.data.files import write_text
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import csv_text, printable, printable_lines
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 
 _LISTED_MOVED = 5  # items that the terminal lists
 _NAMED = 5  # ids in a line
@@ -101,49 +101,33 @@ def to_json(comparison: Comparison) -> str:
     return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
 
 
+def pair_table(comparison: Comparison, pair: Pair) -> Table:
+    """The figures of a pair, in blocks whose p is adjusted together."""
+    rows: list[list[str]] = []
+    for _, block in groupby(pair.rows, key=attrgetter("family")):
+        rows.append([])
+        for row in block:
+            texts = row_texts(row)
+            texts["p_holm"] += "*" if row.p_holm < 0.05 else " "
+            rows.append([*texts.values()])
+    title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
+    header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
+    return Table(title, header, rows[1:])
+
+
 def to_latex(comparison: Comparison) -> str:
     """A booktabs table for each pair."""
-    return "\n".join(_latex(comparison, pair) for pair in comparison.pairs)
-
-
-def _latex(comparison: Comparison, pair: Pair) -> str:
-    lines = [
-        r"\begin{table}[t]",
-        r"\centering",
-        r"\begin{tabular}{lrrrrrr}",
-        r"\toprule",
-        r"& A & B & B $-$ A & 95\,\% interval & $p$ (Holm) & items \\",
-    ]
-    for _, rows in groupby(pair.rows, key=attrgetter("family")):
-        lines.append(r"\midrule")
-        for row in map(row_texts, rows):
-            difference, ends = (row[key].replace("-", r"$-$") for key in ("difference", "interval"))
-            p = row["p_holm"].replace("<", "$<$")
-            figures = f"{row['a']} & {row['b']} & {difference} & {ends} & {p} & {row['n']}"
-            lines.append(f"{latex_escaped(row['title'])} & {figures} \\\\")
-    names = f"A: {comparison.a.label}; B: {pair.b.label}"
-    return "\n".join(
-        [
-            *lines,
-            r"\bottomrule",
-            r"\end{tabular}",
-            rf"\caption{{Paired differences of {latex_escaped(comparison.metric)} times 100. {latex_escaped(names)}.}}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    return "\n".join(pair_table(comparison, pair).to_latex() for pair in comparison.pairs)
 
 
 def to_lines(comparison: Comparison) -> Iterator[str]:
-    """The comparison for the terminal, at most 100 columns wide."""
+    """The comparison for the terminal."""
     yield f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"
     for pair in comparison.pairs:
         yield f"B: {pair.b.label} on {pair.b.split}"
         yield ""
-        yield f"{'':27} items       A       B   B - A  95 % interval          p  p Holm  detects"
-        for _, rows in groupby(pair.rows, key=attrgetter("family")):
-            yield from map(_line, rows)
-            yield ""
+        yield from replace(pair_table(comparison, pair), title="").to_terminal().splitlines()
+        yield ""
         yield from _verdict(pair)
         yield from pair_notes(pair)
         yield "moved most:"
@@ -155,12 +139,6 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
         yield f"{spread.label}: {listed} by sample of its answers, standard deviation {spread.sd:.2f}"
     yield "p: sign-flip test by cluster. p Holm: adjusted for the figures of its block and all runs; * below"
     yield ".05. detects: the difference that as many items find four times in five."
-
-
-def _line(row: Row) -> str:
-    mark = "*" if row.p_holm < 0.05 else " "
-    layout = "{title:27}{n:>6}{a:>8}{b:>8}{difference:>8}  {interval:<17}{p:>7}{p_holm:>7}" + mark + "{detects:>9}"
-    return layout.format_map(row_texts(row))
 
 
 def _verdict(pair: Pair) -> Iterator[str]:

@@ -13,6 +13,7 @@ from h2htalk.benchmark.compare.comparison import Moved, compare
 from h2htalk.benchmark.statistics.paired import detectable_difference, items_needed
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
 from h2htalk.errors import ConfigError
+from h2htalk.text.tables import Table
 
 SAMPLES = (1, 2, 3, 5, 10)
 # Standard deviations of paired differences, in points: two similar models, and two that differ much.
@@ -111,6 +112,6 @@ def plan_lines(made: Plan) -> Iterator[str]:
         yield f"  {items:>8,} items, {answers}" + ("" if made.seen else f", where differences vary by {sd:g}")
     sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
     yield "what fewer items find (--limit), with the same answers an item:"
-    yield "  " + f"{'items':>8}" + "".join(f"{f'sd {sd:g}':>10}" for sd in sds)
-    for n in dict.fromkeys(n for _, n in made.detectable):
-        yield "  " + f"{n:>8,}" + "".join(f"{made.detectable[sd, n]:>10.2f}" for sd in sds)
+    sizes = dict.fromkeys(n for _, n in made.detectable)
+    rows = [(n, *(f"{made.detectable[sd, n]:.2f}" for sd in sds)) for n in sizes]
+    yield from Table("", ("items", *(f"sd {sd:g}" for sd in sds)), rows).to_terminal().splitlines()

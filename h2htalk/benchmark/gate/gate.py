@@ -1,4 +1,4 @@
-"""Hold a run against a reference run and a policy: the tests, the verdicts, and the report as text, Markdown and JUnit."""
+"""Hold a run against a reference run and a policy: tests, verdicts, and the report as text, Markdown and JUnit."""
 
 from __future__ import annotations
 

@@ -179,6 +179,7 @@ def test_the_terminal_fits_100_columns_and_says_who_is_above(runs: list[Path]) -
 def test_latex_has_one_line_a_figure(runs: list[Path]) -> None:
     text = to_latex(compare(*runs))
     assert text.count(r" \\") == 16
+    assert text.count(r"\midrule") == 3
     assert "baseline:copy-last-turn" in text
 
 
