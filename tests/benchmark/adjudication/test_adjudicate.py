@@ -10,7 +10,6 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from byte_search import files_with
 from command_line import h2htalk_here
 from judged_runs import annotators, command, evaluated, judge_file, rate
 from kills import interrupted_at
@@ -20,10 +19,7 @@ from spreadsheet_rounds import fill
 from h2htalk.benchmark.adjudicate import close_adjudication
 from h2htalk.benchmark.judge.judgements import item_of
 from h2htalk.benchmark.run import load_run
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
@@ -35,7 +31,6 @@ S_PARTS = ("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l", "ss")
 # The judge's score by the last digit of an item's id.
 JUDGED = {"1": 1, "2": 2, "3": 4, "4": 5, "6": 3, "7": 0}
 WORST = ("itinerary-advanced-07", "itinerary-basic-07", "itinerary-advanced-01", "itinerary-basic-01")
-PHRASE = "a lighthouse made of marzipan"
 
 
 @pytest.fixture(scope="module")
@@ -222,42 +217,6 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
         assert load_run(folder / "run").summary.judging.people == 2
         assert sorted(rated(folder / "run").values()) == [(1, 2), (2, 2)], write
     assert write > 8
-
-
-def test_a_round_of_another_run_changes_nothing(run: Path, tmp_path: Path) -> None:
-    other = shutil.copytree(run, tmp_path / "other")
-    with_commands(run, tmp_path / "low", "--budget", 1)
-    rate(tmp_path / "low", lambda *_: 5)
-    refused = h2htalk_here("adjudicate", "close", other, tmp_path / "low")
-    assert (refused.returncode, "was opened from" in refused.stderr) == (2, True)
-    assert RoundFolder(tmp_path / "low").state == "open"
-    assert not (other / "adjudication").exists()
-
-
-def test_an_erasure_reaches_run_and_round(tmp_path: Path) -> None:
-    gone = "mini-en-itinerary-basic-01"
-    write_jsonl(tmp_path / "answers.jsonl", [{"id": gone, "text": f"We build {PHRASE}."}, {"id": "*", "text": "Yes."}])
-    run = evaluated(tmp_path / "run", f"scripted:{tmp_path / 'answers.jsonl'}", "--embedder", "none")
-    low = tmp_path / "low"
-    judge = Path(judge_file(run, lambda _: 1).removeprefix("scripted:"))
-    judge.write_text(judge.read_text().replace("...", f"It says {PHRASE}.", 1))
-    command("judge", "run", run, "--judge", f"scripted:{judge}")
-    with_commands(run, low, "--human-trigger", "judge")
-    rate(low, lambda item, _: 1 if item == gone else 3)
-    command("adjudicate", "close", run, low)
-    (tmp_path / "answers.jsonl").unlink()
-    judge.unlink()
-    with_phrase = {name.partition("/")[0] for name in files_with(tmp_path, PHRASE)}
-    assert with_phrase == {"run", "low"}
-    add_link(tmp_path, "run", run)
-    swept = list(sweep(tmp_path, ErasedIds(frozenset({gone}))))
-    assert [(one.kind, one.removed, one.unfinished) for one in swept] == [("run", 1, False), ("round", 1, False)]
-    assert files_with(tmp_path, PHRASE) == []
-    assert files_with(tmp_path, gone) == ["low/private/erased.jsonl", "run/erased.jsonl"]
-    # Ratings and tables of what is left.
-    assert len(rated(run)) == 11
-    assert load_run(run).summary.counts.erased == 1
-    assert "22 ratings of 11 answers" in command("adjudicate", "close", run, low)
 
 
 @pytest.mark.parametrize(

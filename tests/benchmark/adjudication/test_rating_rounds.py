@@ -105,15 +105,6 @@ def test_a_round_of_another_run_is_refused(run: Path, tmp_path: Path) -> None:
         read_round_ratings(load_run(other), low)
 
 
-def test_an_answer_that_was_edited_since_is_not_rated(run: Path, tmp_path: Path) -> None:
-    low = closed(run, tmp_path / "low")
-    shard = RunFolder(run).shard
-    lines = [line for _, line in read_jsonl(shard)]
-    write_jsonl(shard, [line | ({"text": "Another."} if line["id"] == GONE else {}) for line in lines])
-    command("score", run)
-    assert read_round_ratings(load_run(run), low).keys() == set(KEYS[1:])
-
-
 def test_answers_that_a_spreadsheet_cannot_hold_are_rated_too(run: Path, tmp_path: Path) -> None:
     """An empty reply is an answer; half a character and a null character are shown as escapes."""
     shard = RunFolder(run).shard

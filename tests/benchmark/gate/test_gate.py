@@ -17,7 +17,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
-from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
+from h2htalk.benchmark.gate.policy import Criterion, Policy, read_policy
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.run_study import run_study
@@ -244,17 +244,6 @@ def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, 
     ]
     broken = replace(bad, values={**bad.values, "violation": rows})
     report = judge_runs(broken, good, Policy(criteria=(Criterion(figure="violation"),)))
-    assert report.passed
-    assert report.incomplete
-
-
-def test_a_criterion_that_nobody_scored_is_missed(studies: tuple[Path, Path]) -> None:
-    run = gate(studies[0], studies[0]).run
-    rows = [replace(row, value=None, unscored="malformed_output") for row in run.values["over_refusal"]]
-    broken = replace(run, values={**run.values, "over_refusal": rows})
-    policy = default_policy("sap", broken.values)
-    assert "over_refusal" in {one.figure for one in policy.criteria}
-    report = judge_runs(broken, run, policy)
     assert report.passed
     assert report.incomplete
 

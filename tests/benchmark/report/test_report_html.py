@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
-from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.html_page import _MARKER, ItemView, write_page
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
@@ -154,25 +153,10 @@ def body(text: str) -> str:
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
 
 
-def test_table_2_has_the_three_means_their_intervals_and_items(tmp_path: Path) -> None:
-    text = page(tmp_path, made_summary())
-    table = re.findall(r'<table class="table2">.*?</table>', text, re.DOTALL)[0]
-    assert re.findall(r"<th[^>]*>(Overall|Items|Cells)</th>", table) == ["Overall", "Items", "Cells"]
-    assert "items scored 2/ 2 2/ 2" in body(table)
-    assert table.count("<small>±12</small>") == 11
-    assert table.count('title="95 % interval 28.31 – 52.95, 2/2 items">40.00') == 11
-
-
 def test_metrics_carry_items_and_intervals(tmp_path: Path) -> None:
     shown = body(page(tmp_path, made_summary(same_values(0.4, ("dialogue_base",)))))
     assert "Subtask Items BLEU-1" in shown
     assert "DialogueBase 2/2 50.00 ±1.0" in shown
-
-
-def test_the_null_class_counts_items(tmp_path: Path) -> None:
-    null = null_class([(0.5, True), (1.0, True), (0.0, False), (1.0, False)], 5)
-    shown = body(page(tmp_path, made_summary(null=null)))
-    assert re.search(r"server:m 4/5 60\.00 ±\d+ 75\.00 ±\d+ 66\.67 ±\d+ 2 2\.5 1\.5 ", shown)
 
 
 def test_a_page_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:

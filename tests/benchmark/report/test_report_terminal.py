@@ -147,15 +147,6 @@ def test_a_baseline_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     assert "not shown" not in printed(made_summary(baselines={"constant": same_values(0.1)}))
 
 
-def test_the_three_means_are_told_apart() -> None:
-    values = {name: [0.2, 0.2] for name in SUBTASKS} | {"dialogue_base": [0.8] * 10}
-    text = printed(made_summary(values))
-    weighted = 20 + 60 * 1882 / 4650
-    assert f"{weighted:.2f}" in line_with(text, "Overall")
-    assert f"{20 + 60 * 10 / 30:.2f}" in line_with(text, "Mean of items")
-    assert f"{20 + 60 / 11:.2f}" in line_with(text, "Mean of cells")
-
-
 def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why() -> None:
     values = {name: vs for name, vs in same_values(0.4).items() if name != "itinerary_basic"}
     text = printed(made_summary(values), 160)

@@ -75,14 +75,6 @@ def test_what_cannot_be_proposed_is_an_error_in_one_line(
     assert not hub.repos["model", "lab/model"].pulls
 
 
-def test_a_reader_may_propose(run: Path, hub: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("HF_TOKEN", "hf_reader")
-    words = ("results", "export", run, "--to", "eval-results", "--out", tmp_path / "out", "--push", "lab/model")
-    done = h2htalk_here(*words)
-    assert done.returncode == 0, done.stderr
-    assert list(hub.repos["model", "lab/model"].pulls) == ["refs/pr/1"]
-
-
 def test_the_repository_of_a_bundle_was_loaded_although_nobody_had_named_it(
     run: Path, hub: HubDouble, tmp_path: Path
 ) -> None:
