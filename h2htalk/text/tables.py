@@ -24,7 +24,8 @@ class Table:
 
     A value is a text, a number, a truth value or None, which is shown as `-`. Numbers have commas, and three decimals
     below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right. A line
-    end in a heading breaks it on the terminal. An empty row separates blocks, on the terminal and in LaTeX.
+    end in a heading breaks it on the terminal. An empty row separates blocks, on the terminal and in LaTeX. `Markup` is
+    for HTML alone.
     """
 
     title: str
@@ -38,7 +39,7 @@ class Table:
         return [_holds_figures([row[k] for row in self.rows if row], k == 0) for k in range(len(self.header))]
 
     def _texts(self, escaped: Callable[[str], str]) -> list[list[str]]:
-        return [[escaped(value_text(value)) for value in row] for row in self.rows]
+        return [[one if isinstance(one, Markup) else escaped(value_text(one)) for one in row] for row in self.rows]
 
     def to_terminal(self, gap: int = 2) -> str:
         """Return lines without control characters, with a gap between columns; wide letters count twice."""
@@ -80,7 +81,7 @@ class Table:
     def to_html(self, language: str = "") -> Markup:
         """Return the table, whose values are in a language, and its notes; the page shows the title as its heading."""
         kinds = [Markup(' class="num"') if right else Markup() for right in self.figures()]
-        heads = _each('<th scope="col"{}>{}</th>', kinds, map(printable, self.header))
+        heads = _each('<th scope="col"{}>{}</th>', kinds, self.header)
         body = Markup('<tbody lang="{}">').format(language) if language else Markup("<tbody>")
         lines = [Markup('<div class="wide"><table>\n<thead><tr>{}</tr></thead>\n').format(heads) + body]
         for name, *texts in filter(None, self._texts(printable)):
@@ -88,13 +89,14 @@ class Table:
             lines.append(Markup("<tr>{}{}</tr>").format(first, _each("<td{}>{}</td>", kinds[1:], texts)))
         lines.append(Markup("</tbody></table></div>"))
         if self.notes:
-            notes = _each("<li{}>{}</li>", [Markup()] * len(self.notes), map(printable, self.notes))
+            notes = _each("<li{}>{}</li>", [Markup()] * len(self.notes), self.notes)
             lines.append(Markup('<ul class="notes">{}</ul>').format(notes))
         return Markup("\n").join(lines)
 
 
 def _each(element: str, kinds: Iterable[Markup], texts: Iterable[str]) -> Markup:
-    return Markup().join(Markup(element).format(kind, text) for kind, text in zip(kinds, texts, strict=False))
+    shown = (text if isinstance(text, Markup) else printable(text) for text in texts)
+    return Markup().join(Markup(element).format(kind, text) for kind, text in zip(kinds, shown, strict=False))
 
 
 def value_text(value: Value) -> str:
@@ -109,6 +111,7 @@ def value_text(value: Value) -> str:
 
 
 def _holds_figures(values: list[Value], first: bool) -> bool:
+    values = [value.striptags() if isinstance(value, Markup) else value for value in values]
     said = [value for value in values if value not in (None, "", NONE)]
     if first:
         return bool(said) and not any(isinstance(value, str) for value in said)

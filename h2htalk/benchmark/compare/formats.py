@@ -11,6 +11,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+from markupsafe import Markup
+
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
 from h2htalk.benchmark.compare.scored_items import ScoredItems
 from h2htalk.data.files import write_text
@@ -202,29 +204,31 @@ def _view(comparison: Comparison) -> dict[str, Any]:
 
 def _pair(comparison: Comparison, pair: Pair) -> dict[str, Any]:
     ends = [abs(end) for row in pair.rows for end in (row.result.mean, row.result.low, row.result.high) if end]
-    scale = max(ends, default=1.0)
+    scale, table = max(ends, default=1.0), pair_table(comparison, pair)
+    shown = zip(filter(None, table.rows), pair.rows, strict=True)
+    rows = [(*texts, _forest(row, scale)) for texts, row in shown]
     return {
         "b": printable(pair.b.label),
-        "scale": f"{scale:.0f}",
-        "blocks": [[_row(row, scale) for row in rows] for _, rows in groupby(pair.rows, key=lambda row: row.family)],
+        "table": replace(table, header=(*table.header, f"{scale:.0f} points either way"), rows=rows),
         "notes": [printable(note) for note in pair_notes(pair)],
         "moved": [_item(one, comparison.a, pair.b) for one in pair.moved[:MOST_MOVED]],
         "of": f"{len(pair.moved):,}",
     }
 
 
-def _row(row: Row, scale: float) -> dict[str, Any]:
-    r = row.result
+def _forest(row: Row, scale: float) -> Markup:
+    """Draw a difference with its interval around 0."""
 
     def at(value: float) -> float:
         return round(100 + 96 * value / scale, 1)
 
-    return {
-        **row_texts(row),
-        "line": None if r.low is None or r.high is None else (at(r.low), at(r.high)),
-        "at": at(r.mean),
-        "shown": row.p_holm < 0.05,
-    }
+    r, span = row.result, Markup()
+    if r.low is not None and r.high is not None:
+        span = Markup('<line class="span" x1="{}" y1="9" x2="{}" y2="9"/>').format(at(r.low), at(r.high))
+    return Markup(
+        '<svg class="forest" viewBox="0 0 200 18" role="img" aria-label="{}"><line class="zero" x1="100" y1="0" '
+        'x2="100" y2="18"/>{}<circle class="dot" cx="{}" cy="9" r="4"/></svg>'
+    ).format(f"{r.mean:+.2f}, {interval_text(row)}", span, at(r.mean))
 
 
 def _item(one: Moved, a: ScoredItems, b: ScoredItems) -> dict[str, Any]:

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
@@ -20,7 +22,6 @@ from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.table2 import (
     ALL_COLUMNS,
     NOT_SCORED,
-    TableRow,
     cell_at,
     half_width_text,
     interval_text,
@@ -48,6 +49,7 @@ from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
+from h2htalk.text.tables import Table
 
 
 def page_view(summary: Summary) -> dict[str, Any]:
@@ -61,8 +63,10 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "quiet": [*(printable(note.text) for note in all_notes if not note.loud), *spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
         "tiles": _tiles(summary),
-        "bar_width": BAR_WIDTH,
-        **_subtasks(summary),
+        "has_baselines": bool(summary.baselines),
+        "subtasks": _subtask_table(summary),
+        "metrics": _metric_table(summary),
+        "slices": list(_slices(summary)),
         "table2": _table2(summary),
         "violations": _violations(summary),
         "failures": [
@@ -111,31 +115,17 @@ def _tiles(summary: Summary) -> list[dict[str, str]]:
 # --- Table 2 ----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RowView:
-    """A row of Table 2; `items` is its line of n/total, None where it equals the line of the row above."""
-
-    name: str
-    is_baseline: bool
-    figures: tuple[Figure, ...]
-    items: tuple[str, ...] | None
-
-
 def _table2(summary: Summary) -> dict[str, Any]:
+    """Return the rows of Table 2: name, kind, figures, and the items where they differ from those of the row above."""
     groups = [(d.title(), sum(c.group == d.title() for c in ALL_COLUMNS)) for d in DIMENSIONS]
-    return {"groups": groups, "columns": ALL_COLUMNS, "rows": _row_views(table_rows(summary))}
-
-
-def _row_views(rows: Sequence[TableRow]) -> list[RowView]:
-    views = []
-    said: tuple[str, ...] = ()
-    for row in rows:
-        figures = tuple(figure_of(row.cells.get(column.key)) for column in ALL_COLUMNS)
-        items = tuple(figure.items for figure in figures)
-        new = None if items == said else items
-        views.append(RowView(printable(row.name), row.source == "baseline", figures, new))
+    rows, said = [], list[str]()
+    for row in table_rows(summary):
+        cells = [row.cells.get(column.key) for column in ALL_COLUMNS]
+        items = [items_text(cell, NONE) for cell in cells]
+        kind = "baseline" if row.source == "baseline" else "model"
+        rows.append((printable(row.name), kind, [_figure(cell, small=True) for cell in cells], items != said and items))
         said = items
-    return views
+    return {"groups": groups, "columns": ALL_COLUMNS, "rows": rows}
 
 
 # --- Answers and signature --------------------------------------------------------------------------------------
@@ -167,142 +157,123 @@ _AVERAGES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """A value, its interval and the baselines as positions from 0 (left) to BAR_WIDTH."""
-
-    value: float
-    low: float
-    width: float
-    ticks: tuple[tuple[int, float], ...]
-    label: str
-
-
-@dataclass(frozen=True, slots=True)
-class Figure:
-    """A cell as text: value, half width and interval (empty where there is none), n of total; `hint` has them all."""
-
-    value: str
-    half: str
-    interval: str
-    items: str
-    hint: str
-    bar: Bar | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of the main table; `baselines`: each one's figure, and whether the model is not above."""
-
-    label: str
-    hint: str
-    figure: Figure
-    lexical: Figure
-    contract: Figure
-    baselines: tuple[tuple[Figure, bool], ...]
-
-
-def _subtasks(part: Summary) -> dict[str, Any]:
-    """Return the values of the main table, the metrics and the slices."""
-    scale = _scale(part)
-    dimensions = [dimension for dimension in DIMENSIONS if _names(part, dimension)]
-    return {
-        "measure": measure_name(part),
-        "has_s": part.measure == "s",
-        "baselines": [printable(baseline) for baseline in part.baselines],
-        "scale": f"{scale:g}",
-        "groups": [_group(part, dimension, scale) for dimension in dimensions],
-        "averages": [
-            *(_line(part, f"{d}_avg", d.title(), "mean of cells", scale) for d in dimensions),
-            *(_line(part, key, label, hint, scale) for key, label, hint in _AVERAGES),
-        ],
-        "metrics": _metrics(part),
-        "slices": [_slice(tag, cells) for tag, cells in ordered_slices(part).items() if len(cells) > 1],
-    }
-
-
-def figure_of(cell: Cell | None, bar: Bar | None = None) -> Figure:
-    """Format a cell for the page."""
-    interval, items = interval_text(cell), items_text(cell, NONE)
-    hint = "" if cell is None else f"95 % interval {interval or 'not known'}, {items} items"
-    return Figure(value_text(cell, NONE), half_width_text(cell), interval, items, hint, bar)
+def _figure(
+    cell: Cell | None, small: bool = False, text: Callable[..., str] = value_text, reached: bool = False
+) -> Markup:
+    """Format a cell; its hint holds the interval and the items. `reached`: a baseline that the model is not above."""
+    hint = "" if cell is None else f"95 % interval {interval_text(cell) or 'not known'}, {items_text(cell, NONE)} items"
+    half = Markup("<small>{}</small>").format(half_width_text(cell)) if small and half_width_text(cell) else ""
+    kind, mark = Markup(), Markup()
+    if reached:
+        why = "these answers are not shown to be above this baseline; "
+        kind, mark = Markup(' class="reached"'), Markup('<abbr title="{}">!</abbr>').format(why + hint)
+    return Markup('<span{} title="{}">{}{}{}</span>').format(kind, hint, text(cell, NONE), half, mark)
 
 
 # --- The main table ---------------------------------------------------------------------------------------------
 
 
-def _names(part: Summary, dimension: str) -> list[str]:
-    return [name for name in subtasks_at_hand(part) if SUBTASKS[name].dimension == dimension]
+def _subtask_table(summary: Summary) -> Table:
+    """The figures of each subtask with an interval bar, on which each baseline has a mark of its own."""
+    rows = [main_row(summary), *(main_row(summary, baseline) for baseline in summary.baselines.values())]
+    scale = _nice_end(cell for row in rows for cell in row.cells.values())
+    names = [
+        Markup('{}<svg class="key" viewBox="0 0 10 14" aria-hidden="true">{}</svg>').format(
+            printable(name), _tick(k, 5)
+        )
+        for k, name in enumerate(summary.baselines)
+    ]
+    lexical = ["Lexical"] * (summary.measure == "s")
+    header = [
+        "Subtask",
+        "Items",
+        measure_name(summary),
+        "95 % interval",
+        f"0 to {scale:g}",
+        *lexical,
+        "Contract",
+        *names,
+    ]
+    groups: dict[str, list[tuple[str, str, str]]] = {}
+    for name in subtasks_at_hand(summary):
+        subtask = SUBTASKS[name]
+        groups.setdefault(subtask.dimension, []).append((name, subtask.column, subtask.title))
+    groups["averages"] = [*((f"{d}_avg", d.title(), "mean of cells") for d in groups), *_AVERAGES]
+    lines: list[list[Any]] = []
+    for title, own in groups.items():
+        lines.append([Markup('<b class="group">{}</b>').format(title.title()), *[""] * (len(header) - 1)])
+        lines += [_line(summary, key, label, hint, scale) for key, label, hint in own]
+    return Table("", header, lines)
 
 
-def _group(part: Summary, dimension: str, scale: float) -> tuple[str, list[Line]]:
-    names = _names(part, dimension)
-    lines = [_line(part, name, SUBTASKS[name].column, SUBTASKS[name].title, scale) for name in names]
-    return dimension.title(), lines
-
-
-def _line(part: Summary, key: str, label: str, hint: str, scale: float) -> Line:
-    cell = cell_at(main_row(part), key)
-    baselines = {name: cell_at(main_row(part, baseline), key) for name, baseline in part.baselines.items()}
-    contract = cell_at(part.rows.compliance, key)
-    return Line(
-        label,
-        hint,
-        figure_of(cell, _bar(cell, list(baselines.values()), scale)),
-        figure_of(cell_at(part.rows.lexical, key)),
-        _percent_figure(contract),
-        tuple((figure_of(baseline), key in part.reached[name]) for name, baseline in baselines.items()),
-    )
-
-
-def _percent_figure(cell: Cell | None) -> Figure:
-    figure = figure_of(cell)
-    return Figure(percent_text(cell, NONE), figure.half, figure.interval, figure.items, figure.hint)
-
-
-def _scale(part: Summary) -> float:
-    """Return the right end of the main table's bars: the next multiple of ten above everything drawn."""
-    rows = [main_row(part), *(main_row(part, baseline) for baseline in part.baselines.values())]
-    return _nice_end(cell for row in rows for cell in row.cells.values())
+def _line(summary: Summary, key: str, label: str, hint: str, scale: float) -> list[Any]:
+    cell = cell_at(main_row(summary), key)
+    baselines = {name: cell_at(main_row(summary, baseline), key) for name, baseline in summary.baselines.items()}
+    name = Markup('{}<span class="hint">{}</span>').format(label, hint) if hint != label else label
+    lexical = [_figure(cell_at(summary.rows.lexical, key))] * (summary.measure == "s")
+    return [
+        *(name, items_text(cell, NONE), Markup("<strong>{}</strong>").format(value_text(cell, NONE))),
+        *(interval_text(cell), _bar(cell, list(baselines.values()), scale), *lexical),
+        _figure(cell_at(summary.rows.compliance, key), text=percent_text),
+        *(_figure(one, reached=key in summary.reached[name]) for name, one in baselines.items()),
+    ]
 
 
 def _nice_end(cells: Iterable[Cell]) -> float:
+    """Return the right end of bars: the next multiple of ten above everything drawn."""
     highest = max((v for cell in cells for v in (cell.value, cell.high) if v is not None), default=0.0)
     return max(10.0, 10.0 * math.ceil(highest / 10))
 
 
-def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> Bar | None:
+def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> Markup:
+    """Draw a value, its interval and the baselines."""
     if cell is None or cell.value is None:
-        return None
+        return Markup()
 
     def at(value: float) -> float:
         return round(BAR_WIDTH * min(1.0, max(0.0, value / scale)), 1)
 
     low, high = (cell.value if end is None else end for end in (cell.low, cell.high))
-    ticks = tuple((i, at(f.value)) for i, f in enumerate(baselines) if f is not None and f.value is not None)
-    label = f"{cell.value:.2f}, 95 % interval {low:.2f} to {high:.2f}"
-    return Bar(at(cell.value), at(low), round(at(high) - at(low), 1), ticks, label)
+    known = ((k, one.value) for k, one in enumerate(baselines) if one is not None and one.value is not None)
+    return Markup(
+        '<svg class="bar" viewBox="-3 0 {} 18" role="img" aria-label="{}"><line class="track" x1="0" y1="9" x2="{}" '
+        'y2="9"/><rect class="span" x="{}" y="5" width="{}" height="8" rx="2"/>{}<circle class="dot" cx="{}" cy="9" '
+        'r="4"/></svg>'
+    ).format(
+        *(BAR_WIDTH + 6, f"{cell.value:.2f}, 95 % interval {low:.2f} to {high:.2f}", BAR_WIDTH, at(low)),
+        *(round(at(high) - at(low), 1), Markup().join(_tick(k, at(value)) for k, value in known), at(cell.value)),
+    )
+
+
+def _tick(number: int, at: float) -> Markup:
+    return Markup('<line class="tick tick-{}" x1="{}" y1="1" x2="{}" y2="17"/>').format(number % 3, at, at)
 
 
 # --- Metrics and slices -----------------------------------------------------------------------------------------
 
 
-def _metrics(part: Summary) -> dict[str, Any]:
-    """Return a figure for each metric of each subtask, and the number of items scored."""
-    names = [name for name in columns() if any(name in cells for cells in part.metrics.values())]
+def _metric_table(summary: Summary) -> Table:
+    """A figure for each metric of each subtask, and the number of items scored."""
+    names = [name for name in columns() if any(name in cells for cells in summary.metrics.values())]
     rows = [
-        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), [figure_of(cells.get(n)) for n in names])
-        for subtask, cells in part.metrics.items()
+        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(_figure(cells.get(n), small=True) for n in names))
+        for subtask, cells in summary.metrics.items()
     ]
-    return {"titles": [name.upper().replace("_", "-") for name in names], "rows": rows}
+    return Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), rows)
 
 
-def _slice(tag: str, cells: Mapping[str, Cell]) -> dict[str, Any]:
-    """Return the first values of a tag, and the rest of a long list separately."""
-    scale = _nice_end(cells.values())
-    rows = [(printable(name).replace("_", " "), figure_of(cell, _bar(cell, (), scale))) for name, cell in cells.items()]
-    shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS
-    return {"tag": tag, "rows": rows[:shown], "more": rows[shown:]}
+def _slices(summary: Summary) -> Iterator[tuple[str, Table, Table]]:
+    """Yield each tag with a table of its first values, and one of the rest of a long list."""
+    for tag, cells in ordered_slices(summary).items():
+        if len(cells) > 1:
+            scale = _nice_end(cells.values())
+            rows = [
+                (name.replace("_", " "), items_text(cell, NONE), _figure(cell, small=True), _bar(cell, (), scale))
+                for name, cell in cells.items()
+            ]
+            shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS
+            header = (tag.title(), "Items", measure_name(summary), f"0 to {scale:g}")
+            yield tag, Table("", header, rows[:shown]), Table("", header, rows[shown:])
 
 
 _PAGE = files("h2htalk.benchmark.report") / "page"
