@@ -16,8 +16,8 @@ from h2htalk.benchmark.judge.ratings import (
     AnswerRating,
     PeopleRating,
     rate_answers,
-    read_judging,
     read_people_ratings,
+    require_judging,
     write_people_ratings,
 )
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
@@ -298,10 +298,7 @@ def _changes(before: Summary, after: Summary) -> list[str]:
 
 def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:
     """The rating of every answer that was to be judged, with that of each judge. Raises ConfigError without any."""
-    if (judging := read_judging(run.data.folder)) is None:
-        raise ConfigError(f"{run.data.folder.path}: was not judged; run `h2htalk judge run` first")
-    own = {s.id: s.subtask for s in run.data.split.scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level}
-    return rate_answers(run.data.folder, judging, run.answers, own)
+    return rate_answers(run.data.folder, require_judging(run.data.folder), run.answers, run.data.split.scenarios)
 
 
 def _lowest(values: Mapping[str, float | None], below: float = THRESHOLD) -> list[str]:
@@ -315,17 +312,13 @@ def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> li
         raise ConfigError("--disagreement compares the judges of a panel; name several in `h2htalk judge run`")
     spreads: dict[str, float | None] = {}
     for (item, _), one in judged.items():
-        known = [mean for mean in one.judges if mean is not None]
-        if len(known) > 1 and (spread := max(known) - min(known)) >= difference:
+        if len(one.known) > 1 and (spread := max(one.known) - min(one.known)) >= difference:
             spreads[item] = min(spreads.get(item) or 0.0, -spread)
     return _lowest(spreads)
 
 
 def _j_by_judges(score: ItemScore, judged: Mapping[SampleKey, AnswerRating]) -> float | None:
     """J of an item with the ratings of the judges alone."""
-    samples = []
-    for one in score.samples:
-        means = judged[one.id, one.sample].judges if (one.id, one.sample) in judged else ()
-        known = [mean for mean in means if mean is not None]
-        samples.append(replace(one, rating=fmean(known) if known and len(known) == len(means) else None))
+    none = AnswerRating(None)
+    samples = (replace(one, rating=judged.get((one.id, one.sample), none).by_judges) for one in score.samples)
     return replace(score, samples=tuple(samples)).j

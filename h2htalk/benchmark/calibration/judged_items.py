@@ -12,13 +12,12 @@ from pathlib import Path
 from statistics import fmean
 
 from h2htalk.benchmark.adjudicate import read_round_ratings
-from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, read_judging
+from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers, require_judging
 from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, POINTS, QUALITIES, points_of, qualities_of
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.data.imports.score_files import read_rows
 from h2htalk.data.responses import Response, SampleKey
-from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.escaping import harmless_cell
 
@@ -168,7 +167,7 @@ class JudgedRun:
         return [self._with_labels(self.items[item], rated[item]) for item in self.items if item in rated]
 
     def _with_labels(self, item: JudgedItem, own: Mapping[SampleKey, Label]) -> JudgedItem:
-        panel = {key: _known(self.ratings[key]) for key in own}
+        panel = {key: self.ratings[key].known for key in own}
         errors: dict[str, list[float]] = {}
         for key, label in own.items():
             for annotator, rating in label.ratings.items():
@@ -185,26 +184,19 @@ class JudgedRun:
 def load_judged(path: Path) -> JudgedRun:
     """Load a judged run. Raises ConfigError where it was not judged."""
     run = load_run(path)
-    if (judging := read_judging(run.data.folder)) is None:
-        raise ConfigError(f"{path}: was not judged; run `h2htalk judge run` first")
-    return _judged(run, judging)
+    return _judged(run, require_judging(run.data.folder))
 
 
 def _judged(run: Run, judging: Judging) -> JudgedRun:
-    scope = [s for s in run.data.split.scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level]
-    ratings = rate_answers(run.data.folder, judging, run.answers, {s.id: s.subtask for s in scope})
+    ratings = rate_answers(run.data.folder, judging, run.answers, run.data.split.scenarios)
     items, clusters = {}, clusters_of(run.data.split.scenarios)
-    for s in scope:
+    for s in judging.judged(run.data.split.scenarios):
         keys = [(s.id, sample) for sample in range(run.data.spec.samples)]
         own = [one for key in keys if (one := ratings.get(key)) and None not in one.judges]
         if len(own) == len(keys):
-            score, composite = fmean(fmean(_known(one)) for one in own), run.item_scores[s.id].s
+            score, composite = fmean(fmean(one.known) for one in own), run.item_scores[s.id].s
             lengths = [len(answer.answer) for key in keys if isinstance(answer := run.answers[key], Response)]
             length = fmean(math.log(1 + characters) for characters in lengths)
             points = {name: fmean(one.points[name] for one in own) for name in own[0].points}
             items[s.id] = JudgedItem(s.id, s.subtask, s.language, clusters[s.id], score, composite, length, points)
     return JudgedRun(run, judging, ratings, items)
-
-
-def _known(rating: AnswerRating) -> list[float]:
-    return [judge for judge in rating.judges if judge is not None]

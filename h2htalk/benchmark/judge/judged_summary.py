@@ -13,7 +13,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from h2htalk.benchmark.judge.judgements import judgements_folder, read_judge, stored_files
-from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging
+from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging, whole_mean
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
@@ -94,8 +94,7 @@ def with_judgements(
     judging = read_judging(folder)
     if judging is None:
         return summary, scores
-    own = [s for s in scenarios if judging.scope == "all" or SUBTASKS[s.subtask].level]
-    ratings = rate_answers(folder, judging, answers, {s.id: s.subtask for s in own})
+    own, ratings = judging.judged(scenarios), rate_answers(folder, judging, answers, scenarios)
     scores = {item: with_ratings(score, ratings) for item, score in scores.items()}
     figures = _figures(folder, judging, own, ratings, scores)
     judge = f"{'+'.join(figures.judges)}, {judging.judgements} each"
@@ -146,7 +145,7 @@ def _figures(
 ) -> JudgeFigures:
     panel = [read_judge(folder.path, name) for name in judging.judges]
     corrected = read_corrected_cells(folder.path, judging, ratings)
-    spreads = [max(known) - min(known) for one in ratings.values() if len(known := _known(one.judges)) > 1]
+    spreads = [max(one.known) - min(one.known) for one in ratings.values() if len(one.known) > 1]
     levels = [scores[s.id] for s in scenarios if SUBTASKS[s.subtask].level]
     by_judges = [(s, r) for one in levels if (s := one.s) is not None and (r := _by_judges(one, ratings)) is not None]
     values = [ItemValue(s.id, s.subtask, None if (r := scores[s.id].rating) is None else r / 5) for s in scenarios]
@@ -174,15 +173,9 @@ def _figures(
     )
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
-    return [value for value in values if value is not None]
-
-
 def _by_judges(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> float | None:
     """An item's mean R by the judges, whatever people gave; None where an answer has none."""
-    own = [ratings.get((score.id, one.sample), AnswerRating(None)).by_judges for one in score.samples]
-    known = [rating for rating in own if rating is not None]
-    return fmean(known) if known and len(known) == len(own) else None
+    return whole_mean([ratings.get((score.id, one.sample), AnswerRating(None)).by_judges for one in score.samples])
 
 
 def _rated_part(

@@ -6,7 +6,7 @@ gave, a line an answer.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Annotated, Literal
@@ -18,7 +18,9 @@ from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import Answers, RunFolder
-from h2htalk.errors import DataError
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS
+from h2htalk.errors import ConfigError, DataError
 
 KEY = "judging"  # in run.json
 LONGEST = 100_000  # characters of an answer that is judged
@@ -32,6 +34,10 @@ class Judging:
     judges: Annotated[tuple[Annotated[str, Field(pattern="^[0-9a-f]{16}$")], ...], Field(min_length=1)]
     judgements: Annotated[int, Field(ge=1, le=100)] = 1
     scope: Literal["levels", "all"] = "levels"
+
+    def judged(self, scenarios: Iterable[Scenario]) -> list[Scenario]:
+        """Return the scenarios whose answers are judged."""
+        return [one for one in scenarios if self.scope == "all" or SUBTASKS[one.subtask].level]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,18 @@ class AnswerRating:
     @property
     def by_judges(self) -> float | None:
         """The mean of the judges; None where one gave no rating."""
-        known = [mean for mean in self.judges if mean is not None]
-        return fmean(known) if known and len(known) == len(self.judges) else None
+        return whole_mean(self.judges)
+
+    @property
+    def known(self) -> list[float]:
+        """The means of the judges that gave a rating."""
+        return [mean for mean in self.judges if mean is not None]
+
+
+def whole_mean(values: Sequence[float | None]) -> float | None:
+    """Return the mean of values; None where one is missing, or there are none."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known and len(known) == len(values) else None
 
 
 def write_judging(folder: RunFolder, judging: Judging) -> None:
@@ -85,6 +101,13 @@ def read_judging(folder: RunFolder) -> Judging | None:
         return TypeAdapter(Judging).validate_python(raw)
     except ValidationError as error:
         raise DataError(f"{folder.path / 'run.json'}: {KEY}: {error.errors()[0]['msg']}") from error
+
+
+def require_judging(folder: RunFolder) -> Judging:
+    """As `read_judging`; raises ConfigError in a run without any."""
+    if (judging := read_judging(folder)) is None:
+        raise ConfigError(f"{folder.path}: was not judged; run `h2htalk judge run` first")
+    return judging
 
 
 def write_people_ratings(folder: RunFolder, ratings: Mapping[str, PeopleRating]) -> None:
@@ -106,7 +129,7 @@ def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
 
 
 def rate_answers(
-    folder: RunFolder, judging: Judging, answers: Answers, subtasks: Mapping[str, str]
+    folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]
 ) -> dict[SampleKey, AnswerRating]:
     """Rate the answers of a run.
 
@@ -114,12 +137,12 @@ def rate_answers(
         folder: the run.
         judging: which judgements count.
         answers: of the run.
-        subtasks: the items that are judged, each with its subtask.
+        scenarios: of the run; those in the scope of the judging count.
 
     Raises:
         DataError: a file of judgements is damaged.
     """
-    people = read_people_ratings(folder)
+    people, subtasks = read_people_ratings(folder), {s.id: s.subtask for s in judging.judged(scenarios)}
     panel = [Judgements(folder.path, read_judge(folder.path, name)) for name in judging.judges]
     ratings: dict[SampleKey, AnswerRating] = {}
     for key, answer in answers.items():
@@ -129,7 +152,7 @@ def rate_answers(
             ratings[key] = AnswerRating(None, (None,) * len(panel), unjudged=TOO_LONG)
             continue
         judged = [one.of(answer, subtasks[key[0]], judging.judgements) for one in panel]
-        means = tuple(map(_mean, judged))
+        means = tuple(whole_mean([one.rating for one in own]) for own in judged)
         failures = [failure for one in panel for failure in one.failed(answer, judging.judgements)]
         failed = failures[0].message or failures[0].reason if failures else None
         unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
@@ -151,9 +174,3 @@ def _points(judged: Sequence[Sequence[Judgement]]) -> dict[str, float]:
             for name, yes in one.points.items():
                 answers.setdefault(name, []).append(yes)
     return {name: fmean(yes) for name, yes in answers.items()}
-
-
-def _mean(judgements: tuple[Judgement, ...]) -> float | None:
-    """The mean R of a judge's judgements of one answer; None where one is unscored."""
-    known = [one.rating for one in judgements if one.rating is not None]
-    return fmean(known) if known and len(known) == len(judgements) else None
