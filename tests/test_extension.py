@@ -196,7 +196,7 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
 
     expected = pytest.approx(100 / (1 + len(REPLY)))
     summary = checkout.json("run/summary.json")
-    assert summary["main"]["metrics"]["dialogue_base"]["brevity"]["value"] == expected
+    assert summary["metrics"]["dialogue_base"]["brevity"]["value"] == expected
     assert "brevity-1" in summary["signature"]["protocol"]["metrics"]
     (row,) = (row for row in checkout.metrics() if row["metric"] == "brevity")
     assert (row["of"], row["n"], float(row["value"])) == ("dialogue_base", "5", expected)
@@ -268,7 +268,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
 
     assert "5 of 5 items scored" in checkout.evaluate(split)
 
-    assert checkout.json("run/summary.json")["main"]["languages"] == ["de"]
+    assert checkout.json("run/summary.json")["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
     assert checkout.json("workspace/dedup/summary.json")["kept"] == 5
     anonymized = checkout.folder / "workspace" / "anonymize" / "kept" / "part-00000.jsonl"

@@ -59,9 +59,6 @@ def open_rating_round(
 
     Returns:
         The status of the round, and messages for the manager.
-
-    Raises:
-        RoundError, ConfigError, DataError: as `open_round`, and where another round of the run has the name.
     """
     name = out.resolve().name
     for link in read_links(run.data.folder.path):
@@ -135,10 +132,6 @@ def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
     """Read the ratings of a closed round: answer -> annotator (hash) -> rating, 0 to 5.
 
     Answers that changed since the round was opened are left out.
-
-    Raises:
-        RoundError: the round was not opened from this run, or is not closed.
-        DataError: a file of the round is invalid; an annotation or decision was edited.
     """
     require_own_round(run, path)
     current = {answer_id(one): key for key, one in run.answers.items() if isinstance(one, Response)}

@@ -28,9 +28,6 @@ def estimate(spec: EvaluateSpec) -> str:
 
     Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
     tokenizer is not loaded.
-
-    Raises:
-        ConfigError, DataError: as `evaluate` would raise, as far as that is known without opening the model.
     """
     engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
     if engine is not None and spec.engine_options:

@@ -48,12 +48,7 @@ class RunData:
 
 
 def read_run_data(path: Path) -> RunData:
-    """Read a run folder, and check it against its signature.
-
-    Raises:
-        DataError: it is no run folder, or its scenarios, templates or specification are not those it was
-            made with (edited, or made by another version of the prompts).
-    """
+    """Read a run folder, and check it against its signature."""
     folder = RunFolder(path)
     spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
     signature, split = folder.signature(), folder.split()

@@ -40,11 +40,7 @@ REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a sign
 
 
 def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metrics:
-    """Open the metrics by the names of embedder, ROUGE kind and contracts.
-
-    Raises:
-        ConfigError, MissingExtraError: the embedder is not on this machine; the message lists the choices.
-    """
+    """Open the metrics by the names of embedder, ROUGE kind and contracts."""
     if rouge not in ROUGE_KINDS:
         raise ConfigError(f"--rouge {rouge!r}: choose from {', '.join(ROUGE_KINDS)}")
     if embedder == "none":
@@ -170,11 +166,7 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
 
 
 def judge_again(path: Path, locked: bool = False) -> Summary:
-    """Put the judgements and people's ratings of a scored run into its scores, tables and page.
-
-    Raises:
-        DataError: the run was never scored, or its judgements are damaged.
-    """
+    """Put the judgements and people's ratings of a scored run into its scores, tables and page."""
     with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
         run = load_scored(path)
         unjudged = run.summary.without_judgements()
@@ -220,9 +212,6 @@ def import_responses(
         out: a new run folder.
         embedder: as in `EvaluateSpec`.
         human: people wrote the responses; every table says so.
-
-    Raises:
-        DataError, ConfigError: the responses or the split cannot be read, or `out` is not a new folder.
     """
     if not name.strip():
         raise ConfigError("--name is empty; say what the table is to call the model")

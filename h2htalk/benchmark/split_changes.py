@@ -45,11 +45,7 @@ class SplitChanges:
 
 
 def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> SplitChanges:
-    """Compare two splits item by item, and the items that runs of the old one asked with those of the new one.
-
-    Raises:
-        ConfigError, DataError: no such split, or a folder is no run of one of them.
-    """
+    """Compare two splits item by item, and the items that runs of the old one asked with those of the new one."""
     before, after = load_split(old), load_split(new)
     diff = diff_records(_records(before), _records(after), (_facts(before), _facts(after)), {})
     return SplitChanges(diff, tuple(_run_change(path, before, after) for path in runs))

@@ -200,11 +200,13 @@ def slices_of(
 def metric_means(
     scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Mapping[str, ItemScore]
 ) -> dict[str, dict[str, Cell]]:
-    """A cell for each metric of each subtask; others than the lexical ones of the items with S alone."""
+    """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
     rows: dict[str, dict[str, Cell]] = {}
     for name in columns():
-        own = scenarios if name in METRICS["lexical"].columns else with_s
+        own = with_s if name in METRICS["semantic"].columns else scenarios
         values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in own]
+        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
+            continue
         for subtask, cell in aggregate_slices(values).items():
             rows.setdefault(subtask, {})[name] = cell
     return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}

@@ -183,11 +183,7 @@ class Summary:
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
-        """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged.
-
-        Raises:
-            DataError: a field is missing, of the wrong kind, or holds what no run could give; starts with `where`.
-        """
+        """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged."""
         from pydantic import ValidationError
 
         try:
@@ -209,11 +205,7 @@ class Summary:
 
 
 def read_summary(path: Path) -> Summary:
-    """A run's `summary.json`.
-
-    Raises:
-        DataError: it is missing, edited or of another version (says what to do), or its folder is no run folder.
-    """
+    """A run's `summary.json`."""
     try:
         raw = RunFolder(path.parent).read_summary()
     except FileNotFoundError:

@@ -70,10 +70,6 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         path: the judged run.
         human: people's labels: a CSV file, or a closed adjudication round.
         random: the labels are a simple random sample of the judged items.
-
-    Raises:
-        ConfigError, DataError, RoundError: the run was not judged, or its labels cannot be read or are of other
-            answers.
     """
     run = load_judged(path)
     labels, plan, left_out = read_labels(run.run, human), None if random else read_plan(path), 0

@@ -47,11 +47,6 @@ def read_labels(run: Run, path: Path) -> dict[SampleKey, Label]:
         path: a closed adjudication round, or a CSV file with `id` and `rating` (0 to 5), or a column for each quality
             of the rubric in its place; where needed `sample`, `annotator` and yes-or-no points. Empty cells are
             skipped.
-
-    Raises:
-        ConfigError: the columns are others.
-        DataError, RoundError: no CSV, an answer that the run does not hold, a value that cannot be, two of one
-            annotator (names file and line); a round that is open or another run's.
     """
     if path.is_dir():
         return {key: Label({k: float(v) for k, v in own.items()}) for key, own in read_round_ratings(run, path).items()}

@@ -97,10 +97,6 @@ def plan_labels(
 
     Returns:
         What to tell the user.
-
-    Raises:
-        ConfigError: neither or both of half width and labels, too few items, or a plan is there by which labels are
-            weighted.
     """
     judged = load_judged(path)
     items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(judged.items.values())

@@ -33,11 +33,7 @@ Ratings = dict[tuple[str, int | None], list[float]]
 
 
 def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, float]], list[str]]:
-    """Return each run's scores by benchmark, and the names of rows that are no run's.
-
-    Raises:
-        DataError: no CSV, no row of a run, two of one, or a cell that is no number; names file and line.
-    """
+    """Return each run's scores by benchmark, and the names of rows that are no run's."""
     found: list[dict[str, float]] = [{} for _ in runs]
     others = []
     for where, row in read_rows(path):
@@ -54,12 +50,7 @@ def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, flo
 
 
 def read_ratings(path: Path, runs: Sequence[Run]) -> list[Ratings]:
-    """Return each run's ratings.
-
-    Raises:
-        ConfigError: a column is missing: `id`, `rating` or, with several runs, `run`.
-        DataError: no CSV, or a rating of nothing that a run answered; names file and line.
-    """
+    """Return each run's ratings."""
     found: list[Ratings] = [{} for _ in runs]
     for where, row in read_rows(path):
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():

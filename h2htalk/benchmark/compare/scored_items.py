@@ -100,12 +100,7 @@ def metric_names() -> tuple[str, ...]:
 
 
 def read_run_items(path: Path, metric: str | None) -> ScoredItems:
-    """Read a scored run; without a metric, what its main table is made of: `judged`, S, or the lexical mean.
-
-    Raises:
-        ConfigError: there is no such metric, or the run has no value of it.
-        DataError: the folder is no scored run.
-    """
+    """Read a scored run; without a metric, what its main table is made of: `judged`, S, or the lexical mean."""
     if metric is not None and metric not in metric_names():
         raise ConfigError(
             f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
@@ -175,12 +170,7 @@ def _value(sample: SampleScore, metric: str) -> float | None:
 
 
 def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
-    """Read a log of another harness; an item's values are those of its epochs, none where one of them has none.
-
-    Raises:
-        ConfigError: no such metric; several, and none was named; no such scale, or a value outside.
-        DataError: as `read_harness_log`.
-    """
+    """Read a log of another harness; an item's values are those of its epochs, none where one of them has none."""
     try:
         low, high = map(float, scale.rpartition("-")[::2])
         if not low < high < float("inf"):
@@ -291,10 +281,6 @@ def read_study_items(path: Path, metric: str | None) -> ScoredItems:
     Args:
         metric: `FIGURE` or `ARM/FIGURE`; None: the study's first figure, such as `violation`. Without an arm that of
             `gate`: the first, of memory `whole`.
-
-    Raises:
-        ConfigError: no such arm or figure.
-        DataError: the study was not scored, or was edited.
     """
     arm, _, figure = (metric or "").rpartition("/")
     study = read_gated_run(path, arm)

@@ -50,12 +50,7 @@ class GatedRun:
 
 
 def read_gated_run(path: Path, arm: str) -> GatedRun:
-    """Read a scored study or evaluation; `arm`: of a study, its first (of memory `whole`) where empty.
-
-    Raises:
-        ConfigError: the study has no such arm.
-        DataError: the folder is no scored run.
-    """
+    """Read a scored study or evaluation; `arm`: of a study, its first (of memory `whole`) where empty."""
     return _read_study(path, arm) if (path / MANIFEST).exists() else _read_evaluation(path)
 
 

@@ -64,11 +64,7 @@ def write_corrected_cells(run: Path, found: CorrectedCells) -> None:
 
 
 def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> CorrectedCells:
-    """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none.
-
-    Raises:
-        DataError: the file was edited or is of another version.
-    """
+    """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
     path = corrected_cells_path(run)
     try:
         found = TypeAdapter(CorrectedCells).validate_python(read_sealed(path, _AGAIN))
@@ -86,11 +82,7 @@ def with_judgements(
     answers: Answers,
     scores: Mapping[str, ItemScore],
 ) -> tuple[Summary, Mapping[str, ItemScore]]:
-    """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged.
-
-    Raises:
-        DataError: the judgements that the tables are made of are damaged.
-    """
+    """Add ratings to the scores of a run, and J to its summary; both unchanged where it was never judged."""
     judging = read_judging(folder)
     if judging is None:
         return summary, scores

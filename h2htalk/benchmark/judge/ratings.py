@@ -138,9 +138,6 @@ def rate_answers(
         judging: which judgements count.
         answers: of the run.
         scenarios: of the run; those in the scope of the judging count.
-
-    Raises:
-        DataError: a file of judgements is damaged.
     """
     people, subtasks = read_people_ratings(folder), {s.id: s.subtask for s in judging.judged(scenarios)}
     panel = [Judgements(folder.path, read_judge(folder.path, name)) for name in judging.judges]

@@ -133,11 +133,7 @@ class JudgePrompts(Templates):
 
     @classmethod
     def load(cls, folder: Path | str | None = None) -> JudgePrompts:
-        """Load the bundled templates; those of `folder` replace them by name (`en/judge_rubric.j2`).
-
-        Raises:
-            ConfigError: there is no such folder, or a template in it has an unknown name or cannot be parsed.
-        """
+        """Load the bundled templates; those of `folder` replace them by name (`en/judge_rubric.j2`)."""
         own = read_templates(Path(folder)) if folder else {}
         for name, (path, _) in own.items():
             if name not in _bundled():

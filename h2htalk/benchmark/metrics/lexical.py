@@ -61,10 +61,6 @@ def lexical_scores(
 
     Returns:
         n LexicalScores, in order; the table's attributes `bleu_1` to `rouge_l` are its columns.
-
-    Raises:
-        ValueError: the three differ in length.
-        ConfigError: a language without a tokenizer.
     """
     if not len(responses) == len(references) == len(languages):
         raise ValueError(f"{len(responses)} responses, {len(references)} references, {len(languages)} languages")

@@ -211,9 +211,6 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
     Args:
         path: the file.
         ids: the run's scenarios, each of which must be there and no other; None takes what there is.
-
-    Raises:
-        DataError: the file is missing, broken, of another version, or not of this run; names the row.
     """
     if not os.path.exists(path):
         raise DataError(f"{path}: not there; {SCORE_AGAIN}")

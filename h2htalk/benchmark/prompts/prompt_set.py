@@ -50,9 +50,6 @@ class PromptSet:
 
         A folder with a snapshot (written from `files`) is used alone, without the templates and help lines of the
         installed package, so that an old run keeps its prompts.
-
-        Raises:
-            ConfigError: no such folder, or an invalid `.j2` file or snapshot in it; names the file and line.
         """
         if folder is not None and (folder / SNAPSHOT).exists():
             rows, assembly = _read_snapshot(folder / SNAPSHOT)
@@ -64,11 +61,7 @@ class PromptSet:
 
     @classmethod
     def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
-        """Load prompts for a split. Templates of the user's own write all its prompts in a bounded process first.
-
-        Raises:
-            ConfigError: as `load`; also where the prompts take too long or too much memory.
-        """
+        """Load prompts for a split. Templates of the user's own write all its prompts in a bounded process first."""
         if folder is not None and not is_bundled(folder):
 
             def write() -> None:
@@ -95,10 +88,6 @@ class PromptSet:
         A template may use `persona` (the description), `persona_name`, `sap`, `opening` (the companion's
         first words, or ""), `memory` (`categories`, `labels`, `null_line`, `example_category`), `part`
         ("system" or "user") and the scenario's inputs by name.
-
-        Raises:
-            ConfigError: the persona does not speak the scenario's language, or a template fails; names the
-                template's file and line.
         """
         values = self._values(scenario, persona, sap)
         name = f"{scenario.language}/{scenario.subtask}.j2"
@@ -201,9 +190,6 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
         split_name: as in `load_split`.
         sap: as in `EvaluateSpec`.
         folder: templates that replace bundled ones.
-
-    Raises:
-        ConfigError: no such scenario in the split; the message lists similar ids.
     """
     split, scaffolding = load_split(split_name), Sap.parse(sap)
     prompts = PromptSet.load_for(folder, split, scaffolding)

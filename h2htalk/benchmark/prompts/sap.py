@@ -101,11 +101,7 @@ class Sap:
 
     @classmethod
     def parse(cls, text: str) -> Sap:
-        """Parse `full`, `none`, or a comma-separated list of `no-PRINCIPLE`; hyphens and underscores are equal.
-
-        Raises:
-            ConfigError: any other text; the message lists the choices.
-        """
+        """Parse `full`, `none`, or a comma-separated list of `no-PRINCIPLE`; hyphens and underscores are equal."""
         words = [word.strip().lower().replace("-", "_") for word in text.split(",")]
         if words == ["full"]:
             return cls()

@@ -27,11 +27,7 @@ class TemplateSet(Templates):
 
     @classmethod
     def load(cls, folder: Path | None = None, alone: bool = False) -> TemplateSet:
-        """Read the bundled templates; those of `folder` replace the ones of the same name (`alone`: use only those).
-
-        Raises:
-            ConfigError: no such folder, or an invalid `.j2` file in it; names the file and line.
-        """
+        """Read the bundled templates; those of `folder` replace the ones of the same name (`alone`: use only those)."""
         own = {} if folder is None else read_templates(folder)
         for name, (path, _) in own.items():
             if not alone and name not in _bundled():

@@ -32,9 +32,6 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
         run: its folder.
         calls: list every call as well (in CSV: instead).
         format: `terminal`, `csv` or `json`.
-
-    Raises:
-        DataError: no run folder, or a damaged cost log.
     """
     if (kind := kind_of(run)) is not None and kind.name == "study":
         require_erased(run)

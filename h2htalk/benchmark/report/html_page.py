@@ -300,9 +300,6 @@ def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
         path: the HTML file.
         summary: the figures of the tables.
         items: read once and written as they come, so that a run is never in memory as a whole.
-
-    Raises:
-        DataError: the folder cannot be written, or the disk is full.
     """
     before, after = _frame(summary)
     write_text(path, _chunks(before, items, after))

@@ -40,11 +40,6 @@ SIGNS = ("", "¹", "²", "³")  # of the places
 FULL, COMPACT = 132, 98
 _WIDEST_NAME = 36
 _MEANS = (("overall", "Overall"), ("items_mean", "Items"), ("plain_mean", "Cells"))
-# The columns' headings of four characters, and those of the dimensions' averages.
-_SHORT = (
-    *("Std.", "Emo.", "Sch.", "Dia.", "Bas.", "Mid.", "Adv.", "Rsp.", "Ini.", "Iti."),
-    *("Syn.", "Ref.", "Ini.", "Rec.", "All"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +212,7 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
             for row in group.rows:
                 say.line(say.half_width(_about(row)))
         say.line(
-            "Overall (All): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
+            "Overall (Ove.): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
             "Cells: plain mean of the cells."
         )
         say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))
@@ -234,18 +229,18 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
 def _table(group: Group, width: int) -> Table:
     """A group's rows; every figure ends with its place's sign or a space, so that no gap is needed between columns."""
-    columns = [
-        (column, short) for column, short in zip(COLUMNS, _SHORT, strict=True) if width >= COMPACT or column.is_average
-    ]
+    columns = [column for column in COLUMNS if width >= COMPACT or column.is_average]
     decimals = 1 if COMPACT <= width < FULL else 2
-    heads = [short if width >= COMPACT else column.group or column.heading for column, short in columns]
+    heads = [column.group if column.is_average and column.group else column.heading for column in columns]
+    if width >= COMPACT:  # averages by the name of their group
+        heads = [f"{head[:3]}." for head in heads]
     room = min(_WIDEST_NAME, width - sum(max(len(head) + 1, decimals + 4) for head in heads) - 1)
     rows: list[list[str]] = []
     for row in group.rows:
         state = "" if row.complete else f" [{NOT_SCORED}]" if row.private else " [INCOMPLETE]"
         *above, name = textwrap.wrap(printable(f"{row.name}{state}"), max(18, room), subsequent_indent="  ")
         rows += [[part, *[""] * len(heads)] for part in above]
-        figures = [(row.value(column.key), row.marks.get(column.key, 0)) for column, _ in columns]
+        figures = [(row.value(column.key), row.marks.get(column.key, 0)) for column in columns]
         shown = [
             f"{NONE} " if value is None else f"{value:.{decimals}f}{SIGNS[place] or ' '}" for value, place in figures
         ]

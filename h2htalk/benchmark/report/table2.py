@@ -122,11 +122,7 @@ def cell_at(row: Row | None, key: str) -> Cell | None:
 
 
 def main_row(summary: Summary, rows: ScoreRows | None = None) -> Row:
-    """Return the row of the summary's main measure, of the model or of a baseline.
-
-    Raises:
-        DataError: the summary has no row for its measure.
-    """
+    """Return the row of the summary's main measure, of the model or of a baseline."""
     row = (rows or summary.rows).row(summary.measure)
     if row is None:
         raise DataError(f"{summary.model}: the summary has no row for {summary.measure}; run `h2htalk score` again")

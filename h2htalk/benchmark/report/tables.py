@@ -193,9 +193,6 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
 
     Returns:
         Their paths.
-
-    Raises:
-        DataError: the folder cannot be written, or the disk is full.
     """
     rows = table_rows(summary)
     three = csv_table(rows), table_text(rows, "json"), latex_table(rows)

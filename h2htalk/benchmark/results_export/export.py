@@ -227,11 +227,7 @@ _MODEL = re.compile(r"\w([\w.-]*\w)?/\w([\w.-]*\w)?", re.ASCII)
 def write_every_eval_ever(
     run: Run, out: Path, model: str | None, organization: str | None, relationship: str = "third_party"
 ) -> list[Path]:
-    """Write aggregate and samples of a run, at the paths that the data store of Every Eval Ever has for them.
-
-    Raises:
-        ConfigError: the run is incomplete, or one of the names is missing or wrong.
-    """
+    """Write aggregate and samples of a run, at the paths that the data store of Every Eval Ever has for them."""
     require_scored(run)
     if not organization:
         raise ConfigError("every-eval-ever needs the name of who ran the evaluation: --organization NAME")
@@ -377,11 +373,7 @@ def _text(text: str) -> str:
 def write_eval_results(
     run: Run, out: Path, dataset: str | None = None, revision: str | None = None, source_url: str | None = None
 ) -> Path:
-    """Write the entries of a run on a whole release into `out`, which stands for the model's repository.
-
-    Raises:
-        ConfigError: the run is incomplete, or of a selection, or its data set is not known.
-    """
+    """Write the entries of a run on a whole release into `out`, which stands for the model's repository."""
     from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
     from huggingface_hub.utils import yaml_dump  # type: ignore[attr-defined]
 

@@ -76,9 +76,6 @@ def stratified(
         labels: position -> people's rating; at least two in each stratum, or all of it.
         strata: of each item, as `strata_of` gives them.
         design_effect: of items that share a cluster (`design_effect`), on the interval over items of this kind.
-
-    Raises:
-        ValueError: a stratum has fewer.
     """
     items, n = len(scores), len(labels)
     error, spread, df = 0.0, 0.0, 0
@@ -114,9 +111,6 @@ def regression(
         labels: position -> people's rating, of a simple random sample; at least four.
         known: of each item, what is added to its rating and needs no correction, such as a multiple of S; `stratified`
             takes it as a part of scores and labels.
-
-    Raises:
-        ValueError: fewer than four labels.
     """
     items, n = len(scores), len(labels)
     if n < 4:

@@ -31,10 +31,6 @@ def export_chats(
     message is the persona alone: a model trained on it has to do without SAP. A line holds `messages`, `case`,
     `language`, `licence`, `source` and the split's `canary`, so that such data is recognised and never evaluated on
     the same cases.
-
-    Raises:
-        ConfigError: the study has no such arm.
-        DataError: the study is damaged, or the file exists.
     """
     result, path = load_study(as_path(study, "study")), as_path(out, "out")
     arms = result.study.spec.arms

@@ -62,10 +62,6 @@ def open_study_round(
         options: settings of the round: where, annotators, overlap, format, seed.
         settings: a TOML file with these and all others, care and guidelines among them; without one, sessions have at
             most six items, and the guidelines are the study's own.
-
-    Raises:
-        ConfigError, RoundError, DataError: an argument cannot be, there is no such reply, or the round cannot be
-        opened.
     """
     typed(ask, Ask, "--ask")
     folder, target = read_study(as_path(study, "study")), as_path(out, "out")
@@ -91,12 +87,7 @@ def open_study_round(
 
 
 def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[StudyResult, list[str]]:
-    """Put the answers of a round into its study, and compute its figures again; a complete open round is closed.
-
-    Raises:
-        RoundError: the round is not complete, or was not opened from this study.
-        DataError: a file of the round or the study is damaged.
-    """
+    """Put the answers of a round into its study, and compute its figures again; a complete open round is closed."""
     folder, target = read_study(as_path(study, "study")), RoundFolder(as_path(round, "round"))
     path = _items_file(folder, target.require().name)
     kind = "safety" if target.spec().kind == "safety" else "adjudication"

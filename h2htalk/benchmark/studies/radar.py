@@ -14,12 +14,7 @@ from h2htalk.errors import ConfigError
 
 
 def write_radar(studies: Sequence[Path], out: Path) -> str:
-    """Write the radar of studies as SVG; return what was written.
-
-    Raises:
-        ConfigError: a study is not of instructions, or they have not the same cases, prompts and judge.
-        DataError: a folder is no scored study, or `out` is something else than an SVG.
-    """
+    """Write the radar of studies as SVG; return what was written."""
     found = [load_study(path) for path in studies]
     for one in found:
         if one.study.spec.study != "instructions":

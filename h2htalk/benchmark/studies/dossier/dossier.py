@@ -62,9 +62,6 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     Args:
         runs: folders of scored studies and evaluations.
         out: the folder to write.
-
-    Raises:
-        DataError: a folder is no scored run.
     """
     parts = [_study_part(load_study(path)) if (path / MANIFEST).exists() else _run_part(path) for path in runs]
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
