@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import re
 from collections.abc import Callable
 from functools import cache
@@ -14,7 +15,19 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from h2htalk.data.languages import RECORDS, find_language
-from h2htalk.text.cache_folder import cache_folder
+
+
+def cache_folder() -> Path:
+    """Return `H2HTALK_CACHE` (a leading `~` is the home folder), else `h2htalk/` in the user's cache folder (XDG).
+
+    Raises:
+        RuntimeError: the user has no home folder.
+    """
+    own = os.environ.get("H2HTALK_CACHE")
+    if own:
+        return Path(own).expanduser()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "h2htalk"
+
 
 Tokenizer = Callable[[str], list[str]]
 Tokenize = Callable[[str, str], list[str]]  # (text, language), as `tokenize`

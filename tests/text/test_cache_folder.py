@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.text.cache_folder import cache_folder
+from h2htalk.text.tokens import cache_folder
 
 
 def test_the_cache_folder_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

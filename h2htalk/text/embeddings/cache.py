@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from h2htalk.text.cache_folder import cache_folder
 from h2htalk.text.embeddings.vectors import Embedder, Vectors
+from h2htalk.text.tokens import cache_folder
 
 CHUNK_TEXTS = 512  # written together: what an interrupted run can lose
 _QUERY_KEYS = 500  # below SQLite's limit of variables a statement
