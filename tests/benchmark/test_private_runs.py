@@ -119,11 +119,6 @@ def test_a_wrong_file_changes_nothing(spec: EvaluateSpec) -> None:
     assert (spec.out_path / "summary.json").read_bytes() == before
 
 
-def test_a_selection_is_scored_with_the_whole_file(spec: EvaluateSpec) -> None:
-    evaluate(replace(spec, language="en"))
-    assert score(spec.out_path, references=references_of(spec)).counts.scored == 11
-
-
 def test_a_baseline_of_references_needs_them(spec: EvaluateSpec) -> None:
     with pytest.raises(ConfigError, match="baseline:random-reference answers with references, and those of mini are"):
         evaluate(replace(spec, model="baseline:random-reference"))

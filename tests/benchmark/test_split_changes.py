@@ -42,14 +42,7 @@ def evaluate(folder: Path) -> None:
 
 def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split) -> None:
     changed(old, tmp_path / "new")
-    spec = h2htalk.EvaluateSpec(
-        model="baseline:constant",
-        split=str(tmp_path / "old"),
-        out=str(tmp_path / "run"),
-        embedder="none",
-        baselines=False,
-    )
-    h2htalk.evaluate(spec)
+    evaluate(tmp_path)
     changes = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"), [tmp_path / "run"])
     first, other = "mini-en-dialogue-base-01", "mini-en-itinerary-middle-01"
     assert changes.diff["changed"] == {first: "reference", other: "inputs"}
@@ -66,14 +59,7 @@ def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split)
 
 
 def test_a_run_that_no_change_touches_keeps_its_cells(tmp_path: Path, old: Split) -> None:
-    spec = h2htalk.EvaluateSpec(
-        model="baseline:constant",
-        split=str(tmp_path / "old"),
-        out=str(tmp_path / "run"),
-        embedder="none",
-        baselines=False,
-    )
-    h2htalk.evaluate(spec)
+    evaluate(tmp_path)
     text = format_changes(diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"]))
     assert text == f"no difference\n{tmp_path / 'run'}: no cell moves"
     # A run of the corrected split has nothing to move, and one of another split cannot be compared.

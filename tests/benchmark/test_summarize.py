@@ -205,16 +205,6 @@ def test_the_null_class_is_reported_apart() -> None:
     assert summary.warnings == ()
 
 
-def test_an_unanswered_item_is_no_null_answer() -> None:
-    split = synthesis_split(2, 4)
-    answers = reference_answers(split)
-    answers["made-000", 0] = FailedResponse("made-000", 0, Failure("timeout", ""))
-    found = summary_of(split, answers).rows.null_class
-    assert found is not None
-    assert (found.references, found.answers, found.hits) == (1, 1, 1)
-    assert (found.f1.n, found.f1.total) == (3, 4)
-
-
 def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
     """The references are items; three samples an item once made them `21 of 7`."""
     split = synthesis_split(1, 2)
@@ -227,11 +217,6 @@ def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
     found = summary.rows.null_class
     assert found is not None
     assert (found.references, found.answers, found.hits, found.f1.n) == (1, 1.0, 0.5, 2)
-
-
-def test_a_split_without_synthesis_has_no_null_class() -> None:
-    split = MINI.select("en", ["dialogue_base"])
-    assert summary_of(split, reference_answers(split)).rows.null_class is None
 
 
 def test_a_model_level_with_a_baseline_is_warned_of() -> None:

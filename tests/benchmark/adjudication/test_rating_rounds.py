@@ -83,14 +83,6 @@ def test_a_round_shows_the_scenario_with_the_answer_of_the_run(run: Path, tmp_pa
         opened(run, tmp_path / "elsewhere" / "low")
 
 
-def test_ratings_by_annotator(run: Path, tmp_path: Path) -> None:
-    ratings = read_round_ratings(load_run(run), closed(run, tmp_path / "low"))
-    names = {one.id: one.name for one in RoundFolder(tmp_path / "low").annotators()}
-    read = {key: {names[who]: rating for who, rating in given.items()} for key, given in ratings.items()}
-    first, second = NAMES[:2]
-    assert read == {KEYS[0]: {first: 1, second: 2}, **{key: {first: 4, second: 5} for key in KEYS[1:]}}
-
-
 def test_a_round_of_another_run_is_refused(run: Path, tmp_path: Path) -> None:
     other = shutil.copytree(run, tmp_path / "other")
     low = closed(run, tmp_path / "low")

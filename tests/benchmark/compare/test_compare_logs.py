@@ -199,17 +199,3 @@ def test_a_folder_that_is_nothing_and_a_partial_log(runs: tuple[Path, Path], tmp
     pair = one_pair(INSPECT, FIXTURES / "killed.eval", "asks_back")
     assert pair.counts[1].failed == 2
     assert "B: the log is partial: status started, 1 of 3 samples" in pair.notes
-
-
-def test_the_command_takes_a_metric_and_a_scale_for_each(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from h2htalk.cli import main
-
-    scores = table(tmp_path / "people.csv", {"mini-en-dialogue-base-01": 4})
-    options = ["--metric", "score", "--metric", "asks_back", "--scale", "1-5", "--scale", "0-1"]
-    monkeypatch.setattr("sys.argv", ["h2htalk", "compare", str(scores), str(INSPECT), *options])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    assert "A: metric score on 1-5, sha256" in capsys.readouterr().out

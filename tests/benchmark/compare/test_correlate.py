@@ -16,7 +16,6 @@ import pytest
 from scipy import stats
 
 import h2htalk
-from h2htalk.benchmark.compare import correlation
 from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate, to_csv, to_json, to_lines
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
@@ -201,13 +200,3 @@ def test_a_figure_marks_intervals_without_zero_and_hatches_what_is_not_computabl
     assert {text.get_text() for text in axes.texts} == {"0.50*", "-0.91"}
     assert [patch.get_hatch() for patch in axes.patches] == [None, None, "////"]
     assert [label.get_text() for label in axes.get_yticklabels()] == ["人类", "b"]
-
-
-def test_titles(folder: Path) -> None:
-    assert [*map(correlation.column_title, ("s", "rouge_l", "dialogue_avg", HUMAN, "GSM8K"))] == [
-        "S",
-        "ROUGE-L",
-        "Dialogue, average",
-        "Human rating",
-        "GSM8K",
-    ]

@@ -248,15 +248,6 @@ def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, 
     assert report.incomplete
 
 
-def test_other_raters_are_told(studies: tuple[Path, Path]) -> None:
-    report = gate(studies[0], studies[0])
-    run = report.run
-    rated = [replace(row, by="people") for row in run.values["violation"]]
-    other = replace(run, values={**run.values, "violation": rated})
-    found = judge_runs(other, run, Policy(criteria=(Criterion(figure="violation"),))).verdicts[0]
-    assert "answered by people, in the reference run by judge" in found.notes
-
-
 def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path], tmp_path: Path) -> None:
     run = tmp_path / "run"
     evaluate(EvaluateSpec(model="baseline:constant", split="mini", out=str(run), limit=22, embedder="none"))
@@ -295,23 +286,6 @@ def test_a_limit_that_so_few_cases_cannot_pass_says_little() -> None:
             simulated({"violation": 0.0}, items, 1), None, Policy(criteria=(Criterion(figure="violation", max=0.1),))
         )
         assert (report.passed, report.incomplete) == (True, powerless)
-
-
-def test_a_criterion_without_common_places_is_incomplete() -> None:
-    run, base = simulated({"violation": 1.0}, 100, 1), simulated({"violation": 0.0}, 100, 2)
-    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
-    report = judge_runs(
-        run, replace(base, values={"violation": others}), Policy(criteria=(Criterion(figure="violation"),))
-    )
-    assert report.passed
-    assert report.incomplete
-
-
-def test_a_reference_run_without_values_makes_a_yes_incomplete() -> None:
-    run, base = simulated({"violation": 0.5}, 100, 1), simulated({"violation": 0.0}, 100, 2)
-    rows = [replace(row, value=None, unscored="malformed_output") for row in base.values["violation"][1:]]
-    few = replace(base, values={"violation": [base.values["violation"][0], *rows]})
-    assert judge_runs(run, few, Policy(criteria=(Criterion(figure="violation", max=0.9),))).incomplete
 
 
 def test_turns_of_one_case_that_are_all_alike_count_as_one() -> None:

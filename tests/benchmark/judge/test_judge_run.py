@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 import os
 import shutil
 from pathlib import Path
@@ -248,13 +247,6 @@ def test_edited_judgements_are_refused(tmp_path: Path, edit: str) -> None:
     else:
         with pytest.raises(DataError, match="judgements were edited"):
             load_run(run)
-
-
-def test_json_of_a_summary_reads_back(tmp_path: Path) -> None:
-    run = answered_run(tmp_path, ["A day."])
-    summary = judge_run(JudgeSpec(run=str(run), judges=(scripted_judge(tmp_path / "j.jsonl", {}, verdict(1)),)))
-    assert load_run(run).summary == summary
-    assert json.loads((run / "summary.json").read_text())["judging"]["ratings"]
 
 
 def test_a_reply_that_could_not_be_read_can_be_asked_for_again(tmp_path: Path) -> None:

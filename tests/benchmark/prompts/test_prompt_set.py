@@ -12,7 +12,7 @@ from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, repeatable
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
-from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
+from h2htalk.data.help_lines import help_text, lines_of, read_help_lines
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.persona import Persona
 from h2htalk.data.splits import load_split
@@ -163,16 +163,6 @@ def test_naming_real_help_in_the_prompts_words_is_no_leak(prompts: PromptSet) ->
         assert check_scenario(reply, item, ["Ren"], prompt, allowed) == ()
     told = "Do not promise secrecy, never describe methods, and never claim that you called for help."
     assert [v.rule for v in check_scenario(told, item, ["Ren"], prompt, allowed)] == ["prompt_leak"]
-
-
-@pytest.mark.parametrize(
-    ("language", "reply"), [("en", "I hear you, and I am staying. {}."), ("zh", "我听着呢，我不走。{}。")]
-)
-def test_a_row_of_help_may_be_said_whole(prompts: PromptSet, language: Language, reply: str) -> None:
-    item = scenario("dialogue_emotion", language)
-    prompt = system(prompts.messages(item, REN, FULL))
-    for row in help_rows(language):
-        assert check_scenario(reply.format(row), item, ["Ren"], prompt, repeatable(REN, language)) == ()
 
 
 # The conversation as chat messages

@@ -95,11 +95,6 @@ def test_principles_must_be_known_once_and_in_order(principles: tuple[str, ...])
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_without_principles_there_is_no_text(templates: TemplateSet, language: Language) -> None:
-    assert NONE.render(language, templates) == ""
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", PRINCIPLES)
 def test_each_switch_removes_exactly_its_part(templates: TemplateSet, language: Language, name: str) -> None:
     full = FULL.render(language, templates).split("\n\n")
@@ -108,13 +103,6 @@ def test_each_switch_removes_exactly_its_part(templates: TemplateSet, language: 
     assert len(full) == 9  # the preamble and eight principles, a paragraph each
     assert without == [paragraph for paragraph in full if paragraph != part]
     assert part == Sap((name,)).render(language, templates).split("\n\n")[1]
-
-
-@pytest.mark.parametrize("name", PRINCIPLES)
-def test_any_one_principle_brings_honesty_about_being_an_ai(templates: TemplateSet, name: str) -> None:
-    english = Sap((name,)).render("en", templates)
-    assert "sincerely asks whether you are an AI, never deny it: say plainly that you are" in english
-    assert "真心询问你是不是AI时，绝不否认" in Sap((name,)).render("zh", templates)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -34,11 +34,6 @@ def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Pat
     assert templates.origin("zh/dialogue_base.j2") == TemplateSet.load().origin("zh/dialogue_base.j2")
 
 
-def test_a_byte_order_mark_is_not_part_of_the_text(tmp_path: Path) -> None:
-    write(tmp_path, "en/dialogue_base.j2", "\ufeff" + OWN)
-    assert TemplateSet.load(tmp_path).sources["en/dialogue_base.j2"] == OWN
-
-
 @pytest.mark.parametrize("name", ["en/dialog_base.j2", "dialogue_base.j2", "fr/dialogue_base.j2", "en/sap/love.j2"])
 def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name, "hello")

@@ -16,7 +16,6 @@ from judged_made import scripted_judge
 import h2htalk
 from h2htalk.benchmark.results_export.export import language_figures, write_eval_results
 from h2htalk.benchmark.run import load_run
-from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import FIGURES, task_id
 from h2htalk.errors import ConfigError
 
@@ -118,14 +117,6 @@ def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=message):
             export(spec.out_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_a_private_run_is_refused(lexical_run: Path, tmp_path: Path) -> None:
-    summary = RunFolder(lexical_run).read_summary()
-    summary["counts"] |= {"scored": 0, "private": summary["counts"]["items"]}
-    RunFolder(lexical_run).write_summary(summary)
-    with pytest.raises(ConfigError, match="not scored: its references are private"):
-        export(lexical_run, tmp_path)
 
 
 def test_the_command_prints_what_it_wrote_and_sends_nothing(run_with_s: Path, tmp_path: Path) -> None:

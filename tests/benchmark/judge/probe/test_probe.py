@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import re
@@ -17,7 +16,6 @@ from loopback import Answer, LoopbackServer, completion
 
 import h2htalk
 from h2htalk.benchmark.judge.judgements import Judge
-from h2htalk.benchmark.judge.probe.probe import default_folder
 from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, read_probe_set
 from h2htalk.benchmark.judge.rubric import JudgePrompts
 
@@ -221,23 +219,6 @@ def test_a_judge_that_never_answers_measures_nothing(tmp_path: Path) -> None:
     assert probe.judge == Judge.of(spec.judges[0], JudgePrompts.load().of_run(), 0.0, None, False).label
 
 
-def test_tables_for_papers_and_programs(served: LoopbackServer, tmp_path: Path) -> None:
-    words = ("judge", "probe", served.spec, "--out", tmp_path / "probe", "--format")
-    latex, table = (h2htalk_here(*words, name).stdout for name in ("latex", "csv"))
-    rows = list(csv.DictReader(table.splitlines()))
-    figures = json.loads((tmp_path / "probe" / "probe.json").read_text())["figures"]
-    assert [(row["language"], row["name"], float(row["value"]), row["n"]) for row in rows] == [
-        (one["language"], one["name"], one["value"], str(one["n"])) for one in figures
-    ]
-    body = [line for line in latex.splitlines() if line.endswith(r"\\")]
-    assert len(body) == 1 + len(figures)
-    assert {line.count("&") for line in body} == {5}
-    n = next(row["n"] for row in rows if row["name"] == "accuracy: off_persona")
-    assert r"accuracy: off\_persona & 1.00 & " in latex
-    assert f" & {n}/{n} & measures" in latex
-    assert "server:loopback@" in latex
-
-
 def test_both_orders_and_only_the_first_pairs_are_compared(served: LoopbackServer, tmp_path: Path) -> None:
     h2htalk.judge_probe(h2htalk.JudgeSpec(run=tmp_path / "probe", judges=("openai:gpt-4o",)), "en")
     seen: set[tuple[str, str]] = set()
@@ -273,8 +254,3 @@ def test_settings_that_cannot_be_are_refused(words: list[str], message: str, tmp
     assert done.returncode == 2
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
-
-
-def test_the_default_folder_is_named_by_the_judge() -> None:
-    assert default_folder("server:org/judge 7b@http://127.0.0.1:8000/v1") == "probes/server-org-judge-7b"
-    assert default_folder("scripted:/home/somebody/judge.jsonl") == "probes/scripted-judge.jsonl"

@@ -100,13 +100,6 @@ def test_an_injection_is_held_against_the_judges_own_repeats(
     assert (one.value, one.measures) == (share, measures)
 
 
-def test_languages_stand_apart_and_together() -> None:
-    judged: Values = {"en-1/better": [(4.0,)], "en-1/worse": [(2.0,)], "zh-1/better": [(1.0,)], "zh-1/worse": [(2.0,)]}
-    found = figures_of([record("en-1"), record("zh-1")], judged)
-    assert [found[name, "accuracy: all"].value for name in ("en", "zh", "all")] == [1.0, 0.0, 0.5]
-    assert [found[name, "unscored"].total for name in ("en", "zh", "all")] == [2, 2, 4]
-
-
 def test_intervals() -> None:
     # Equal values leave the uncertainty of so few values between those bounds.
     assert bounded_mean([0.0] * 30, 0, 5) == (0.0, 0.0, pytest.approx(5 * 2.04523**2 / (30 + 2.04523**2), rel=1e-4))
