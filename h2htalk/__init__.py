@@ -17,9 +17,8 @@ from h2htalk.version import __version__
 if TYPE_CHECKING:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.benchmark.adjudicate import close_adjudication, open_adjudication
-    from h2htalk.benchmark.compare.comparison import compare
+    from h2htalk.benchmark.compare.comparison import compare, plan
     from h2htalk.benchmark.compare.correlation import correlate
-    from h2htalk.benchmark.compare.plan import plan
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.gate.gate import gate
     from h2htalk.benchmark.judge.judge_run import judge_run
@@ -65,7 +64,7 @@ _MODULES = {
     "load_split": "data.splits",
     "open_adjudication": "benchmark.adjudicate",
     "open_round": "rounds.opening",
-    "plan": "benchmark.compare.plan",
+    "plan": "benchmark.compare.comparison",
     "run_study": "benchmark.studies.run_study",
     "score_study": "benchmark.studies.run_study",
     "verify_results": "benchmark.results_export.verify",

@@ -11,11 +11,10 @@ from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.composite import SampleScore, item_score
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.metrics.metric_table import Metrics
-from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, NullClass, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.chat.protocol import Message

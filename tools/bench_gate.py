@@ -9,8 +9,7 @@ import random
 import sys
 from pathlib import Path
 
-from h2htalk.benchmark.gate.gate import judge_runs
-from h2htalk.benchmark.gate.gate import items_for_rise
+from h2htalk.benchmark.gate.gate import items_for_rise, judge_runs
 from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy
 from h2htalk.benchmark.studies.observations import Observation

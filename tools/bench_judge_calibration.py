@@ -11,8 +11,7 @@ from dataclasses import replace
 import numpy as np
 from bench_judge_statistics import holds, judges, people
 
-from h2htalk.benchmark.calibration.agreement import error_effects
-from h2htalk.benchmark.calibration.agreement import LabelSample, correct
+from h2htalk.benchmark.calibration.agreement import LabelSample, correct, error_effects
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
 from h2htalk.benchmark.calibration.label_plan import draw_by_level
 

@@ -7,10 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, columns
-from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices, null_class
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.data.responses import KEY_MASK, FailedResponse, Response
 from h2htalk.data.run_folder import Answers

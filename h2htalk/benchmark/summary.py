@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.metrics.null_class import NullClass
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row
+from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
 from h2htalk.chat.costs.reservations import Totals
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.data.signature import Signature

@@ -76,7 +76,7 @@ def judge_probe(
 ) -> None:
     """Probe a judge on bundled replies whose order is known. The same command again resumes."""
     from h2htalk.benchmark.judge.probe.probe import default_folder, estimate_probe
-    from h2htalk.benchmark.judge.probe.probe_formats import probe_text
+    from h2htalk.benchmark.judge.probe.probe_figures import probe_text
 
     require_format(format)
     spec = h2htalk.JudgeSpec(

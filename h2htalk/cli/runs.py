@@ -184,7 +184,7 @@ def plan(
     metric: Annotated[str | None, typer.Option("--metric", help="As of compare.")] = None,
 ) -> None:
     """Say how many items and samples a difference needs, and what fewer items can still detect."""
-    from h2htalk.benchmark.compare.plan import LIMITS, plan_lines
+    from h2htalk.benchmark.compare.comparison import LIMITS, plan_lines
 
     for line in plan_lines(h2htalk.plan(difference, runs or (), limit or LIMITS, metric)):
         say(line)

@@ -15,11 +15,10 @@ from statistics import fmean, stdev
 import numpy as np
 
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
-from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap
+from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap, rank_correlation
 from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, regression, stratified
 from h2htalk.benchmark.statistics.intervals import design_effect
 from h2htalk.benchmark.statistics.paired import Difference, paired_result
-from h2htalk.benchmark.statistics.rank_correlation import rank_correlation
 from h2htalk.distributions import Interval, t_quantile
 from h2htalk.errors import counted
 

@@ -18,9 +18,8 @@ from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.bootstrap import FEW
+from h2htalk.benchmark.statistics.bootstrap import FEW, LEAST, rank_correlation
 from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.benchmark.statistics.rank_correlation import LEAST, rank_correlation
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.imports.score_files import read_rows
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS

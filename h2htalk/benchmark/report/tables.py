@@ -10,7 +10,6 @@ from typing import Any
 
 from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.metric_table import columns
-from h2htalk.benchmark.metrics.null_class import NullClass
 from h2htalk.benchmark.report.costs import costs_csv
 from h2htalk.benchmark.report.table2 import (
     ALL_COLUMNS,
@@ -25,7 +24,7 @@ from h2htalk.benchmark.report.table2 import (
     table_row,
     table_rows,
 )
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row
+from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
 from h2htalk.benchmark.summary import JudgeFigures, ScoreRows, Summary
 from h2htalk.data.files import write_text
 from h2htalk.data.splits import Split

@@ -7,10 +7,10 @@ cells weighted with Table 1's counts (it reproduces the paper's column; a plain 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from h2htalk.benchmark.statistics.intervals import Mean, mean_of, weighted_mean
+from h2htalk.benchmark.statistics.intervals import Mean, mean_of, rate_interval, weighted_mean
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
 
 
@@ -139,3 +139,49 @@ def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Map
 
 
 assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"
+
+
+@dataclass(frozen=True, slots=True)
+class NullClass:
+    """Precision, recall and F1 of the null line, on the 0-100 scale, n scored items of `total` asked.
+
+    A value is None where nothing was (or should have been) null. `references`, `answers` and `hits` count items with a
+    null reference, a null answer, and both; an item with several samples counts by their share.
+    """
+
+    precision: Cell
+    recall: Cell
+    f1: Cell
+    references: int
+    answers: float
+    hits: float
+
+
+def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
+    """From `(share of null answers, the reference is null)` of each scored item, in any order.
+
+    Precision and recall have Wilson's interval of a rate; F1 that of J, the share of items that are null in both
+    among those that are in either, since F1 = 2J / (1 + J).
+
+    Args:
+        pairs: one a scored item; the share is 0 or 1 for a single sample.
+        total: items asked.
+    """
+    listed = list(pairs)
+    answers, references = math.fsum(share for share, _ in listed), sum(null for _, null in listed)
+    hits = math.fsum(share for share, null in listed if null)
+
+    def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Cell:
+        if not of:
+            return Cell(None, None, None, len(listed), total)
+        value, low, high = (100 * change(rate) for rate in (hits / of, *rate_interval(hits, of)))
+        return Cell(value, low, high, len(listed), total) if len(listed) > 1 else Cell(value, None, None, 1, total)
+
+    return NullClass(
+        precision=cell(hits, answers),
+        recall=cell(hits, references),
+        f1=cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j)),
+        references=references,
+        answers=answers,
+        hits=hits,
+    )

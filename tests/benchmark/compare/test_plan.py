@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.compare.plan import plan, plan_lines
+from h2htalk.benchmark.compare.comparison import compare, plan, plan_lines
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 

@@ -6,8 +6,7 @@ import random
 
 import pytest
 
-from h2htalk.benchmark.metrics.null_class import NullClass, null_class
-from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, null_class
 
 
 def values(found: NullClass) -> tuple[float | None, float | None, float | None]:

@@ -8,7 +8,6 @@ import io
 import pytest
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, paper_rows, table_row
 from h2htalk.benchmark.report.tables import (
     csv_table,
@@ -19,6 +18,7 @@ from h2htalk.benchmark.report.tables import (
     slices_csv,
     table_text,
 )
+from h2htalk.benchmark.statistics.table2_averages import null_class
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError

@@ -14,10 +14,9 @@ from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.metric_table import Metrics
-from h2htalk.benchmark.metrics.null_class import null_class
 from h2htalk.benchmark.report.table2 import null_class_table
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row
+from h2htalk.benchmark.statistics.table2_averages import Cell, Row, null_class
 from h2htalk.benchmark.summary import RunCounts, ScoreRows, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS

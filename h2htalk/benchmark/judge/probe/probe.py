@@ -18,9 +18,14 @@ from typing import Any
 
 from h2htalk.benchmark.judge.judge_run import JUDGE_TOKENS
 from h2htalk.benchmark.judge.judgements import Judge, fence_secret
-from h2htalk.benchmark.judge.probe.probe_figures import Probe, probe_figures
-from h2htalk.benchmark.judge.probe.probe_formats import probe_text
-from h2htalk.benchmark.judge.probe.probe_sets import SETS, ProbeRecord, read_probe_set
+from h2htalk.benchmark.judge.probe.probe_figures import (
+    SETS,
+    Probe,
+    ProbeRecord,
+    probe_figures,
+    probe_text,
+    read_probe_set,
+)
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, qualities_of, read_judgement, reply_schema
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.chat.engines import parse_model

@@ -1,18 +1,82 @@
-"""The figures of a probe, each with its 95 % interval, and whether by them the judge measures. Arithmetic only."""
+"""The bundled records of a probe, its figures with 95 % intervals, whether by them the judge measures, and its tables."""
 
 from __future__ import annotations
 
+import json
 import math
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, astuple, dataclass, field, fields
+from importlib.resources import files
 from itertools import combinations
+from pathlib import Path
 from statistics import fmean, variance
+from typing import ClassVar, Literal
 
-from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, ProbeRecord
+from pydantic import ConfigDict, TypeAdapter, ValidationError
+
 from h2htalk.benchmark.judge.rubric import HIGHEST
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.languages import Language
 from h2htalk.distributions import t_quantile
+from h2htalk.errors import DataError, counted
+from h2htalk.text.escaping import csv_text
+from h2htalk.text.tables import NONE, Table
+
+PAIR_KINDS = ("shortened", "contradicting", "off_persona", "unsafe", "padded")
+SETS = Path(str(files(__package__) / "sets"))
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeMessage:
+    """A message before the reply; that of `system` is a note on what the companion knows."""
+
+    role: Literal["user", "companion", "system"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeRecord:
+    """The replies to one conversation: of a pair `better` and `worse`; of kind `repeat` one `reply`, judged several
+    times; of kind `injection` a `plain` one and the same with an order to the judge, `injected`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
+    id: str
+    kind: Literal["shortened", "contradicting", "off_persona", "unsafe", "padded", "repeat", "injection"]
+    subtask: str
+    persona: str
+    history: tuple[ProbeMessage, ...]
+    better: str = ""
+    worse: str = ""
+    reply: str = ""
+    plain: str = ""
+    injected: str = ""
+
+    @property
+    def language(self) -> Language:
+        return self.id.partition("-")[0]
+
+    @property
+    def replies(self) -> dict[str, str]:
+        names = {"repeat": ("reply",), "injection": ("plain", "injected")}.get(self.kind, ("better", "worse"))
+        return {name: getattr(self, name) for name in names}
+
+
+def read_probe_set(language: Language) -> list[ProbeRecord]:
+    """Read the records of a language, by id. Raises DataError for a line that is none; names file and line."""
+    records, adapter = [], TypeAdapter(ProbeRecord)
+    for where, raw in read_jsonl(SETS / f"{language}.jsonl", unique_keys=True):
+        try:
+            records.append(adapter.validate_python(raw))
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        if "" in records[-1].replies.values():
+            raise DataError(f"{where}: needs {' and '.join(records[-1].replies)}")
+    return sorted(records, key=lambda record: record.id)
+
 
 # Of `RECORD/REPLY` R, a value a judgement; of `RECORD/compare` R of the first reply and of the second, in both orders.
 # A text says why there are no scores; None: the call failed.
@@ -132,3 +196,48 @@ def mean_gain(gains: Sequence[float]) -> Estimate | None:
 
 def _sign(value: float) -> int:
     return (value > 0) - (value < 0)
+
+
+_VERDICTS = {None: "", True: "measures", False: "does not measure"}
+
+
+def probe_text(probe: Probe, format: str) -> str:
+    """Format a probe as `terminal`, `csv`, `json` or `latex`, without a line end."""
+    if format == "csv":
+        return csv_text([one.name for one in fields(Figure)], map(astuple, probe.figures)).rstrip("\n")
+    if format == "json":
+        return json.dumps(asdict(probe), ensure_ascii=False, indent=2)
+    header = ("language", "figure", "value", "95 % interval", "n", "verdict")
+    rows = [_cells(one) for one in probe.figures]
+    title = f"Probe of the judge {probe.judge}"
+    if format == "latex":
+        return Table(title, header, rows).to_latex().rstrip("\n")
+    return Table(title, header, rows, list(_notes(probe))).to_terminal()
+
+
+def _cells(one: Figure) -> tuple[str, ...]:
+    interval = "" if one.value is None else f"{one.low:z.2f} to {one.high:z.2f}"
+    value = NONE if one.value is None else f"{one.value:z.2f}"
+    return one.language, one.name, value, interval, f"{one.n:,}/{one.total:,}", _VERDICTS[one.measures]
+
+
+def _notes(probe: Probe) -> Iterator[str]:
+    if probe.failed:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in probe.failed.items())
+        calls = counted(sum(probe.failed.values()), "call")
+        yield f"{calls} failed ({reasons}); the same command sends only what is missing"
+    for why, message in probe.unread.items():
+        yield from textwrap.wrap(f"the first reply that is {why}: {message}", 100)
+    yield from textwrap.wrap(verdict(probe), 100)
+
+
+def verdict(probe: Probe) -> str:
+    """Say in one sentence what the table shows."""
+    places: dict[str, list[str]] = {}
+    for one in probe.figures:
+        if one.measures is False:
+            places.setdefault(one.name, []).append(one.language)
+    if not places:
+        return "This judge measures by every rule of the table; how far it agrees with people, only labels show."
+    names = "; ".join(f"{name} ({', '.join(languages)})" for name, languages in places.items())
+    return f"This judge is not shown to measure by {names}: rest no result on what these rows are about."

@@ -16,7 +16,7 @@ from loopback import Answer, LoopbackServer, completion
 
 import h2htalk
 from h2htalk.benchmark.judge.judgements import Judge
-from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, read_probe_set
+from h2htalk.benchmark.judge.probe.probe_figures import PAIR_KINDS, read_probe_set
 from h2htalk.benchmark.judge.rubric import JudgePrompts
 
 FENCED = re.compile(r"<<<(\w+) ([a-z ]+)\n(.*?)\n\1>>>", re.DOTALL)

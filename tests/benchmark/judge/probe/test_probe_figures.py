@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.benchmark.judge.probe.probe_figures import Figure, bounded_mean, mean_gain, probe_figures
-from h2htalk.benchmark.judge.probe.probe_sets import ProbeRecord
+from h2htalk.benchmark.judge.probe.probe_figures import Figure, ProbeRecord, bounded_mean, mean_gain, probe_figures
 from h2htalk.benchmark.statistics.intervals import rate_interval
 
 Values = dict[str, list[tuple[float, ...] | str | None]]

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.benchmark.judge.probe import probe_sets
-from h2htalk.benchmark.judge.probe.probe_figures import probe_figures
-from h2htalk.benchmark.judge.probe.probe_sets import PAIR_KINDS, SETS, read_probe_set
+from h2htalk.benchmark.judge.probe import probe_figures as sets
+from h2htalk.benchmark.judge.probe.probe_figures import PAIR_KINDS, SETS, probe_figures, read_probe_set
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
@@ -85,6 +84,6 @@ def test_a_line_that_is_no_record_is_refused(
 ) -> None:
     raw = json.loads((SETS / "en.jsonl").read_text(encoding="utf-8").splitlines()[0])
     (tmp_path / "en.jsonl").write_text(json.dumps(raw) + "\n" + json.dumps(raw | change) + "\n")
-    monkeypatch.setattr(probe_sets, "SETS", tmp_path)
+    monkeypatch.setattr(sets, "SETS", tmp_path)
     with pytest.raises(DataError, match=f"en.jsonl:2: .*{message}"):
         read_probe_set("en")
