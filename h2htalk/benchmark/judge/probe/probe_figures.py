@@ -1,4 +1,4 @@
-"""The bundled records of a probe, its figures with 95 % intervals, whether by them the judge measures, and its tables."""
+"""The bundled records of a probe, its figures with 95 % intervals and what they say of the judge, and its tables."""
 
 from __future__ import annotations
 
