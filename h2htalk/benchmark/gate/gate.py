@@ -23,23 +23,10 @@ from h2htalk.text.markdown import code_block, escape_markdown
 from h2htalk.text.tables import NONE, Table, value_text
 
 
-@dataclass(frozen=True, slots=True)
-class Worsening:
-    """How much worse a run is than its reference, in the figure's unit: positive is worse.
-
-    `p`: one-sided, of the sign-flip test by cluster; `low`, `high`: 95 % interval; None where nothing differs.
-    """
-
-    value: float
-    low: float | None
-    high: float | None
-    p: float
-    items: int
-    result: PairedResult
-
-
-def worsening(reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool) -> Worsening | None:
-    """Compare a figure at the places that both runs scored; None where there is none."""
+def worsening(
+    reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool
+) -> PairedResult | None:
+    """Compare a figure at the places that both runs scored, positive is worse; None where there is none."""
     before = {row.key: row.value or 0.0 for row in scored(reference)}
     sign = 1.0 if lower_is_better else -1.0
     pairs = [
@@ -47,10 +34,7 @@ def worsening(reference: Sequence[Observation], run: Sequence[Observation], lowe
         for row in scored(run)
         if row.key in before
     ]
-    if not pairs:
-        return None
-    found = paired_result(pairs)
-    return Worsening(found.mean, found.low, found.high, _one_sided(found), found.items, found)
+    return paired_result(pairs) if pairs else None
 
 
 def _one_sided(found: PairedResult) -> float:
@@ -83,17 +67,17 @@ def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
 
 
-def highest_worsening(found: Worsening, alpha: float) -> float:
+def highest_worsening(found: PairedResult, alpha: float) -> float:
     """The upper end of the one-sided interval of a worsening."""
-    error, df = found.result.error, found.result.df
-    return found.value if error is None or df is None else found.value + t_quantile(df, 1 - alpha) * error
+    error, df = found.error, found.df
+    return found.mean if error is None or df is None else found.mean + t_quantile(df, 1 - alpha) * error
 
 
-def non_inferior_items(found: Worsening, margin: float, alpha: float) -> int | None:
+def non_inferior_items(found: PairedResult, margin: float, alpha: float) -> int | None:
     """How many items show four times in five that a run which is no worse is less than `margin` worse."""
-    if found.result.error is None:
+    if found.error is None:
         return None
-    sd = found.result.error * math.sqrt(found.items)
+    sd = found.error * math.sqrt(found.items)
     return math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)
 
 
@@ -125,9 +109,9 @@ def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float =
     return needed
 
 
-def detectable_mean(found: Worsening, alpha: float) -> float | None:
+def detectable_mean(found: PairedResult, alpha: float) -> float | None:
     """The worsening of a mean that as many items find four times in five."""
-    error, df = found.result.error, found.result.df
+    error, df = found.error, found.df
     return None if error is None or df is None else (t_quantile(df, 1 - alpha) + t_quantile(df, POWER)) * error
 
 
@@ -154,7 +138,7 @@ class Verdict:
     criterion: Criterion
     run: Figure
     reference: Figure | None = None
-    worse: Worsening | None = None
+    worse: PairedResult | None = None
     p: Mapping[str, float] = field(default_factory=dict)
     reasons: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
@@ -228,7 +212,7 @@ def gate(
 
 def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateReport:
     """Test every criterion. Raises ConfigError where there is nothing to test."""
-    worse: dict[int, Worsening | None] = {}
+    worse: dict[int, PairedResult | None] = {}
     p_values: dict[tuple[int, str], float] = {}
     for k, one in enumerate(policy.criteria):
         if one.figure == COST:
@@ -237,7 +221,7 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
         if base is not None and one.relative:
             worse[k] = worsening(base.values.get(one.figure, ()), rows, one.lower_is_better)
             if (found := worse[k]) is not None:
-                p_values[k, "worse"] = found.p
+                p_values[k, "worse"] = _one_sided(found)
         for name, limit in one.limits.items():
             p_values[k, name] = limit_p(rows, limit, name == "max")
     if not p_values and base is None and not any(one.figure == COST for one in policy.criteria):
@@ -258,7 +242,7 @@ def _verdict(
     run: GatedRun,
     base: GatedRun | None,
     one: Criterion,
-    worse: Worsening | None,
+    worse: PairedResult | None,
     p: Mapping[str, float],
     alphas: tuple[float, float],
 ) -> Verdict:
@@ -290,7 +274,7 @@ def _verdict(
         notes.append(f"answered by {who}, in the reference run by {before_by}")
     if found.n < found.total:
         notes.append(f"{found.total - found.n:,} of {found.total:,} values unscored")
-    compared = 0 if worse is None else worse.result.clusters
+    compared = 0 if worse is None else worse.clusters
     # The lowest one-sided p of a sign-flip test is that of one assignment of signs.
     powerless = base is not None and one.relative and 0.5**compared >= alphas[1]
     if powerless:
@@ -333,13 +317,13 @@ def _cost_verdict(run: GatedRun, base: GatedRun | None, one: Criterion) -> Verdi
     return Verdict(one, figure, reasons=() if passed else (why,), not_tested=lacking)
 
 
-def _detects(found: Figure, before: Figure | None, worse: Worsening | None, alpha: float) -> str:
+def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float) -> str:
     """The smallest worsening that as many items find four times in five."""
     if before is None or worse is None:
         return ""
     if found.hits is not None and before.hits is not None:
         rate = (before.hits + 0.5) / (before.n + 1)
-        risen = detectable_rise(rate, worse.items, alpha, worse.items / worse.result.clusters)
+        risen = detectable_rise(rate, worse.items, alpha, worse.items / worse.clusters)
         return "" if risen is None else f"{100 * rate:.1f} % to {100 * risen:.1f} %"
     least = detectable_mean(worse, alpha)
     return "" if least is None else f"{least:.3g}"
@@ -417,7 +401,7 @@ def _worse(one: Verdict) -> str:
     if one.worse.low is not None and one.worse.high is not None:
         most = 1.0 if rate else math.inf
         ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
-    return f"{times * one.worse.value:+.3g}{ends}{unit}"
+    return f"{times * one.worse.mean:+.3g}{ends}{unit}"
 
 
 def _p(value: float | None) -> str:
