@@ -18,6 +18,7 @@ from h2htalk.benchmark.compare.scored_items import (
     metric_names,
     read_log_items,
     read_run_items,
+    read_study_items,
 )
 from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics.paired import (
@@ -187,8 +188,6 @@ def compare(
 def _read_folder(path: Path, metric: str | None) -> ScoredItems:
     if (kind := kind_of(path)) is None or kind.name != "study":
         return read_run_items(path, metric)
-    from h2htalk.benchmark.compare.scored_items import read_study_items
-
     return read_study_items(path, metric)
 
 

@@ -169,6 +169,9 @@ def _value(sample: SampleScore, metric: str) -> float | None:
     return sample.values.get(metric)
 
 
+# --- Logs of other harnesses -------------------------------------------------------------------------------------
+
+
 def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     """Read a log of another harness; an item's values are those of its epochs, none where one of them has none."""
     try:
@@ -273,6 +276,9 @@ def _is_same(x: ItemInput | None, y: ItemInput | None) -> bool:
     n = min(len(x.turns), len(y.turns))
     shared = not x.references or not y.references or bool(set(x.references) & set(y.references))
     return n > 0 and x.turns[-n:] == y.turns[-n:] and shared
+
+
+# --- Studies -----------------------------------------------------------------------------------------------------
 
 
 def read_study_items(path: Path, metric: str | None) -> ScoredItems:

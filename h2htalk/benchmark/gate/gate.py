@@ -115,6 +115,9 @@ def detectable_mean(found: PairedResult, alpha: float) -> float | None:
     return None if error is None or df is None else (t_quantile(df, 1 - alpha) + t_quantile(df, POWER)) * error
 
 
+# --- Verdicts --------------------------------------------------------------------------------------------------------
+
+
 LEAST_SCORED = 0.95  # of a criterion's values: a reply that breaks its judge must not pass by that
 MOST_TRANSCRIPTS = 10  # behind each no
 
@@ -336,6 +339,9 @@ def _behind(one: Criterion, rows: Sequence[Observation], others: Sequence[Observ
     known = [(sign * (row.value - (before.get(row.key) or 0.0)), row) for row in rows if row.value is not None]
     shown = sorted(known, key=lambda pair: (-pair[0], pair[1].key))
     return [row for moved, row in shown if moved > 0 or not others][:MOST_TRANSCRIPTS]
+
+
+# --- The report ------------------------------------------------------------------------------------------------------
 
 
 PASSED, FAILED, NOT_TESTED = "yes", "NO", "not tested"

@@ -68,6 +68,9 @@ def count_text(count: float) -> str:
     return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
 
 
+# --- Columns and notes -------------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A figure of Table 2. `key` is a subtask, `<dimension>_avg` or `overall`; `group` is the heading above."""
@@ -254,6 +257,9 @@ def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+# --- Judges ------------------------------------------------------------------------------------------------------
+
+
 def judge_facts(summary: Summary) -> list[tuple[str, str]]:
     """Return a name and a text for each fact; empty for a run that was never judged."""
     return [] if summary.judging is None else list(_facts(summary.judging))
@@ -289,6 +295,9 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
 def _part(cell: Cell) -> str:
     """Say how many items a figure rests on, where it is not all."""
     return "" if cell.n == cell.total else f" ({items_text(cell)} items)"
+
+
+# --- Rows --------------------------------------------------------------------------------------------------------
 
 
 Source = Literal["run", "human", "baseline", "paper"]
@@ -366,6 +375,9 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
         judged=summary.judged or not has_levels(row),
         private=summary.counts.private > 0,
     )
+
+
+# --- The paper's rows --------------------------------------------------------------------------------------------
 
 
 # Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from dataclasses import replace
 from importlib.resources import files
@@ -307,27 +306,6 @@ def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, m
         assert text in page
 
 
-@pytest.mark.parametrize(("does", "shown"), [("exit 0", None), ("exit 1", None), ('printf new > "${1#*=}"', "new")])
-def test_the_dossiers_pdf_is_a_new_file(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: str, shown: str | None
-) -> None:
-    """An old PDF passed for the new one where the browser failed, and a linked file was overwritten."""
-    study, browser = studied(tmp_path).study, tmp_path / "bin" / "chromium"
-    browser.parent.mkdir()
-    browser.write_text(f'#!/bin/sh\nfor one; do case "$one" in --print*) set -- "$one";; esac; done\n{does}\n')
-    browser.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{browser.parent}:{os.environ['PATH']}")
-    other, pdf = tmp_path / "other.pdf", tmp_path / "dossier" / "dossier.pdf"
-    other.write_text("old")
-    pdf.parent.mkdir()
-    pdf.symlink_to(other)
-    said = list(write_dossier([study.path], pdf.parent))
-    assert ("no PDF" in said[-1], pdf.exists()) == (shown is None, shown is not None)
-    assert shown is None or pdf.read_text() == shown
-    assert other.read_text() == "old"
-    assert {one.name for one in pdf.parent.iterdir()} <= {"dossier.html", "dossier.pdf"}
-
-
 def test_provisions_about_danger_name_tables_of_the_study_of_danger_alone(tmp_path: Path) -> None:
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
     run_study(spec("instructions", model, tmp_path / "study", language="en", limit=4))
@@ -354,11 +332,9 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     ("name", "line"),
     [
         ("people.jsonl", '{"id": "x"}'),
-        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1, "raters": 0.5}'),
         ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": NaN, "raters": 1}'),
         ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1%s, "raters": 1}' % ("0" * 400)),
         ("erased.jsonl", '{"id": "x"}'),
-        ("erased.jsonl", '{"items": "x", "replies": []}'),
     ],
 )
 def test_damaged_files_are_named(tmp_path: Path, name: str, line: str) -> None:
