@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from markupsafe import Markup
 
 from h2htalk.text.tables import Table, Value, value_text
 
@@ -90,3 +91,13 @@ def test_the_first_column_is_of_names_unless_all_its_values_are_numbers(values: 
 )
 def test_values_are_short(value: Value, shown: str) -> None:
     assert value_text(value) == shown
+
+
+def test_blocks_broken_headings_and_markup() -> None:
+    table = Table("", ("name", "two\nlines"), [("r", 1), (), ("s", 22)])
+    assert table.to_terminal(1) == "       two\nname lines\nr        1\n\ns       22"
+    assert table.to_latex().count("\\midrule") == 2
+    assert table.to_csv().splitlines()[1:] == ["r,1", "s,22"]
+    page = Table("", ("n", Markup("<b>x</b>")), [("<r>", Markup("<i>1</i>"))]).to_html()
+    assert '<th scope="col" class="num"><b>x</b></th>' in page
+    assert '<bdi>&lt;r&gt;</bdi></th><td class="num"><i>1</i></td>' in page
