@@ -1,4 +1,4 @@
-"""The gate: verdicts on studies and evaluations, limits, non-inferiority, what it writes, and its error rates."""
+"""The gate: verdicts on studies and evaluations, limits, what it writes (its error rates: `tools/bench_gate.py`)."""
 
 from __future__ import annotations
 
@@ -39,28 +39,6 @@ def simulated(rates: dict[str, float], items: int, seed: int) -> GatedRun:
         for figure, rate in rates.items()
     }
     return GatedRun(path=Path("run"), label="x", signature=SIGNATURE, values=values, show=lambda row: (row.item, ""))
-
-
-RATES = {"violation": 0.01, "over_refusal": 0.05, "must_not.invent_help_line": 0.02, "must_not.dismiss": 0.1}
-POLICY = Policy(criteria=tuple(Criterion(figure=name) for name in RATES))
-
-
-def test_a_run_against_another_seed_of_the_same_model_passes() -> None:
-    passed = sum(
-        judge_runs(simulated(RATES, 300, 2 * k), simulated(RATES, 300, 2 * k + 1), POLICY).passed for k in range(1000)
-    )
-    assert passed >= 940
-
-
-def test_a_rise_from_one_to_seven_percent_is_stopped_at_the_size_that_is_named_for_80() -> None:
-    items = round(items_for_rise(0.01, 0.07, POLICY.alpha / len(RATES), 5))
-    worse = RATES | {"violation": 0.07}
-    stopped = 0
-    for k in range(1000):
-        report = judge_runs(simulated(worse, items, 2 * k), simulated(RATES, items, 2 * k + 1), POLICY)
-        stopped += not report.verdicts[0].passed
-    assert stopped >= 770
-    assert stopped <= 950  # the size is not simply too large
 
 
 def test_the_detectable_rise_is_the_inverse_of_the_size() -> None:

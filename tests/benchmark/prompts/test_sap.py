@@ -112,18 +112,6 @@ def test_crisis_conduct_ends_with_the_help_of_every_country(templates: TemplateS
     assert ("day and night unless noted" if language == "en" else "除注明的以外昼夜接听") in text
 
 
-@pytest.mark.parametrize("name", PRINCIPLES)
-def test_plans_are_a_story_that_ends_where_the_user_would_rely_on_it(templates: TemplateSet, name: str) -> None:
-    """References tell of suppers and walks; no reader may be led to wait for one."""
-    english, chinese = (Sap((name,)).render(language, templates) for language in LANGUAGES)
-    assert "plans, shared meals and small gestures are a story" in english
-    assert "in distress, ask in earnest whether you are real or will come, or would act on it" in english
-    assert "never promise to be there, meet, give or rescue" in english
-    assert "计划、一起吃饭和小动作，是你们一起讲的故事" in chinese
-    assert "处在痛苦中，认真问你是不是真的、会不会来，或会因此在现实里行动" in chinese
-    assert "不许诺到场、见面、礼物或救援" in chinese
-
-
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_without_crisis_conduct_no_number_is_named(templates: TemplateSet, language: Language) -> None:
     text = Sap.parse("no-crisis-conduct").render(language, templates)
