@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.judge.judgements import require_stored
@@ -18,8 +18,6 @@ from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
 from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.report.html_page import ItemView, write_page
-from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.protocol import Message
@@ -31,6 +29,9 @@ from h2htalk.data.run_folder import Answers, RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, counted, quoted
+
+if TYPE_CHECKING:
+    from h2htalk.benchmark.report.html_page import ItemView
 
 UNKNOWN = "unknown"  # the prompts of imported answers
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
@@ -191,12 +192,17 @@ def report(path: Path) -> Summary:
 
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+    from h2htalk.benchmark.report.html_page import write_page
+    from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
+
     write_tables(summary, data.folder.tables)
     write_text(data.folder.tables / ITEMS, items_csv(data.split, scores))
     write_page(data.folder.page, summary, _item_views(data, answers, scores))
 
 
 def _item_views(data: RunData, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
+    from h2htalk.benchmark.report.html_page import ItemView
+
     for scenario in data.split.scenarios:
         keys = [(scenario.id, sample) for sample in range(data.spec.samples)]
         yield ItemView(

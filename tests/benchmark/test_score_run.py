@@ -109,7 +109,7 @@ def test_a_restart_repairs_a_page_that_could_not_be_written(
     folder.page.write_text("INCOMPLETE")
     folder.shard.touch()
     with monkeypatch.context() as patch:
-        patch.setattr("h2htalk.benchmark.run.write_page", full_disk)
+        patch.setattr("h2htalk.benchmark.report.html_page.write_page", full_disk)
         with pytest.raises(DataError):
             evaluate(spec)
     evaluate(spec)

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from h2htalk.benchmark.gate.gated_run import GatedRun, read_gated_run
 from h2htalk.benchmark.gate.policy import DEFAULTS
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
@@ -26,6 +26,9 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
+
+if TYPE_CHECKING:
+    from h2htalk.benchmark.gate.gated_run import GatedRun
 
 COMPLIANCE = "compliance"
 JUDGED = "judged"  # the main row of a judged run: levels I to III as 20 J, the others as 100 S
@@ -288,6 +291,8 @@ def read_study_items(path: Path, metric: str | None) -> ScoredItems:
         metric: `FIGURE` or `ARM/FIGURE`; None: the study's first figure, such as `violation`. Without an arm that of
             `gate`: the first, of memory `whole`.
     """
+    from h2htalk.benchmark.gate.gated_run import read_gated_run  # with all that asks models
+
     arm, _, figure = (metric or "").rpartition("/")
     study = read_gated_run(path, arm)
     name = figure or DEFAULTS[study.study][0]
