@@ -20,14 +20,14 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
-from train_companion import dialogues, is_even
+from train_companion import dialogues, is_even, turns_of
 
 from h2htalk.curation.release.content import ReleaseContent
 from h2htalk.curation.release.gates import GATES, GateContext
 from h2htalk.curation.release.items import ReleaseItem
-from h2htalk.curation.release.settings import spec_of
+from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.curation.safety.companion import LAYER, REMOVE, REVIEW
 from h2htalk.curation.safety.insults import mask_groups, offence
 from h2htalk.curation.safety.stage import assess
@@ -74,47 +74,42 @@ def one_message(name: str, language: Language, text: str) -> Dialogue:
     return Dialogue(name, language, (Turn("user", text),))
 
 
+def esconv_turns(line: str) -> list[tuple[int, Turn]]:
+    """The turns of a row with their numbers: speaker 0 seeks, speaker 1 supports."""
+    found = [(match, _TURN.sub("", piece).strip()) for piece in line.split(" EOS ") if (match := _TURN.match(piece))]
+    return [(int(match[2]), Turn("user" if match[1] == "0" else "companion", text)) for match, text in found if text]
+
+
 def esconv_rows(path: Path) -> Iterator[Dialogue]:
-    """Each row as one dialogue: speaker 0 seeks, speaker 1 supports."""
+    """Each row as one dialogue."""
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        turns = []
-        for piece in line.split(" EOS "):
-            found = _TURN.match(piece)
-            text = _TURN.sub("", piece).strip()
-            if found and text:
-                role: Literal["user", "companion"] = "user" if found[1] == "0" else "companion"
-                turns.append(Turn(role, text))
-        if turns:
-            yield Dialogue(f"esconv-{number}", "en", tuple(turns))
+        if turns := esconv_turns(line):
+            yield Dialogue(f"esconv-{number}", "en", tuple(turn for _, turn in turns))
 
 
-def esconv_dialogues(path: Path) -> Iterator[Dialogue]:
-    """Each dialogue whole: its rows hold stretches of it, whose turns are numbered."""
-    whole: dict[int, Turn] = {}
-    last = number = -1
-    for line in [*path.read_text(encoding="utf-8").splitlines(), ""]:
-        found = [(match, piece) for piece in line.split(" EOS ") if (match := _TURN.match(piece))]
-        end = max((int(match[2]) for match, _ in found), default=-1)
-        if end < last and whole:
-            number += 1
-            yield Dialogue(f"esconv-{number}", "en", tuple(whole[at] for at in sorted(whole)))
-            whole = {}
-        for match, piece in found:
-            if text := _TURN.sub("", piece).strip():
-                whole[int(match[2])] = Turn("user" if match[1] == "0" else "companion", text)
-        last = end
+def esconv_dialogues(path: Path) -> list[Dialogue]:
+    """Each dialogue whole: its rows hold stretches of it."""
+    whole: list[dict[int, Turn]] = [{}]
+    for line in path.read_text(encoding="utf-8").splitlines():
+        turns = dict(esconv_turns(line))
+        if max(turns, default=-1) < max(whole[-1], default=-1):
+            whole.append({})
+        whole[-1].update(turns)
+    numbered = enumerate(filter(None, whole))
+    return [Dialogue(f"esconv-{number}", "en", tuple(one[at] for at in sorted(one))) for number, one in numbered]
+
+
+def excerpt(row: Mapping[str, Any], language: Language, user: str = "user") -> Dialogue:
+    return Dialogue(row["id"], language, tuple(turns_of(row["messages"], user)))
 
 
 def smilechat(path: Path) -> Iterator[Dialogue]:
     for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        roles = {"client": "user", "counselor": "companion"}
-        turns = tuple(Turn(roles[m["role"]], m["content"]) for m in record["messages"])  # type: ignore[arg-type]
-        yield Dialogue(record["id"], "zh", turns)
+        yield excerpt(json.loads(line), "zh", "client")
 
 
-def golden(name: str) -> list[dict[str, str]]:
-    return [json.loads(line) for line in (GOLDEN / name).read_text(encoding="utf-8").splitlines()]
+def golden(name: str, folder: Path = GOLDEN) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
 
 
 def crisis(dialogue: Dialogue) -> bool:
@@ -194,28 +189,24 @@ def frozen(language: Language) -> Iterator[Share]:
 def companion(folder: Path, data: Path) -> Iterator[Share]:
     """Excerpts whose last turn is the companion's, and ordinary dialogues that no classifier learned from."""
     for language in LANGUAGES:
-        lines = (folder / f"companion_{language}.jsonl").read_text(encoding="utf-8").splitlines()
-        rows = [json.loads(line) for line in lines]
-        read = [_excerpt(row, language) for row in rows]
+        rows = golden(f"companion_{language}.jsonl", folder)
         kinds = {"harm": (0.9, None), "explicit": (0.95, None), "minors": (0.95, None), "harmless": (None, 0.05)}
         for kind, (least, most) in kinds.items():
-            own = [one for one, row in zip(read, rows, strict=True) if row["kind"] == kind]
+            own = [excerpt(row, language) for row in rows if row["kind"] == kind]
             acts = [assess(one).action for one in own]
             caught = (act in ("remove", "review") for act in acts)
             yield count(f"companion {language}, {kind}: removed or to review", caught, least, most)
             yield count(f"companion {language}, {kind}: removed", (act == "remove" for act in acts))
             stopped = [any(gate_finds(one, gate) for gate in GATES_OF_TURNS) for one in own]
             yield count(f"companion {language}, {kind}: as references, stopped by a gate", stopped, None, most)
-    unseen = {
-        one: [Dialogue(name, one, tuple(turns)) for name, turns in dialogues(one, data) if not is_even(name)]
-        for one in LANGUAGES
-    }
+    every = [Dialogue(name, one, tuple(turns)) for one in LANGUAGES for name, turns in dialogues(one, data)]
+    unseen = [one for one in every if not is_even(one.id)]
     for name, own in (
-        ("SmileChat 2, 1,500", [one for one in unseen["zh"] if one.id.startswith("smile")][:1500]),
-        ("KdConv", [one for one in unseen["zh"] if one.id.startswith("kdconv")]),
-        ("CounselChat", [one for one in unseen["en"] if one.id.startswith("counselchat")]),
-        ("Topical-Chat", [one for one in unseen["en"] if one.id.startswith("t_")]),
-        ("ESConv dev", list(esconv_dialogues(data / "raw/esconv_dev_en.tsv"))),
+        ("SmileChat 2, 1,500", [one for one in unseen if one.id.startswith("smile")][:1500]),
+        ("KdConv", [one for one in unseen if one.id.startswith("kdconv")]),
+        ("CounselChat", [one for one in unseen if one.id.startswith("counselchat")]),
+        ("Topical-Chat", [one for one in unseen if one.id.startswith("t_")]),
+        ("ESConv dev", esconv_dialogues(data / "raw/esconv_dev_en.tsv")),
     ):
         found = [[one for one in assess(d).evidence if one.layer == LAYER and one.score >= REVIEW] for d in own]
         removed = (any(e.score >= REMOVE for e in one) for one in found)
@@ -230,15 +221,10 @@ def gate_finds(dialogue: Dialogue, gate: str) -> bool:
     talks = (one for one in load_split("mini").scenarios if one.subtask == "dialogue_base")
     base = next(one for one in talks if one.language == dialogue.language)
     texts = {"inputs": {"history": tuple(history)}, "references": (reply.content,)}
-    scenario = replace(base, id=dialogue.id, metadata=metadata, **texts)
-    content = ReleaseContent({TEST: (ReleaseItem(scenario),)}, (), bundled_personas())
-    spec = {"name": "a", "version": "1.0.0", "licence": "CC-BY-4.0", "workspace": "."}
-    given = GateContext(spec_of(spec, Path(), "spec"))
-    return any(one.item == dialogue.id for one in GATES[gate].run(content, given))
-
-
-def _excerpt(row: Mapping[str, Any], language: Language) -> Dialogue:
-    return Dialogue(row["id"], language, tuple(Turn(one["role"], one["content"]) for one in row["messages"]))
+    item = ReleaseItem(replace(base, id=dialogue.id, metadata=metadata, **texts))
+    given = GateContext(ReleaseSpec("a", "1.0.0", "CC-BY-4.0", "."))
+    found = GATES[gate].run(ReleaseContent({TEST: (item,)}, (), bundled_personas()), given)
+    return any(one.item == dialogue.id for one in found)
 
 
 def speed(dialogues: Sequence[Dialogue]) -> float:

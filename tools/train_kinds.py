@@ -23,11 +23,10 @@ from typing import Any
 
 import numpy as np
 from crisis.gathering import gather
-from crisis.left_out import FEATURES, matrix
+from crisis.left_out import FEATURES, Readings
 from crisis.texts import CRISIS, OFFENSIVE, Text, by_writer, replies
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
-from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 from h2htalk.curation.language_data import language_patterns
@@ -72,23 +71,18 @@ UNSURE = {"means": ("crisis",), "minor": ("crisis", "means", "grooming"), "groom
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights and folds.
-
-    `rows`: the features of each reading; `whole`: the first reading of each text; `owners`: the text of each reading.
-    """
+    """Texts with their kinds (`none`, `near`, `crisis`, or one of CLASSIFIED), weights and folds."""
 
     kinds: NDArray[np.str_]
     weights: NDArray[np.float64]
     folds: NDArray[np.int64]
-    rows: csr_matrix
-    whole: NDArray[np.int64]
-    owners: NDArray[np.int64]
+    texts: Readings
     sha256: str
 
     def fit(self, kind: str, chosen: NDArray[np.bool_]) -> LogisticRegression:
         chosen = chosen & ~np.isin(self.kinds, UNSURE.get(kind, ("crisis",)))
         model = LogisticRegression(C=C_OF_GATES if kind in GATE_KINDS else C, solver="liblinear", random_state=0)
-        rows = self.rows[self.whole[chosen]]
+        rows = self.texts.rows[self.texts.whole[chosen]]
         model.fit(rows, self.kinds[chosen] == kind, sample_weight=self.weights[chosen])
         if kind in GATE_KINDS:
             sizes = np.abs(model.coef_)
@@ -97,9 +91,7 @@ class Lines:
 
     def scores(self, model: LogisticRegression) -> NDArray[np.float64]:
         """Of each text the highest score of a reading."""
-        best = np.full(len(self.kinds), -np.inf)
-        np.maximum.at(best, self.owners, model.decision_function(self.rows))
-        return 1 / (1 + np.exp(-best))
+        return 1 / (1 + np.exp(-self.texts.scores(model)[1]))
 
 
 def harmless(language: Language, data: Path) -> list[Text]:
@@ -130,16 +122,11 @@ def read_lines(language: Language, others: Sequence[Text], folder: Path, kinds: 
     writers = sorted({writer for _, kind, _, writer in rows if kind in kinds or kind == "near"})
     folds = [writers.index(r[3]) if r[3] in writers else zlib.crc32(r[0].encode()) % len(writers) for r in rows]
     folded = [fold_spelling(row[0], language) for row in rows]
-    spans = [FEATURES[language].readings(text) or [(0, 0)] for text in folded]
-    owners = np.repeat(np.arange(len(rows)), [len(places) for places in spans])
-    parts = [text[start:end] for text, places in zip(folded, spans, strict=True) for start, end in places]
     return Lines(
         np.array([row[1] for row in rows]),
         np.array([row[2] for row in rows]),
         np.array(folds),
-        matrix(parts, language),
-        np.searchsorted(owners, np.arange(len(rows))),
-        owners,
+        Readings.of(folded, language),
         hashlib.sha256("\n".join(sorted(folded)).encode("utf-8", "surrogatepass")).hexdigest(),
     )
 

@@ -61,6 +61,25 @@ def matrix(folded: Sequence[str], language: Language) -> csr_matrix:
     return csr_matrix((values, np.concatenate(rows), ends), shape=(len(rows), 1 << FEATURES[language].bits))
 
 
+@dataclass(frozen=True, eq=False)
+class Readings:
+    """Folded texts as rows of features, of each the whole first and then its sentences; `whole`: where each begins."""
+
+    rows: csr_matrix
+    whole: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, folded: Sequence[str], language: Language) -> Readings:
+        spans = [FEATURES[language].readings(text) or [(0, 0)] for text in folded]
+        parts = [text[start:end] for text, places in zip(folded, spans, strict=True) for start, end in places]
+        return cls(matrix(parts, language), np.cumsum([0, *map(len, spans[:-1])]))
+
+    def scores(self, model: LogisticRegression) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Of each text the score of the whole, and the highest of a reading."""
+        every = model.decision_function(self.rows)
+        return every[self.whole], np.maximum.reduceat(every, self.whole)
+
+
 def held_out(of: Learned) -> NDArray[np.float64]:
     """The score of every text by a model that saw neither it, nor it with an insult, nor, where its writer told of
     ordinary days, anything of that writer (five folds)."""

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.safety.evidence import Evidence
@@ -73,21 +74,17 @@ class CompanionModel:
             return
         asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ", (0,))
         said, spans = self.read(folded, (1, 2))
+        alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
         for number, kind in enumerate(KINDS):
-            *weights, constant = self.manifest[kind]["combine"]
-            user, (answers, talks) = (asked[number][0], asked[number].max()), said[2 * number : 2 * number + 2]
-
-            def weighed(*scores: float, of: Sequence[float] = weights, plus: float = constant) -> float:
-                return plus + sum(w * v for w, v in zip(of, combined([float(one) for one in scores]), strict=True))
-
-            total = weighed(*user, answers[0], answers.max(), talks[0], talks.max())
-            place = int(talks.argmax())
-            for at, (start, end) in enumerate(spans[1:], 1):
-                if len(folded[start:end].encode()) >= SENTENCE:
-                    alone = (
-                        weighed(*user, answers[at], answers[at], talks[at], talks[at]) - self.manifest[kind]["alone"]
-                    )
-                    total, place = max((total, place), (alone, at))
+            settings, user = self.manifest[kind], (float(asked[number][0]), float(asked[number].max()))
+            answers, talks = said[2 * number : 2 * number + 2].tolist()
+            readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
+            readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
+            *weights, constant = settings["combine"]
+            total, place = max(
+                (constant + sum(map(mul, weights, combined((*user, *scores)))) - less, at)
+                for scores, less, at in readings
+            )
             yield kind, total, *spans[place]
 
 
@@ -142,14 +139,11 @@ def graded(total: float, thresholds: Mapping[str, float]) -> float:
     total = round(total, 9)  # sums differ in their last digits between machines
     at = [thresholds["faint"], thresholds["review"], thresholds["remove"]]
     if total < at[0]:
-        score = FAINT * math.exp(total - at[0])
-    elif total < at[1]:
-        score = FAINT + (REVIEW - FAINT) * (total - at[0]) / (at[1] - at[0])
-    elif total < at[2]:
-        score = REVIEW + (REMOVE - REVIEW) * (total - at[1]) / (at[2] - at[1])
-    else:
-        score = 1 - (1 - REMOVE) * math.exp(at[2] - total)
-    return round(score, 9)
+        return round(FAINT * math.exp(total - at[0]), 9)
+    if total >= at[2]:
+        return round(1 - (1 - REMOVE) * math.exp(at[2] - total), 9)
+    low, high, start, end = (FAINT, REVIEW, *at[:2]) if total < at[1] else (REVIEW, REMOVE, *at[1:])
+    return round(low + (high - low) * (total - start) / (end - start), 9)
 
 
 @cache
