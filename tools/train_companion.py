@@ -171,7 +171,7 @@ class Learning:
             (topic, text)
             for kind, topic in SPOKEN.items()
             for texts in by_writer(CRISIS, language, kind).values()
-            for text in sorted(texts, key=lambda one: hashlib.sha256(one.encode()).hexdigest())[:SPOKEN_EACH]
+            for text in sorted(texts, key=hash_of)[:SPOKEN_EACH]
         ]
         # Single messages of the web, treebanks and support: contexts of no kind.
         plain = [one.text for one in harmless(language, data) if not one.source.startswith(("own", "diasafety"))]

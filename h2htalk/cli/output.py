@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Iterator
 
+from h2htalk.data.responses import masked
 from h2htalk.errors import H2HTalkError, shorten
 from h2htalk.text.escaping import printable
 
@@ -33,11 +34,7 @@ def say(text: str, err: bool = False) -> None:
 
 
 def _without_token(text: str) -> str:
-    if (token := os.environ.get("HF_TOKEN", "").strip()) == "":
-        return text
-    from h2htalk.data.responses import masked
-
-    return masked(text, token)
+    return masked(text, os.environ.get("HF_TOKEN", "").strip())
 
 
 @contextlib.contextmanager

@@ -148,12 +148,8 @@ def _compare_scores(
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
     # The hash is of the whole stored answer, of which a bundle holds the text alone.
-    skipped = (
-        {"answer"}
-        | (set() if judge == "none" else set(_JUDGED))
-        | (set() if prompt_of else {"violations"})
-        | (set() if embedded else {"ss", "s", "unscored"})
-    )
+    skipped = {"answer", *(_JUDGED if judge != "none" else ())} | (set() if prompt_of else {"violations"})
+    skipped |= set() if embedded else {"ss", "s", "unscored"}
     columns = next(iter(ours.values())).keys()
     found.compare("the columns", [(columns, row.keys()) for row in theirs.values()])
     for column in [name for name in columns if name not in skipped]:
@@ -197,9 +193,8 @@ def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
         if (split.version, _part(split, ids).fingerprint) == of_bundle:
             return name
     source, commit = head.split.get("source") or head.split.get("name", ""), head.split.get("commit", "")
-    name = (
-        re.sub("@[^#]*", lambda _: f"@{commit}", source) if commit else source
-    )  # the tag may be at another commit now
+    # The tag may be at another commit now.
+    name = re.sub("@[^#]*", lambda _: f"@{commit}", source) if commit else source
     raise ConfigError(f"the bundle's items are those of {quoted(source)}, it says; if you trust them: --split {name}")
 
 

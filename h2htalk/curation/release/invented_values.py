@@ -5,7 +5,6 @@ Nothing public says which values are invented: what is not among them would be t
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -22,7 +21,7 @@ from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.tombstones import mark
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import is_workspace
-from h2htalk.data.files import write_text
+from h2htalk.data.files import write_json
 from h2htalk.data.links import link_folder
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.errors import ConfigError, DataError
@@ -47,11 +46,8 @@ class InventedValues:
     def hashed(cls, key: bytes, values: Mapping[str, Iterable[str]]) -> Self:
         """Hash the values of each dialogue, under a key derived from `key`."""
         one = cls(mark(key, "invented values"))
-        hashes = {
-            one._mark(name): [sorted(map(one._mark, _parts(text))) for text in sorted(put_in)]
-            for name, put_in in values.items()
-        }
-        return cls(one.key, hashes)
+        parts = {name: [sorted(map(one._mark, _parts(text))) for text in sorted(own)] for name, own in values.items()}
+        return cls(one.key, {one._mark(name): own for name, own in parts.items()})
 
     @classmethod
     def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
@@ -67,15 +63,13 @@ class InventedValues:
         wanted = {name for item in items for name in item.family()}
         found: dict[str, set[str]] = {}
         for part in stage.parts():
-            audits = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
-            for record in stage.part_records(part, KEPT):
-                if (name := record["id"]) in wanted:
-                    texts = [turn["content"] for turn in record["messages"]]
-                    spans = [span for span in audits.get(name, ()) if "message" in span]
-                    found[name] = {texts[span["message"] - 1][span["start"] : span["end"]] for span in spans}
+            spans = {record["id"]: record.get("spans", ()) for record in stage.part_records(part, AUDIT)}
+            for one in stage.part_records(part, KEPT):
+                if (name := one["id"]) in wanted:
+                    own = [(one["messages"][s["message"] - 1], s) for s in spans.get(name, ()) if "message" in s]
+                    found[name] = {turn["content"][span["start"] : span["end"]] for turn, span in own}
         purged = workspace.facts().get("purged")
-        key = workspace.open_erasure_key(make=True) if purged else workspace.open_key()
-        return cls.hashed(key or b"", found)
+        return cls.hashed((workspace.open_erasure_key(make=True) if purged else workspace.open_key()) or b"", found)
 
     @classmethod
     def find(cls, name: str, items: Iterable[ReleaseItem]) -> Self | None:
@@ -99,8 +93,7 @@ class InventedValues:
         """Write the list of what is in items into a private folder; return its file."""
         names = sorted({self._mark(name) for item in items for name in item.family()} & self.values.keys())
         private.mkdir(mode=0o700, exist_ok=True)
-        only = replace(self, values={name: self.values[name] for name in names})
-        write_text(private / FILE, json.dumps(asdict(only)) + "\n")
+        write_json(private / FILE, asdict(replace(self, values={name: self.values[name] for name in names})))
         return private / FILE
 
     def hold(self, family: Iterable[str], value: str) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import pairwise, product
 
 from h2htalk.curation.anonymize.allow_list import companion_names
@@ -162,20 +162,14 @@ def _strengths(text: str, language: Language) -> Mapping[str, int]:
     return found
 
 
-def companion_harm(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """A companion's turn that harms: in a reference, a history, or a persona's description."""
-    return _companion(content, HARM)
-
-
-def explicit_content(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
-    """A companion's sexual turn: in a reference, a history, or a persona's description."""
-    return _companion(content, EXPLICIT)
-
-
-def _companion(content: ReleaseContent, code: str) -> Iterator[Found]:
+def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
+    """A companion's turn with evidence of a code: in a reference, a history, or a persona's description."""
     for name, language, where, said, answer in _answers(content):
         if any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)):
             yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
+
+
+companion_harm, explicit_content = partial(_companion, code=HARM), partial(_companion, code=EXPLICIT)
 
 
 @lru_cache(maxsize=16_384)  # two gates ask
