@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -120,10 +120,11 @@ def curate_erase(
         parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
         say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
     did = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
-    for folder in erased.folders:
+    folders = [redrawn(folder) for folder in erased.folders]
+    for folder in folders:
         done = did.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
         say(printable(f"{folder.kind} {folder.name}: {done}".strip()))
-        for message in (*folder.messages, *redrawn(folder)):
+        for message in folder.messages:
             say(f"  {printable(message)}")
     say(
         "not searched: exported splits, analyses, backups, runs made elsewhere (name moved folders with --also), "
@@ -131,12 +132,12 @@ def curate_erase(
     )
     for place in erased.raw:
         say(f"your own file still holds the raw text: {place}", err=True)
-    if erased.unfinished:
+    if any(folder.unfinished for folder in folders):
         say("not finished: do what the lines above say, and start the same command again", err=True)
         raise typer.Exit(3)
 
 
-def redrawn(folder: FolderErasure) -> Iterator[str]:
+def redrawn(folder: FolderErasure) -> FolderErasure:
     """Make the figures of a release's card again from the rows left; nothing outside of the release is written."""
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.analysis.report.write_analysis import write_analysis
@@ -145,14 +146,15 @@ def redrawn(folder: FolderErasure) -> Iterator[str]:
 
     release = Path(folder.name)
     if folder.kind != "release" or not lost_figures(release):
-        return
+        return folder
     try:
         with work_folder(release) as made:
             write_analysis(analyze(AnalyzeSpec(release)), made)
             redraw_figures(release, made)
-        yield "its figures were made again from the rows left"
+        return replace(folder, messages=(*folder.messages, "its figures were made again from the rows left"))
     except H2HTalkError as error:
-        yield f"its figures were removed, and not made again: {error}"
+        failed = f"its figures were removed, and not made again: {error}"
+        return replace(folder, messages=(*folder.messages, failed), unfinished=True)
 
 
 def curate_purge(

@@ -63,11 +63,6 @@ class Erased:
     removed_parts: Mapping[str, int] = field(default_factory=dict)
     folders: tuple[FolderErasure, ...] = ()
 
-    @property
-    def unfinished(self) -> bool:
-        """Whether the same erasure must be started again, because a folder or a server could not be reached."""
-        return any(folder.unfinished for folder in self.folders)
-
 
 def erase(workspace: Workspace, source_id: str, also: Sequence[Path] = ()) -> Erased:
     """Erase a dialogue or a person from every stage and table, and from what was made from the workspace.

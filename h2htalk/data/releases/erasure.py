@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import os
 import re
 from collections.abc import Iterator
@@ -137,20 +138,34 @@ def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
         hashed = hashed and sha256_of(references)
     files[TOMBSTONES] = sha256_of(path / TOMBSTONES)
     figures = {name for name in files if name.startswith(f"{FIGURES_FOLDER}/")}
-    if figures or (path / FIGURES_FOLDER).is_dir():
-        _remove_figures(path)
-        files = {name: sha256_of(path / name) if name == CARD else files[name] for name in files.keys() - figures}
+    files = {name: files[name] for name in files.keys() - figures}
+    if CARD in files:
+        _clear_card(path / CARD, ids, bool(figures) or (path / FIGURES_FOLDER).is_dir())
+        files[CARD] = sha256_of(path / CARD)
+    remove_for_good(path / FIGURES_FOLDER)
     if METADATA in files:
         text = (path / METADATA).read_text(encoding="utf-8")
         for changed, sha256 in manifest.files.items():
             text = text.replace(sha256, files.get(changed, sha256))
         write_text(path / METADATA, text)
         files[METADATA] = sha256_of(path / METADATA)
-    replace(manifest, configs=configs, files=dict(sorted(files.items())), references_sha256=hashed).write(path)
+    facts = {**manifest.facts}
+    if isinstance(allowed := facts.get("allowed"), list):
+        facts["allowed"] = [one for one in allowed if _item_allowed(str(one).partition(" ")[2]) not in ids]
+    now = dict(sorted(files.items()))
+    replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)
 
 
-def _remove_figures(path: Path) -> None:
-    """Remove the figures, whose words and counts are of erased items too, and their captions in the card."""
-    remove_for_good(path / FIGURES_FOLDER)
-    text = (path / CARD).read_text(encoding="utf-8") if (path / CARD).is_file() else ""
-    write_text(path / CARD, re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1))
+def _item_allowed(text: str) -> str:
+    """The item of what an owner allowed, `GATE:ITEM=REASON`."""
+    return text.partition(":")[2].partition("=")[0]
+
+
+def _clear_card(card: Path, ids: frozenset[str], figures: bool) -> None:
+    """Remove what was allowed of erased items, and the figures, whose words and counts are of such items too."""
+    lines = card.read_text(encoding="utf-8").splitlines(keepends=True)
+    plain = (html.unescape(line).replace("\\", "") for line in lines)
+    text = "".join(line for line, own in zip(lines, plain, strict=True) if _item_allowed(own) not in ids)
+    if figures:
+        text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
+    write_text(card, text)

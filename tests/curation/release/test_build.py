@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+import typer
 from byte_search import files_with
 from command_line import h2htalk_here
 from curation_made import dialogue, finished
@@ -17,7 +19,7 @@ from release_rounds import change_answer, close, voted, write_spec
 from releases_made import case
 from rounds_made import crowd, expert
 
-from h2htalk.cli.curate import redrawn
+from h2htalk.cli.curate import curate_erase, redrawn
 from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release
@@ -37,6 +39,7 @@ from h2htalk.data.releases.release_folder import (
     read_manifest,
     read_tombstones,
     release_hash,
+    verify_files,
 )
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import load_split
@@ -268,8 +271,15 @@ def test_harm_is_released_only_with_a_reason_that_the_card_prints(tmp_path: Path
     assert f"- {allow[0]}" in (tmp_path / "release/README.md").read_text(encoding="utf-8")
     checked = check_release(tmp_path / "release")
     assert (checked.findings, checked.notes) == ((), (f"allowed by the owner: {allow[0]}",))
-    with_allowed(tmp_path / "release", [f"{'0' * 16} {allow[0]}"])
+    other = f"{'0' * 16} companion_harm:{different(1).id}=of another item"
+    with_allowed(tmp_path / "release", [f"{'0' * 16} {allow[0]}", other])
     assert [one.item for one in check_release(tmp_path / "release").findings] == [bad.id]
+    # An erasure left the id, and the reason, in release.json and on the card.
+    Workspace(tmp_path / "W").tombstones_path.write_text(json.dumps({"id": "made-000009"}) + "\n")
+    erase(Workspace(tmp_path / "W"), "made-000009")
+    assert read_manifest(tmp_path / "release").facts["allowed"] == [other]
+    assert "companion_harm:" not in (tmp_path / "release/README.md").read_text(encoding="utf-8")
+    verify_files(tmp_path / "release", read_manifest(tmp_path / "release"))
 
 
 def with_allowed(release: Path, value: object, fact: str = "allowed") -> None:
@@ -500,8 +510,11 @@ def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
     assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()
 
 
-def test_figures_are_those_of_the_public_rows(folder: Path) -> None:
-    """Words and counts of an erased person and of private references came into a card that every gate passed."""
+def test_figures_are_those_of_the_public_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Words and counts of an erased person and of private references came into a card that every gate passed.
+
+    A card whose figures could not be made again was no reason for another exit code than 0.
+    """
 
     def analysed(name: str, split: str) -> str:
         write_json(folder / name / "summary.json", {"made_by": MADE_BY, "splits": [load_split(split).fingerprint]})
@@ -521,7 +534,12 @@ def test_figures_are_those_of_the_public_rows(folder: Path) -> None:
     assert not (folder / "two" / "figures").exists()
     one = next(one for name, one in erased.items() if name.endswith("two"))
     assert f"the analysis {folder / 'public'} shows words of the items: delete it" in one.messages
-    assert list(redrawn(one)) == ["its figures were made again from the rows left"]
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "matplotlib", None)
+        with pytest.raises(typer.Exit) as ended:
+            curate_erase(folder / "W", "made-000001")
+    assert ended.value.exit_code == 3
+    assert redrawn(one).messages[-1] == "its figures were made again from the rows left"
     assert {one.gate for one in check_release(folder / "two").findings} == {"quotas"}
 
 
