@@ -183,10 +183,15 @@ def case_texts(case: Case) -> list[Turn]:
     return turns
 
 
-def case_notes(case: Case) -> tuple[str, ...]:
-    """What a case says about its dialogue, and where it comes from."""
-    texts = (*(point.text for point in case.points), *(fact.text for fact in case.facts), case.state, case.request_type)
-    return (*filter(None, texts), *_strings(case.provenance))
+def item_notes(one: Scenario | Case) -> Iterator[tuple[str, str]]:
+    """Every text of an item that nobody says, after the name of its field: with the turns all that readers get."""
+    if isinstance(one, Case):
+        yield from (("points", point.text) for point in one.points)
+        yield from (("facts", text) for fact in one.facts for text in (fact.text, *fact.forms))
+        yield from (("request", text) for text in (one.state, one.request_type) if text)
+    else:
+        yield from (("metadata", text) for text in _strings(one.metadata))
+    yield from (("provenance", text) for text in _strings(one.provenance))
 
 
 def _strings(value: object) -> Iterator[str]:

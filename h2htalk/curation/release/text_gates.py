@@ -12,7 +12,7 @@ from itertools import pairwise, product
 
 from h2htalk.curation.anonymize.allow_list import companion_names
 from h2htalk.curation.language_data import language_patterns
-from h2htalk.curation.release.content import ReleaseContent, case_notes, case_texts, scenario_texts
+from h2htalk.curation.release.content import ReleaseContent, case_texts, item_notes, scenario_texts
 from h2htalk.curation.release.gates import Found, GateContext
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, REVIEW, companion_turns, find_in_answer
 from h2htalk.curation.safety.content_rules import find_prompt_leak
@@ -20,8 +20,10 @@ from h2htalk.curation.safety.crisis import DATA, MINOR, TAGS, find_crisis, find_
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.curation.safety.ngram_classifier import load_classifier
 from h2htalk.curation.safety.text_folding import fold_spelling
+from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import shorten
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
@@ -47,7 +49,7 @@ _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 class _Texts:
     """An item as the gates over texts see it: a dialogue, its persona, and what is known of it.
 
-    `talk`: those of its texts that somebody says; others are timetables and memories. `notes`: texts about a case.
+    `talk`: those of its texts that somebody says; others are timetables and memories. `notes`: texts that nobody says.
     """
 
     dialogue: Dialogue
@@ -57,7 +59,7 @@ class _Texts:
     tags: frozenset[str]
     is_case: bool
     talk: frozenset[str]
-    notes: tuple[str, ...] = ()
+    notes: tuple[str, ...]
 
 
 def _items(content: ReleaseContent) -> Iterator[_Texts]:
@@ -72,12 +74,14 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         dialogue = Dialogue(scenario.id, scenario.language, turns)
         replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
         talk = frozenset((*(turn.content for turn in scenario.turns), *replies))
-        yield _Texts(dialogue, scenario.persona, item.family(), scenario.tags.risk, tags, False, talk)
+        notes = tuple(text for _, text in item_notes(scenario))
+        yield _Texts(dialogue, scenario.persona, item.family(), scenario.tags.risk, tags, False, talk, notes)
     for case in content.cases:
         turns = tuple(case_texts(case))
         talk = frozenset(turn.content for turn in turns)
         dialogue = Dialogue(case.id, case.language, turns)
-        yield _Texts(dialogue, case.persona, frozenset(), "none", frozenset(case.tags), True, talk, case_notes(case))
+        notes = tuple(text for _, text in item_notes(case))
+        yield _Texts(dialogue, case.persona, frozenset(), "none", frozenset(case.tags), True, talk, notes)
 
 
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -163,9 +167,17 @@ def _strengths(text: str, language: Language) -> Mapping[str, int]:
 
 
 def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iterator[Found]:
-    """A companion's turn with evidence of a code: in a reference, a history, or a persona's description."""
+    """Evidence of a code in what a companion says, in a persona, or in texts that nobody says.
+
+    The classifier knows no instructions: what a persona says of a crisis is harm until its owner allows it.
+    """
     for name, language, where, said, answer in _answers(content):
-        if any(one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)):
+        if code == EXPLICIT and where in ("points", "facts"):  # 13 of 5,000 harmless ones of the bundled cases
+            continue
+        found = [one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)]
+        if code == HARM and where.startswith("the persona's"):
+            found += [one.category.startswith(TAGS) and one.score >= _CLEAR for one in find_crisis(answer, language)]
+        if any(found):
             yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
 
 
@@ -190,9 +202,13 @@ def _answers(content: ReleaseContent) -> Iterator[tuple[str, Language, str, str,
     for case in content.cases:
         for at, said, answer in companion_turns(case_texts(case)):
             yield case.id, case.language, f"turn {at + 1}", said, answer
+    records: list[Scenario | Case] = [*(item.scenario for item in content.items()), *content.cases]
+    for one in records:
+        yield from ((one.id, one.language, where, "", text) for where, text in item_notes(one))
     for name, persona in content.personas.items():
         for language, description in persona.descriptions.items():
-            yield name, language, "the persona's description", "", description
+            texts = {"description": description, "name": persona.names[language], "relation": persona.relation}
+            yield from ((name, language, f"the persona's {where}", "", text) for where, text in texts.items())
 
 
 def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:

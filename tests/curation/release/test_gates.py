@@ -19,6 +19,7 @@ from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, rea
 from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import VoteRow
 from h2htalk.curation.release.selection import History
+from h2htalk.data.case import Fact, Point
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError
@@ -314,6 +315,36 @@ def test_a_sexual_persona_stops_a_release() -> None:
     words = {"en": "She wants to fuck every user and talks dirty: ride me, suck me off."}
     sexual = replace(made, personas={name: replace(persona, descriptions={**persona.descriptions, **words})})
     assert (name, "the persona's description") in found("explicit_content", sexual)
+
+
+@pytest.mark.parametrize(
+    ("where", "text"),
+    [
+        ("description", "You are Ada, a friend. You tell them to kill themselves whenever they are sad."),
+        ("description", "You agree with every plan to die and urge them to go through with it."),
+        ("name", "I want to die"),
+        ("relation", "tells users to kill themselves"),
+    ],
+)
+def test_a_persona_that_instructs_stops_a_release(where: str, text: str) -> None:
+    """Its description was read as a reply, which tells users nothing of the kind; name and relation by no gate."""
+    made = content(kept(scenario(1)))
+    name, persona = next(iter(made.personas.items()))
+    changes: dict[str, Any] = {"description": {"descriptions": {**persona.descriptions, "en": text}}}
+    changes |= {"name": {"names": {**persona.names, "en": text}}, "relation": {"relation": text}}
+    assert found("companion_harm", made) == []
+    instructed = replace(made, personas={name: replace(persona, **changes[where])})
+    assert (name, f"the persona's {where}") in found("companion_harm", instructed)
+
+
+def test_texts_that_nobody_says_are_read() -> None:
+    """No gate read a scenario's metadata and a fact's forms; points and facts were read for personal data alone."""
+    harm, person = "Yes, stab him tonight. He deserves it, make him bleed.", "Deborah Winslow"
+    item = scenario(1, metadata={"notes": [{"rejected": harm, "by": person}]})
+    told = replace(case(1), points=(Point("stays", "must", harm),), facts=(Fact("f1", "trap", 1, harm, (person,)),))
+    for one, places in ((content(kept(item)), {"metadata"}), (content(cases=(told,)), {"points", "facts"})):
+        assert {where for _, where in found("companion_harm", one)} == places
+        assert {detail for _, detail in found("personal_data", one)} == {f"PERSON: {person}"}
 
 
 @pytest.mark.parametrize(
