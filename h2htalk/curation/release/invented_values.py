@@ -21,7 +21,7 @@ from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.tombstones import mark
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import is_workspace
-from h2htalk.data.files import write_json
+from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.links import link_folder
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.errors import ConfigError, DataError
@@ -51,7 +51,7 @@ class InventedValues:
 
     @classmethod
     def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
-        """The values that anonymisation put into the dialogues of items.
+        """The values that anonymisation put into the dialogues of items, and the companions that their sources name.
 
         Raises:
             ConfigError: anonymisation is not finished: what it put into the texts would be taken for personal data.
@@ -60,6 +60,7 @@ class InventedValues:
         stage = workspace.stage("anonymize")
         if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
             raise ConfigError(f"{workspace.path}: anonymize is not finished; run h2htalk curate run first")
+        settings = read_json_object(stage.path / "stage.json", missing_ok=True).get("settings", {})
         wanted = {name for item in items for name in item.family()}
         found: dict[str, set[str]] = {}
         for part in stage.parts():
@@ -68,6 +69,8 @@ class InventedValues:
                 if (name := one["id"]) in wanted:
                     own = [(one["messages"][s["message"] - 1], s) for s in spans.get(name, ()) if "message" in s]
                     found[name] = {turn["content"][span["start"] : span["end"]] for turn, span in own}
+                    source = settings.get("sources", {}).get(one["provenance"].get("source"), {})
+                    found[name].update(source.get("companions", ()))
         purged = workspace.facts().get("purged")
         return cls.hashed((workspace.open_erasure_key(make=True) if purged else workspace.open_key()) or b"", found)
 

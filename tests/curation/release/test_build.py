@@ -436,6 +436,22 @@ def with_surrogate(project: Path, *others: Scenario) -> Path:
     return project
 
 
+def test_the_companions_of_a_source_are_no_personal_data(tmp_path: Path) -> None:
+    """Anonymisation keeps them, and a release of the example's public dialogues stopped at the name of one."""
+    name = "Deborah Winslow"
+    said = [{"role": "user", "content": f"{name}, my brother asked me for money again."}]
+    voted(tmp_path, [different(9, inputs={"history": said}), *(different(n) for n in range(1, 4))])
+    kept = [dialogue(9, said[0]["content"])]
+    stage = finished(tmp_path / "W", "anonymize", [Kept(one) for one in kept]).stage("anonymize")
+    made = build_release(write_spec(tmp_path), tmp_path / "release")
+    assert [one.detail for one in made.findings] == [f"PERSON: {name}"]
+    raw = read_json_object(stage.path / "stage.json")
+    sources = {kept[0]["provenance"]["source"]: {"companions": [name], "countries": []}}
+    write_json(stage.path / "stage.json", raw | {"settings": {"sources": sources}})
+    assert build_release(write_spec(tmp_path), tmp_path / "release").findings == ()
+    assert check_release(tmp_path / "release").findings == ()
+
+
 def test_a_project_that_is_moved_as_a_whole_still_builds_and_checks(tmp_path: Path) -> None:
     """Rounds and releases named their workspace by its absolute path."""
     project = with_surrogate(tmp_path / "project")
