@@ -239,9 +239,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=os.environ.get("H2HTALK_DATA"))
     parser.add_argument("--groups", type=Path, default=GROUPS, help="start of the names of the sets about groups")
-    parser.add_argument(
-        "--companion", type=Path, nargs="?", const=GOLDEN, help="the sets of the companion's turns alone"
-    )
+    parser.add_argument("--companion", type=Path, nargs="?", const=GOLDEN, help="the companion's turns alone")
     options = parser.parse_args()
     if options.data is None:
         parser.error("name the data's folder with --data or H2HTALK_DATA")

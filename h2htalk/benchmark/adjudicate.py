@@ -61,14 +61,9 @@ def open_rating_round(
         The status of the round, and messages for the manager.
     """
     name = out.resolve().name
-    for link in read_links(run.data.folder.path):
-        if (
-            link.path
-            and link.kind == "round"
-            and link.path.name == name
-            and os.path.realpath(link.path) != os.path.realpath(out)
-        ):
-            raise RoundError(f"{out}: a round {name} was opened from this run before ({link.path}); use another name")
+    for other in _rounds(run):
+        if other.name == name and os.path.realpath(other) != os.path.realpath(out):
+            raise RoundError(f"{out}: a round {name} was opened from this run before ({other}); use another name")
     if run.data.folder.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise RoundError(f"{out}: lies in the run; name a folder outside it")
     path = _items_file(run, name)

@@ -25,6 +25,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
+from h2htalk.data.files import first_error
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, DataError
 
@@ -151,9 +152,7 @@ def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
         try:
             record = _Record.model_validate_json(text)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = "".join(f"{part}: " for part in first["loc"])
-            raise DataError(f"{where}: {place}{first['msg']}") from error
+            raise DataError(f"{where}: {first_error(error)}") from error
         if (record.id, record.sample) in lines:
             raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
         outcome: Outcome = Reply(record.text or "", record.finish_reason)

@@ -6,7 +6,6 @@ The stage table names the record of each section. Only the sources of `gather` h
 from __future__ import annotations
 
 import json
-import tomllib
 from dataclasses import asdict, dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -16,6 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_confi
 
 from h2htalk.curation.setting_types import FilePath
 from h2htalk.curation.stage_table import STAGES
+from h2htalk.data.files import read_toml
 from h2htalk.errors import ConfigError, quoted, suggest_setting
 
 T = TypeVar("T")
@@ -60,7 +60,7 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     Raises:
         ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
     """
-    raw = read_toml(path)
+    raw = read_toml(path, 1 << 22)
     if workspace is not None:
         raw["workspace"] = "."  # replaced below: a `$` that the shell left in a path is no variable
     if processes is not None:
@@ -72,18 +72,6 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     sections = tuple(read_record(kind, given[name], folder, f"{path}: {name}", ".") for name, kind in kinds.items())
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """Read a TOML file. Raises ConfigError."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8-sig"))  # some editors write a byte order mark
-    except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except RecursionError as error:
-        raise ConfigError(f"{path}: not TOML of this kind: nested too deeply") from error
-    except ValueError as error:  # not TOML, not UTF-8, or a number of thousands of digits
-        raise ConfigError(f"{path}: not TOML: {error}") from error
 
 
 @cache

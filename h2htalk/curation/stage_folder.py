@@ -22,7 +22,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
-from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.data.files import first_error, read_json_object, read_jsonl, remove_file, write_json, write_jsonl
 from h2htalk.errors import DataError
 
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
@@ -93,11 +93,8 @@ class RecordCounts:
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            place = ".".join(map(str, first["loc"]))
-            raise DataError(
-                f"{path}: not the counts of a part ({place}: {first['msg']}); make the stage again with --from-stage"
-            ) from error
+            advice = "make the stage again with --from-stage"
+            raise DataError(f"{path}: not the counts of a part ({first_error(error)}); {advice}") from error
 
 
 _COUNTS = TypeAdapter(RecordCounts)

@@ -122,9 +122,7 @@ def read_mapping(raw: Mapping[str, Any], key: str, where: str) -> dict[str, Any]
 
 
 def notes_crisis(metadata: Mapping[str, Any]) -> bool:
-    """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in the metadata of a dialogue
-    or scenario.
-    """
+    """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
     safety = metadata.get("safety")
     if not isinstance(safety, Mapping):
         return False
@@ -133,7 +131,7 @@ def notes_crisis(metadata: Mapping[str, Any]) -> bool:
 
 
 def notes_explicit(metadata: Mapping[str, Any]) -> bool:
-    """Whether the safety stage noted sexual content in the metadata of a dialogue or scenario."""
+    """Whether the safety stage noted sexual content in metadata."""
     safety = metadata.get("safety")
     return isinstance(safety, Mapping) and any(str(tag).startswith("sexual.") for tag in safety.get("tags", ()))
 

@@ -9,12 +9,16 @@ import json
 import os
 import stat
 import threading
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from h2htalk.errors import ConfigError, DataError, quoted
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
@@ -129,6 +133,21 @@ def read_bounded(path: Path, most: int = MAX_LINE) -> bytes:
     return path.read_bytes()
 
 
+def read_toml(path: Path, most: int = LARGEST_TOML) -> dict[str, Any]:
+    """Read a TOML file of at most `most` bytes. Raises ConfigError, DataError."""
+    try:
+        return tomllib.loads(read_bounded(path, most).decode("utf-8-sig"))  # some editors write a byte order mark
+    except (OSError, ValueError, RecursionError) as error:  # also a number of thousands of digits
+        why = "nested too deeply" if isinstance(error, RecursionError) else error
+        raise ConfigError(f"{path}: not readable as TOML: {why}") from error
+
+
+def first_error(error: ValidationError) -> str:
+    """The place and the message of what pydantic found first."""
+    first = error.errors(include_url=False)[0]
+    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+
+
 def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
     """Read a JSON file that holds one object.
 
@@ -196,11 +215,7 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 
 def write_output(path: Path, text: str, head: str) -> None:
-    """Write a file that a user named; replace only an empty file or one that begins with `head`, as all of its kind do.
-
-    Raises:
-        DataError: something else is there, or it cannot be written.
-    """
+    """Write a file that a user named over nothing, an empty file or one that begins with `head`. Raises DataError."""
     replaceable = not os.path.lexists(path)
     if os.path.isfile(path):  # opening a pipe would wait for its writer
         try:
@@ -260,8 +275,7 @@ def remove_file(path: Path) -> None:
 
 
 def refuse_links(place: Path) -> None:
-    """Raise DataError where something in a folder is no file and no folder: a symbolic link, which writing would follow
-    and removing would not, or a pipe."""
+    """Raise DataError for a symbolic link in a folder, which writing follows and removing does not, or a pipe."""
     for folder, folders, names in os.walk(place):
         for name in sorted((*folders, *names)):
             mode = os.lstat(path := os.path.join(folder, name)).st_mode

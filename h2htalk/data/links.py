@@ -89,10 +89,7 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
 
 
 def link_copies(folders: Iterable[Path], target: Path) -> None:
-    """Record in runs or studies a page or file that shows their items, before it is written.
-
-    A folder that cannot be written is named on standard error: what it holds may be shown, as before.
-    """
+    """Record in runs or studies a page or file that shows their items, before it is written, or say that it failed."""
     for folder in folders:
         try:
             if kind_of(folder) is not None:  # else a log of another harness

@@ -17,10 +17,7 @@ SHORTEST_KEY = 6  # shorter ones are no secret and may be words
 
 
 def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
-    """Replace a key in the text of others, who may repeat what they were sent.
-
-    Text that will be cut is masked before: half a key is not found.
-    """
+    """Replace a key in a text of others, before it is cut: half a key is not found."""
     return text if key is None or len(key) < SHORTEST_KEY else _spellings(key).sub(mask, text)
 
 

@@ -34,6 +34,7 @@ from pydantic import with_config as configured
 from h2htalk.data.append_log import AppendLog, writer_lock
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import (
+    first_error,
     json_line,
     read_json_object,
     read_jsonl,
@@ -360,9 +361,7 @@ def read_record_lines(path: Path, record: type[Record], advice: str = RESTORE) -
         try:
             yield where, adapter.validate_json(json_line(raw), strict=True)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            field = ".".join(map(str, first["loc"]))
-            raise DataError(f"{where}: {field}: {first['msg']}; {advice}") from error
+            raise DataError(f"{where}: {first_error(error)}; {advice}") from error
 
 
 @cache

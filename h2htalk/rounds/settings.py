@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
@@ -16,6 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
 from h2htalk.data.arguments import PathText
+from h2htalk.data.files import read_toml
 from h2htalk.errors import ConfigError, RoundError, quoted, suggest_setting
 from h2htalk.rounds.questions import Kind, find_kind
 
@@ -139,10 +139,7 @@ class RoundSpec:
 
 def read_settings(path: Path) -> dict[str, Any]:
     """Read a TOML file of settings; paths in it are relative to the file. Raise ConfigError if it is not readable."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not readable as TOML: {error}") from error
+    raw = read_toml(path)
     base = path.resolve().parent
     for key in ("annotators", "guidelines"):
         if isinstance(raw.get(key), str) and raw[key]:

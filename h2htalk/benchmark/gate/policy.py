@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from h2htalk.benchmark.studies.observations import COUNTS, SCALES, Observation, scored
-from h2htalk.data.files import LARGEST_TOML, read_bounded
+from h2htalk.data.files import first_error, read_toml
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
@@ -80,13 +79,11 @@ class Policy(BaseModel):
 
 def read_policy(path: Path) -> Policy:
     """Read `gate.toml`: `alpha`, `arm` and a table `[[criteria]]` a criterion. Raises ConfigError."""
+    raw = read_toml(path)
     try:
-        return Policy.model_validate(tomllib.loads(read_bounded(path, LARGEST_TOML).decode("utf-8-sig")))
+        return Policy.model_validate(raw)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise ConfigError(f"{path}: {'.'.join(map(str, first['loc'])) or 'criteria'}: {first['msg']}") from error
-    except (OSError, ValueError, RecursionError) as error:
-        raise ConfigError(f"{path}: not a readable policy: {error}") from error
+        raise ConfigError(f"{path}: {first_error(error)}") from error
 
 
 def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> Policy:

@@ -188,16 +188,9 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
 
     def panel() -> list[JudgeCalls]:
         prompts = JudgePrompts.load(spec.prompts)
-        return [
-            JudgeCalls(
-                Judge.of(model, prompts.of_run(), spec.temperature_of(model), spec.thinking, spec.reverse),
-                spec,
-                model,
-                run,
-                prompts,
-            )
-            for model in spec.judges
-        ]
+        of_run, options = prompts.of_run(), (spec.thinking, spec.reverse)
+        judges = {model: Judge.of(model, of_run, spec.temperature_of(model), *options) for model in spec.judges}
+        return [JudgeCalls(judge, spec, model, run, prompts) for model, judge in judges.items()]
 
     if spec.prompts is not None:
         require_bounded(lambda: list(panel()[0].requests(answers, b"")), str(spec.prompts), 5 + len(answers) // 50)

@@ -32,7 +32,7 @@ from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data.arguments import as_path
 from h2htalk.data.dialogue import read_id
-from h2htalk.data.files import (
+from h2htalk.data.files import first_error, (
     json_line,
     parse_object,
     read_bounded,
@@ -189,9 +189,7 @@ def read_bundle(path: Path) -> tuple[BundleHead, dict[str, str]]:
     try:
         head = TypeAdapter(BundleHead).validate_json(texts.pop(HEAD), strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = shorten(".".join(map(str, first["loc"])), 80)
-        raise DataError(f"{path}: {HEAD}: not a bundle of this version: {place}: {first['msg']}") from error
+        raise DataError(f"{path}: {HEAD}: not a bundle of this version: {shorten(first_error(error), 200)}") from error
     return head, texts
 
 

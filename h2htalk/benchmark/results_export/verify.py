@@ -183,10 +183,7 @@ def _part(whole: Split, ids: Collection[str]) -> Split:
 
 
 def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
-    """Find the bundled split of the bundle's items. Nothing else is loaded that a bundle names.
-
-    Who forges answers can publish items to which they are right.
-    """
+    """Find the bundled split of the items. Nothing else that a bundle names is loaded: a forger can publish items."""
     of_bundle = head.split.get("version"), head.split.get("fingerprint")
     for name in list_splits():
         split = load_split(name)

@@ -223,11 +223,7 @@ def _copy_figures(folder: Path, manifest: Manifest, analysis: str) -> Iterator[t
 
 
 def redraw_figures(folder: Path, analysis: Path) -> None:
-    """Put figures on the card of a release that lost its own to an erasure. Raises H2HTalkError.
-
-    Args:
-        analysis: of the rows that are left.
-    """
+    """Put figures of an analysis of the rows left on the card of a release that lost its own. Raises H2HTalkError."""
     manifest = read_manifest(folder)
     write_text(folder / MARK, BEGUN)  # after a kill the same erasure removes them once more
     figures = dict(_copy_figures(folder, manifest, str(analysis)))

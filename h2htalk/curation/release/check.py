@@ -75,10 +75,7 @@ def check_release(folder: str | Path) -> Release:
 
 
 def require_erased_release(folder: Path) -> None:
-    """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds.
-
-    Nothing is asked where the private folder, or the workspace that it names, is not at hand.
-    """
+    """Raise DataError where the workspace of a release, if it is at hand, erased somebody whose words it holds."""
     try:
         workspace = Workspace(Path(read_stored_spec(private_folder(folder) / SPEC).workspace))
     except FileNotFoundError:

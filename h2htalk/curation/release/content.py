@@ -15,7 +15,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.files import write_jsonl
+from h2htalk.data.files import first_error, write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import Persona, personas_of, read_personas
 from h2htalk.data.releases.private_references import read_private_references
@@ -206,8 +206,7 @@ def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
     try:
         vote = _vote_adapter().validate_python(row)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise DataError(f"{where}: {first_error(error)}") from error
     numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
     if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER.fullmatch, numbers)):
         raise DataError(f"{where}: needs an annotator a value, a rule of {', '.join(RULES)}, and numbers for a rating")

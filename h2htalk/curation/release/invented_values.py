@@ -34,8 +34,7 @@ _HAN = re.compile("[\u4e00-\u9fff]")
 class InventedValues:
     """What was put into dialogues: hash of a dialogue -> the hashes of the parts of each value.
 
-    `key`: of the hashes, derived from the workspace's, which nobody can find by it. Whoever has the file can test
-    guesses, so it is as private as the references. `allow`: names that the release's specification allows.
+    `key`: of the hashes, derived from the workspace's: whoever has it can test guesses. `allow`: of the specification.
     """
 
     key: str = ""
@@ -53,9 +52,7 @@ class InventedValues:
     def of_workspace(cls, workspace: Workspace, items: Iterable[ReleaseItem]) -> Self:
         """The values that anonymisation put into the dialogues of items, and the companions that their sources name.
 
-        Raises:
-            ConfigError: anonymisation is not finished: what it put into the texts would be taken for personal data.
-            DataError: a file is damaged.
+        Raises ConfigError where anonymisation is not finished, DataError where a file is damaged.
         """
         stage = workspace.stage("anonymize")
         if (stage.path / "stage.json").exists() and not (stage.path / "summary.json").exists():
@@ -115,7 +112,7 @@ class InventedValues:
 def _parts(value: str, *, found: bool = False) -> set[str]:
     """What a value is known by in any format: its words, of Han text the pairs of characters, and all digits together.
 
-    `found`: in a text, where it may be a part of the value that was put in: without titles and single characters.
+    `found`: of a text, which may hold a part of the value: without titles and single characters.
     """
     parts = [part.key for part in name_parts((value,))[value].parts if not (found and part.role == "kept")]
     letters = re.sub(r"[\W\d_]+", "", "".join(parts))

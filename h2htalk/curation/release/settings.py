@@ -14,8 +14,8 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from h2htalk.curation.licences import find_licence
 from h2htalk.curation.setting_types import FilePath, SplitName
-from h2htalk.curation.settings import read_record, read_toml
-from h2htalk.data.files import read_json_object
+from h2htalk.curation.settings import read_record
+from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -115,7 +115,7 @@ def read_release_spec(path: Path) -> ReleaseSpec:
     Raises:
         ConfigError: the file cannot be read, or a setting is missing, unknown or wrong; names file and setting.
     """
-    return spec_of(read_toml(path), path.resolve().parent, str(path))
+    return spec_of(read_toml(path, 1 << 22), path.resolve().parent, str(path))
 
 
 def read_stored_spec(path: Path) -> ReleaseSpec:

@@ -30,7 +30,7 @@ from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_compari
 from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.data.dialogue import read_id, read_language
-from h2htalk.data.files import read_jsonl
+from h2htalk.data.files import first_error, read_jsonl
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import find_subtask
@@ -111,8 +111,7 @@ def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdi
     try:
         line = _Line.model_validate(record)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise DataError(f"{where}: {first_error(error)}") from error
     if (line.prompt is None) == (line.inputs is None):
         raise DataError(f"{where}: give either prompt or inputs")
     if line.a == line.b and line.better != "tie":

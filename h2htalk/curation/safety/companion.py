@@ -33,8 +33,7 @@ HARM, EXPLICIT = "companion.harm", "sexual.explicit"
 # What is found -> its code. `self`: suicide, self-harm, starving; `minors`: a romantic answer to somebody under 18.
 KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
-# Characters of the user's turns that are read, the last ones.
-CONTEXT = 400
+CONTEXT = 400  # the last characters of the user's turns, which are read
 SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
 FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
@@ -89,23 +88,14 @@ class CompanionModel:
 
 
 def combined(scores: Sequence[float]) -> tuple[float, ...]:
-    """What the decision on a kind weighs, from the scores of its parts.
-
-    Args:
-        scores: for each of PARTS the score of the whole text and the highest of a sentence, six numbers.
-    """
+    """What the decision on a kind weighs, of the scores of PARTS: for each that of the whole and the highest one."""
     context, _, answer, most_answer, _, most_talk = scores
     both = (min(context, answer), min(context, most_answer), min(context, most_talk), min(most_answer, most_talk))
     return (*scores, *both, max(context, -4.0) * max(answer, -3.0))
 
 
 def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
-    """The evidence in the companion's turns of a dialogue: `companion.harm` and `sexual.explicit`, with their turns.
-
-    Returns:
-        At most one for each turn and code. From 0.3 on (`FAINT`) a guard may look, from 0.5 on (`REVIEW`) a person
-        decides, from 0.8 on (`REMOVE`) it is enough by itself.
-    """
+    """The evidence in the companion's turns of a dialogue, at most one for each turn and code."""
     return [
         one.of_turn(at)
         for at, context, answer in companion_turns(turns)
@@ -114,7 +104,7 @@ def find_companion(turns: Sequence[Turn], language: Language) -> list[Evidence]:
 
 
 def find_in_answer(context: str, answer: str, language: Language) -> list[Evidence]:
-    """The evidence in one answer of the companion's to the user's last two turns (`context`), at most one a code."""
+    """The evidence in an answer to the user's last two turns (`context`), at most one for each code."""
     best: dict[str, Evidence] = {}
     model = load_companion(language)
     for kind, total, start, end in model.judge(context, answer, language):

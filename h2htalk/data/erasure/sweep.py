@@ -27,9 +27,8 @@ def mark_folders(start: Path, also: Sequence[Path] = ()) -> None:
 def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator[FolderErasure]:
     """Erase from all folders linked from a workspace, from those linked from them, and from all folders inside `also`.
 
-    Folders inside `also` may be anybody's: they lose what this workspace erased, what they list as erased touches no
-    other folder, and their links are named and not followed. What cannot be erased from one folder is in its result,
-    and the next folders follow.
+    Folders inside `also` may be anybody's: what they list as erased touches no other folder, and their links are named.
+    What cannot be erased from one folder is in its result, and the next folders follow.
     """
     named = {os.path.realpath(one.target) for one in find_folders(also)}
     for link, path, linked in _folders(start, also):

@@ -20,11 +20,7 @@ _DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, Key
 def read_members(
     path: Path, choose: Callable[[list[str]], Iterable[str]], most: int = MAX_LINE
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield place and content of the members that `choose` takes from all names, each of at most `most` bytes.
-
-    Raises:
-        DataError: no whole zip file, or a member that is missing, too large, or packed in another way.
-    """
+    """Yield place and content of the members that `choose` takes from all names. Raises DataError."""
     try:
         with zipfile.ZipFile(require_file(path)) as archive:
             for name in choose(list(dict.fromkeys(archive.namelist()))):

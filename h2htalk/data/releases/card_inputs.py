@@ -70,8 +70,7 @@ def _results(summary: Mapping[str, Any]) -> Iterator[Result]:
 def read_figures(folder: Path, fingerprint: str) -> dict[Path, tuple[Language, str]]:
     """Find the PNG figures of an analysis that a card shows, with language and caption.
 
-    Raises ConfigError unless it analysed the split of this fingerprint alone: another one may hold words of erased
-    people, or private references. Raises DataError where something in it is a link.
+    Raises ConfigError unless it analysed the split of this fingerprint alone, DataError where something is a link.
     """
     refuse_links(folder)
     summary = read_json_object(folder / SUMMARY, missing_ok=True)

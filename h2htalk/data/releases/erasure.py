@@ -106,10 +106,9 @@ def remove_leftovers(release: Path) -> None:
 
 @contextmanager
 def work_folder(release: Path) -> Iterator[Path]:
-    """Yield the path of a new folder in one beside a release, which is removed at the end.
+    """Yield the path of a new folder beside a release, which goes at the end, or after a kill with the next command.
 
-    What a kill leaves there is removed by the next command that works on the release, and by an erasure. Raises
-    DataError where another process works there.
+    Raises DataError where another process works there.
     """
     work = partial_folders(release)[0]
     with writer_lock(work / "made", WAIT):

@@ -25,7 +25,7 @@ from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, Validati
 
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.folder_kinds import require_erased
-from h2htalk.data.files import read_bounded, read_jsonl, sha256_of, write_json
+from h2htalk.data.files import first_error, read_bounded, read_jsonl, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
@@ -104,8 +104,7 @@ def read_manifest(folder: Path) -> Manifest:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        raise DataError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        raise DataError(f"{path}: {first_error(error)}") from error
     for config, splits in manifest.configs.items():
         for name in (data_file(config, split) for split in splits):
             if name not in manifest.files:

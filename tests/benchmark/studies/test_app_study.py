@@ -349,7 +349,7 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
         ("[send]\npath = '/x'\njson = '{txt}'\nreply = 'a'\n", "no value"),
         ("[send]\npath = 'x'\njson = '{text}'\nreply = 'a'\n", "send.path"),
         ("[sned]\n", "Field required|Extra"),
-        ("[send", "not a readable adapter"),
+        ("[send", "not readable as TOML"),
         ("[send]\npath = '/x'\njson = {t = '{text}', at = 2026-01-02}\nreply = 'a'\n", "a date"),
         ("[send]\npath = '/x'\njson = {t = '{text}', at = nan}\nreply = 'a'\n", "nan"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = \"b\\nc: d\"\n", "in one line"),
@@ -420,7 +420,7 @@ def test_keys_with_line_ends_and_passwords_in_addresses_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spec("sap", "app:http://127.0.0.1:9/users/@me", tmp_path / "study", app=adapter(tmp_path))
-    with pytest.raises(ConfigError, match="not a readable adapter"):
+    with pytest.raises(ConfigError, match="not readable as TOML"):
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=tmp_path / "none.toml"))
     with pytest.raises(ConfigError, match="password"):
         spec("sap", "app:http://me:secret@127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path))

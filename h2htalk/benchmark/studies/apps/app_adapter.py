@@ -15,7 +15,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +23,7 @@ from urllib.parse import quote
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from h2htalk.data.files import LARGEST_TOML, read_bounded
+from h2htalk.data.files import first_error, read_toml
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, quoted
 
@@ -116,18 +115,14 @@ def _secret(name: str) -> str:
 
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter. Raises ConfigError: not readable, an unknown key or placeholder, or no session to send to."""
+    raw = read_toml(path)
     try:
-        adapter = Adapter.model_validate(tomllib.loads(read_bounded(path, LARGEST_TOML).decode("utf-8-sig")))
-    except (OSError, ValueError, RecursionError) as error:
-        if isinstance(error, ValidationError):
-            first = error.errors(include_url=False)[0]
-            raise ConfigError(f"{path}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-        raise ConfigError(f"{path}: not a readable adapter: {error}") from error
+        adapter = Adapter.model_validate(raw)
+    except ValidationError as error:
+        raise ConfigError(f"{path}: {first_error(error)}") from error
     for name, text in adapter.headers.items():
         if not _HEADER.fullmatch(name) or name.lower() in _FRAMING or not text.isprintable():
-            raise ConfigError(
-                f"{path}: headers: {quoted(name)} and its value must be a header that you may set, in one line"
-            )
+            raise ConfigError(f"{path}: headers: {quoted(name)}: give a header that you may set, in one line")
         if "$" in _VARIABLE.sub("", text):
             raise ConfigError(f"{path}: headers: {name}: write $NAME for a variable of the environment, and no other $")
     for name, call in adapter.calls().items():
