@@ -47,19 +47,16 @@ _MONTHS = re.compile("(?:will |did )?(?:april|may|june|august)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class _Texts:
-    """An item as the gates over texts see it: a dialogue, its persona, and what is known of it.
+    """An item as the gates over texts see it: its record, the dialogue in it, and what is known of it.
 
-    `talk`: those of its texts that somebody says; others are timetables and memories. `notes`: texts that nobody says.
+    `talk`: those of its texts that somebody says; others are timetables and memories.
     """
 
+    record: Scenario | Case
     dialogue: Dialogue
-    persona: str
     family: frozenset[str]
-    risk: str
     tags: frozenset[str]
-    is_case: bool
     talk: frozenset[str]
-    notes: tuple[str, ...]
 
 
 def _items(content: ReleaseContent) -> Iterator[_Texts]:
@@ -74,14 +71,12 @@ def _items(content: ReleaseContent) -> Iterator[_Texts]:
         dialogue = Dialogue(scenario.id, scenario.language, turns)
         replies = scenario.references if SUBTASKS[scenario.subtask].contract.form == "speech" else ()
         talk = frozenset((*(turn.content for turn in scenario.turns), *replies))
-        notes = tuple(text for _, text in item_notes(scenario))
-        yield _Texts(dialogue, scenario.persona, item.family(), scenario.tags.risk, tags, False, talk, notes)
+        yield _Texts(scenario, dialogue, item.family(), tags, talk)
     for case in content.cases:
         turns = tuple(case_texts(case))
         talk = frozenset(turn.content for turn in turns)
         dialogue = Dialogue(case.id, case.language, turns)
-        notes = tuple(text for _, text in item_notes(case))
-        yield _Texts(dialogue, case.persona, frozenset(), "none", frozenset(case.tags), True, talk, notes)
+        yield _Texts(case, dialogue, frozenset(), frozenset(case.tags), talk)
 
 
 def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
@@ -89,8 +84,8 @@ def personal_data(content: ReleaseContent, context: GateContext) -> Iterator[Fou
     from h2htalk.curation.anonymize.engine.analyzer import find_in_dialogue
 
     for one in _items(content):
-        names = companion_names(content.personas[one.persona].names.values())
-        texts = [*(turn.content for turn in one.dialogue.messages), *one.notes]
+        names = companion_names(content.personas[one.record.persona].names.values())
+        texts = [*(turn.content for turn in one.dialogue.messages), *(text for _, text in item_notes(one.record))]
         data = find_in_dialogue(texts, one.dialogue.language, allow=(*context.spec.allow, *names))
         for text, spans in zip(texts, data.spans, strict=True):
             for span in spans:
@@ -121,7 +116,8 @@ def crisis_care(content: ReleaseContent, context: GateContext) -> Iterator[Found
     An author who read the item and found no risk says so: `risk_reviewed: true` in a scenario's metadata.
     """
     for one in _items(content):
-        if one.risk == "none" and not one.is_case and not any(tag.startswith((*TAGS, REVIEWED)) for tag in one.tags):
+        tagged = any(tag.startswith((*TAGS, REVIEWED)) for tag in one.tags)
+        if isinstance(one.record, Scenario) and one.record.tags.risk == "none" and not tagged:
             codes = _codes(one.dialogue.messages, one.dialogue.language)
             if found := sorted(code for code in codes if code.startswith(TAGS)):
                 yield one.dialogue.id, f"{', '.join(found)}, but tags.risk is none"
@@ -140,7 +136,7 @@ def leaked_prompts(content: ReleaseContent, context: GateContext) -> Iterator[Fo
     for one in _items(content):
         dialogue, language = one.dialogue, one.dialogue.language
         patterns = language_patterns("release/leaks", language)
-        description = content.personas[one.persona].descriptions.get(language, "")
+        description = content.personas[one.record.persona].descriptions.get(language, "")
         for turn in dialogue.messages:
             text, is_reply = turn.content, turn.role == "companion"
             for evidence in find_prompt_leak(turn, dialogue):
@@ -218,11 +214,10 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
     author says that the user is an adult (the tag `adult` of a case, `age` in a scenario's metadata), faint signs of
     age are not looked for; a plain one counts all the same.
     """
-    cases = {case.id: case for case in content.cases}
     for one in _items(content):
         dialogue, language, messages = one.dialogue, one.dialogue.language, one.dialogue.messages
         patterns = language_patterns("release/romance", language)
-        partner = patterns["relation"].search(content.personas[one.persona].relation) is not None
+        partner = patterns["relation"].search(content.personas[one.record.persona].relation) is not None
         romance = {"user": 0, "companion": 0}
         for turn in messages:
             sign = SURE if patterns["talk"].search(turn.content) else 0
@@ -238,8 +233,8 @@ def minors(content: ReleaseContent, context: GateContext) -> Iterator[Found]:
         spoken = {role for role, strength in romance.items() if strength and age and strength + age > SURE}
         if not spoken and not (partner and plain):
             continue
-        case = cases.get(dialogue.id)
-        if case is None:
+        case = one.record
+        if isinstance(case, Scenario):
             yield dialogue.id, f"an apparent minor {'with a romantic companion' if partner else 'in romantic talk'}"
         elif "companion" in spoken:
             yield case.id, "a romantic reference to an apparent minor"

@@ -8,7 +8,7 @@ companion's turn that plainly does harm.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from h2htalk.curation.safety.companion import EXPLICIT, HARM, LAYER, REMOVE, REVIEW
@@ -50,13 +50,14 @@ class Assessment:
         action: `keep`, `keep_tag` (kept with its reasons as tags), `review` (kept, undecided), `remove`.
         reasons: codes of the taxonomy, sorted (`crisis.ideation`, `offensive.hate`); empty for `keep`.
         risk: of a crisis: `high` for plain words about wanting to die, a plan or an attempt; else `elevated`.
-        evidence: all evidence, by turn.
+        evidence: all evidence, by turn; `explicit`: the setting by which it was weighed.
     """
 
     action: Action
     reasons: tuple[str, ...]
     risk: Risk
     evidence: tuple[Evidence, ...]
+    explicit: Explicit = "remove"
 
     @property
     def remove(self) -> bool:
@@ -100,7 +101,7 @@ def decide_safety(
     evidence = tuple(sorted(detections, key=lambda one: (one.turn, one.category, one.start, -one.score)))
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
-        return Assessment(action, tuple(sorted(codes)), risk, evidence)
+        return Assessment(action, tuple(sorted(codes)), risk, evidence, explicit)
 
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
@@ -238,11 +239,7 @@ def _risk(evidence: Sequence[Evidence], crisis: set[str]) -> Risk:
 
 
 def apply_verdict(
-    assessment: Assessment,
-    verdict: str,
-    categories: Mapping[str, str],
-    explicit: Explicit = "remove",
-    unread: Sequence[Evidence] = (),
+    assessment: Assessment, verdict: str, categories: Mapping[str, str], unread: Sequence[Evidence] = ()
 ) -> Assessment:
     """Apply a guard's verdict to an undecided assessment.
 
@@ -250,21 +247,21 @@ def apply_verdict(
         assessment: one whose action is `review`, or with political evidence.
         verdict: `safe`, `unsafe`, `controversial` or `undecided`.
         categories: our codes by the guard's names.
-        explicit: as for `decide_safety`; `unread`: evidence in texts that the guard was not sent.
+        unread: evidence in texts that the guard was not sent.
 
     Returns:
         For `unsafe` a removal for these categories, but a crisis is kept and tagged; for `safe` a dialogue with its
         tags, unless there is hard or unread evidence; for other verdicts a review.
     """
     codes, reasons = set(categories.values()), set(assessment.reasons)
-    kept = explicit == "tag" and not (codes | reasons) & {MINOR, "sexual.minors"}
+    kept = assessment.explicit == "tag" and not (codes | reasons) & {MINOR, "sexual.minors"}
     tagged = {EXPLICIT} & (codes | reasons) if kept else set()
     only_tagged = bool(codes) and codes <= tagged
     codes, reasons = codes - tagged, reasons - tagged
     tags = {code for code in reasons if code.startswith("disclosure.") or code == MINOR}
 
     def decision(action: Action, codes: set[str], risk: Risk = "none") -> Assessment:
-        return Assessment(action, tuple(sorted(codes | tagged)), risk, assessment.evidence)
+        return replace(assessment, action=action, reasons=tuple(sorted(codes | tagged)), risk=risk)
 
     if crisis := {code for code in codes | reasons if code.startswith(TAGS)}:
         risk = assessment.risk if assessment.risk != "none" else "elevated"

@@ -174,8 +174,7 @@ class _GuardedRule:
         assessed = {d.id: assess(d, self.terms[d.language], self.explicit) for d in dialogues}
         verdicts = self.guard.ask([d for d in dialogues if _is_undecided(assessed[d.id])], part)
         return [
-            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id), self.explicit)]
-            for one in read
+            [one if isinstance(one, Rejected) else outcome(one, assessed[one.id], verdicts.get(one.id))] for one in read
         ]
 
     def close(self) -> None:
@@ -189,20 +188,18 @@ def _is_undecided(assessment: Assessment) -> bool:
     return faint or assessment.action == "review" or assessment.reasons == ("political.sensitive",)
 
 
-def outcome(
-    dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None, explicit: Explicit = "remove"
-) -> Outcome:
+def outcome(dialogue: Dialogue, assessment: Assessment, verdict: Verdict | None = None) -> Outcome:
     """A kept dialogue with `metadata.safety`, or a rejection by its first reason with all evidence.
 
     Args:
         dialogue: the one that was assessed.
         assessment: of the layers. Where it is `hard`, only the id and the reason are stored.
-        verdict: of the guard, which is applied to the assessment; `explicit`: as for `assess`.
+        verdict: of the guard, which is applied to the assessment.
     """
     guard: dict[str, Any] = {}
     if verdict is not None:
         unread = [one for one in assessment.evidence if not was_sent(dialogue, one)]
-        assessment = apply_verdict(assessment, verdict.safety, verdict.categories, explicit, unread)
+        assessment = apply_verdict(assessment, verdict.safety, verdict.categories, unread)
         guard = {"guard": {"safety": verdict.safety, "categories": list(verdict.categories)}}
     details = {**assessment.to_dict(), **guard}
     reasons = assessment.reasons

@@ -169,7 +169,7 @@ def test_a_guard_takes_no_tag_of_sexual_content_away(
 ) -> None:
     """With `explicit = "tag"`, a guard's `safe` took the tag away, and its `unsafe` removed the dialogue."""
     found = decide_safety(talk("a b c d", "e f g h"), [SEXUAL, *extra], THRESHOLDS, "tag")
-    found = apply_verdict(found, verdict, {code: code for code in codes}, "tag")
+    found = apply_verdict(found, verdict, {code: code for code in codes})
     assert (found.action, set(found.reasons)) == wanted
 
 
