@@ -157,15 +157,15 @@ def test_no_folder_holds_more_than_20_files() -> None:
 
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
-    "": 560,
-    "analysis": 4531,
+    "": 542,
+    "analysis": 4528,
     "benchmark": 15263,
-    "chat": 8325,
-    "cli": 1829,
-    "curation": 21601,
-    "data": 5830,
-    "rounds": 9407,
-    "text": 3654,
+    "chat": 8320,
+    "cli": 1822,
+    "curation": 21551,
+    "data": 5829,
+    "rounds": 9401,
+    "text": 3649,
 }
 
 

@@ -32,7 +32,8 @@ from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
 from h2htalk.data.arguments import as_path
 from h2htalk.data.dialogue import read_id
-from h2htalk.data.files import first_error, (
+from h2htalk.data.files import (
+    first_error,
     json_line,
     parse_object,
     read_bounded,

@@ -35,7 +35,6 @@ KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
 CONTEXT = 400  # the last characters of the user's turns, which are read
 SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
-DILUTED = 1.0  # by how much surer a sentence of the user's must be that is read alone; chosen on development sets
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
 FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
 
@@ -67,8 +66,8 @@ class CompanionModel:
     def judge(self, context: str, answer: str, language: Language) -> Iterator[tuple[str, float, int, int]]:
         """Each kind with what speaks for it (a number without bounds), and the place of that in the folded answer.
 
-        Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer, and
-        the gravest one of the user's as if it were all that they said.
+        Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer. The
+        user's are not read alone: 15 of 1,500 ordinary dialogues would go to people instead of 2.
         """
         folded = fold_spelling(answer, language)
         if not folded:
@@ -78,14 +77,12 @@ class CompanionModel:
         alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
         for number, kind in enumerate(KINDS):
             settings, user = self.manifest[kind], asked[number].tolist()
-            users = (((user[0], max(user)), 0.0), ((max(user), max(user)), DILUTED))
             answers, talks = said[2 * number : 2 * number + 2].tolist()
             readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
             readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
             *weights, constant = settings["combine"]
             total, place = max(
-                (constant + sum(map(mul, weights, combined((*spoken, *scores)))) - less - more, at)
-                for spoken, more in users
+                (constant + sum(map(mul, weights, combined((user[0], max(user), *scores)))) - less, at)
                 for scores, less, at in readings
             )
             yield kind, total, *spans[place]

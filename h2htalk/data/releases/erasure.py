@@ -65,15 +65,10 @@ def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
         f"what was published as {manifest.version} still holds the items: build the next version with this folder as "
         "`previous`, and do not publish this folder"
     )
-    return FolderErasure(len(gone), frozenset(ids), (message, *_analysis(path)))
-
-
-def _analysis(path: Path) -> Iterator[str]:
-    """Say where the figures of a card came from: nothing in an analysis tells whose words it shows."""
-    card = read_json_object(private_folder(path) / SPEC, missing_ok=True).get("card")
+    card = read_json_object(private / SPEC, missing_ok=True).get("card")  # nothing in an analysis tells of whom it is
     analysis = str(card.get("analysis", "")) if isinstance(card, dict) else ""
-    if os.path.isdir(analysis):
-        yield f"the analysis {analysis} shows words of the items: delete it"
+    named = [f"the analysis {analysis} shows words of the items: delete it"] if os.path.isdir(analysis) else []
+    return FolderErasure(len(gone), frozenset(ids), (message, *named))
 
 
 def lost_figures(release: Path) -> bool:
