@@ -172,7 +172,7 @@ def _companion(content: ReleaseContent, context: GateContext, code: str) -> Iter
             continue
         found = [one.category == code and one.score >= REVIEW for one in _read_answer(said, answer, language)]
         if code == HARM and where.startswith("the persona's"):
-            found += [one.category.startswith(TAGS) and one.score >= _CLEAR for one in find_crisis(answer, language)]
+            found += [one.startswith(TAGS) for one in _codes((Turn("user", answer),), language)]
         if any(found):
             yield name, where, hashlib.sha256(f"{said}\0{answer}".encode(errors="surrogatepass")).hexdigest()[:16]
 
