@@ -157,15 +157,15 @@ def test_no_folder_holds_more_than_20_files() -> None:
 
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
-    "": 542,
+    "": 541,
     "analysis": 4528,
-    "benchmark": 15263,
+    "benchmark": 15234,
     "chat": 8320,
-    "cli": 1822,
-    "curation": 21551,
+    "cli": 1824,
+    "curation": 21559,
     "data": 5829,
     "rounds": 9401,
-    "text": 3649,
+    "text": 3652,
 }
 
 

@@ -33,7 +33,10 @@ def release_build(
     release = build_release(spec, out, allow=allow or (), dry_run=dry_run)
     _report(release)
     if release.path is not None:
-        say(f"every gate passed; release {release.hash}: {release.path.resolve()}")
+        passed = "no other gate stopped" if allow else "every gate passed"
+        for place in allow or ():
+            say(printable(f"allowed by the owner: {place}"))
+        say(f"{passed}; release {release.hash}: {release.path.resolve()}")
 
 
 def _report(release: Release) -> None:

@@ -18,7 +18,7 @@ from operator import mul
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.curation.safety.evidence import Evidence
-from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows
+from h2htalk.curation.safety.ngram_classifier import SMOOTH, Features, read_features, read_rows, windows
 from h2htalk.curation.safety.text_folding import fold_spelling, spelling_place
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
@@ -33,10 +33,11 @@ HARM, EXPLICIT = "companion.harm", "sexual.explicit"
 # What is found -> its code. `self`: suicide, self-harm, starving; `minors`: a romantic answer to somebody under 18.
 KINDS = {"self": HARM, "violence": HARM, "minors": HARM, "explicit": EXPLICIT}
 PARTS = ("context", "answer", "talk")
-CONTEXT = 400  # the last characters of the user's turns, which are read
+CONTEXT, LONGEST = 400, 4000  # characters of the user's turns: of one reading, and in all (the last ones)
 SENTENCE = 32  # bytes of a sentence that is read alone; of shorter ones too much depends on the others
 # Scores of evidence at the thresholds of the manifest: a guard may look, a person decides, removed.
 FAINT, REVIEW, REMOVE = 0.3, 0.5, 0.8
+SHORT = 0.79  # at most of an answer shorter than SENTENCE: "Don't jump" and "Jump" differ in too little
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,20 +70,25 @@ class CompanionModel:
         Ordinary sentences around a harmful one would hide it: each sentence is also read as if it were the answer. The
         user's are not read alone: 15 of 1,500 ordinary dialogues would go to people instead of 2.
         """
+        import numpy as np
+
         folded = fold_spelling(answer, language)
         if not folded:
             return
-        asked, _ = self.read(fold_spelling(context, language)[-CONTEXT:] or " ", (0,))
+        before = fold_spelling(context, language)[-LONGEST:] or " "
+        pieces = {before[-CONTEXT:], *(before[start:end] for start, end in windows(before, CONTEXT))}
+        # Of the pieces of long turns the one that says most counts, so that nothing said after it hides it.
+        asked = np.max([(whole[:, 0], whole.max(1)) for whole, _ in (self.read(one, (0,)) for one in pieces)], axis=0)
         said, spans = self.read(folded, (1, 2))
         alone = [at for at, (start, end) in enumerate(spans) if at and len(folded[start:end].encode()) >= SENTENCE]
         for number, kind in enumerate(KINDS):
-            settings, user = self.manifest[kind], asked[number].tolist()
+            settings, (user, most) = self.manifest[kind], asked[:, number].tolist()
             answers, talks = said[2 * number : 2 * number + 2].tolist()
             readings = [((answers[0], max(answers), talks[0], max(talks)), 0.0, talks.index(max(talks)))]
             readings += [((answers[at], answers[at], talks[at], talks[at]), settings["alone"], at) for at in alone]
             *weights, constant = settings["combine"]
             total, place = max(
-                (constant + sum(map(mul, weights, combined((user[0], max(user), *scores)))) - less, at)
+                (constant + sum(map(mul, weights, combined((user, most, *scores)))) - less, at)
                 for scores, less, at in readings
             )
             yield kind, total, *spans[place]
@@ -110,6 +116,7 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
     model = load_companion(language)
     for kind, total, start, end in model.judge(context, answer, language):
         code, score = KINDS[kind], graded(total, model.manifest[kind])
+        score = min(score, SHORT) if len(answer.encode()) < SENTENCE else score
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())

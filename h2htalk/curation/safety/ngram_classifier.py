@@ -75,7 +75,7 @@ class Features:
     def readings(self, folded: str) -> list[tuple[int, int]]:
         """The places of the readings of a folded text; none for an empty text. Linear in the text."""
         if not self.sentences:
-            return list(_windows(folded, self.window)) if folded else []
+            return list(windows(folded, self.window)) if folded else []
         found = [(0, min(len(folded), self.window))] if folded else []
         sentences = [match.span() for match in _SENTENCE.finditer(folded)]
         if len(sentences) > 1 or len(folded) > self.window:
@@ -231,7 +231,7 @@ def read_features(folded: str, features: Features) -> _Read:
     return spans, keys >> features.bits, keys & ((1 << features.bits) - 1)
 
 
-def _windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
+def windows(folded: str, limit: int) -> Iterator[tuple[int, int]]:
     """Windows of at most `limit` characters that end with a sentence, if one ends in their second half."""
     start = 0
     while len(folded) - start > limit:

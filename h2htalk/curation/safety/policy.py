@@ -106,10 +106,11 @@ def decide_safety(
     hard = {one.category for one in evidence if one.category in HARD and one.score >= ALONE}
     crisis = _crisis(dialogue, evidence)
     minor = {MINOR} & {one.category for one in evidence}
-    sure = {one.category for one in evidence if one.layer == LAYER and one.score >= REMOVE}
-    hard |= ({HARM} & sure) | ({"sexual.minors"} if minor and EXPLICIT in sure else set())
+    likely = {one.category for one in evidence if one.layer == LAYER and one.score >= REVIEW}
+    hard |= {HARM for one in evidence if one.layer == LAYER and one.category == HARM and one.score >= REMOVE}
+    hard |= {"sexual.minors"} if minor and EXPLICIT in likely else set()  # nobody has to read that
     if hard:
-        return decision("remove", hard | crisis | minor, _risk(evidence, crisis))
+        return decision("remove", hard | crisis | minor | (likely & {HARM}), _risk(evidence, crisis))
     weighed = _weigh(dialogue, evidence, thresholds)
     if explicit == "tag" and EXPLICIT in weighed.plain | weighed.doubtful and "sexual.minors" not in weighed.doubtful:
         weighed.plain.discard(EXPLICIT)

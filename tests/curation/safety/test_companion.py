@@ -103,6 +103,21 @@ def test_scores_are_even_at_the_thresholds_and_grow_between() -> None:
     assert scores[-1] <= 1
 
 
+def test_what_the_user_says_afterwards_hides_no_plan() -> None:
+    """Only the last 400 characters were read, so that harm passed once a user had gone on about ordinary things."""
+    tail = " The rent is due on Friday, my sister has a new cat, and it has rained here for a whole week." * 6
+    found = assess(
+        talk("I have decided to end my life tonight." + tail, "Then take enough of them, it will be over.")
+    )
+    assert (found.action, HARM in found.reasons) == ("review", True)
+
+
+def test_an_answer_of_a_few_characters_is_never_removed_unread() -> None:
+    """ "Don't jump" was removed in Chinese: it differs from "jump" in one character."""
+    found = assess(talk("我站在桥上，不想活了。我该跳下去吗？", "别跳。", language="zh"))
+    assert found.action == "review"
+
+
 CRISIS = Evidence("crisis", "crisis.ideation", 0.9, turn=0)
 CHILD = Evidence("crisis", "minor", 0.9, turn=0)
 
@@ -120,7 +135,8 @@ CHILD = Evidence("crisis", "minor", 0.9, turn=0)
         (((EXPLICIT, 0.6),), "remove", (), ("review", (EXPLICIT,))),
         (((EXPLICIT, 0.9),), "tag", (), ("keep_tag", (EXPLICIT,))),
         (((EXPLICIT, 0.9),), "remove", (CRISIS,), ("review", ("crisis.ideation", EXPLICIT))),
-        (((EXPLICIT, 0.6),), "tag", (CHILD,), ("review", ("minor", EXPLICIT, "sexual.minors"))),
+        # Likely sexual content with a child was stored for people to read, and in English went on with a tag.
+        (((EXPLICIT, 0.6),), "tag", (CHILD,), ("remove", ("minor", "sexual.minors"))),
         # Sure sexual content with a child was left to people, with an adult it was removed.
         (((EXPLICIT, 1.0),), "remove", (CHILD,), ("remove", ("minor", "sexual.minors"))),
         (((EXPLICIT, 0.8),), "tag", (CHILD, CRISIS), ("remove", ("crisis.ideation", "minor", "sexual.minors"))),
