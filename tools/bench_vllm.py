@@ -1,106 +1,143 @@
-"""Tokens a second of `vllm:` beside a bare `LLM.chat`: the same prompts, sampling and engine options.
+"""CPU and tokens a second of `vllm:` beside a bare `LLM.chat`: the same prompts, sampling and engine options.
 
-.venv-vllm/bin/python tools/bench_vllm.py CHECKPOINT [--items 77] [--max-tokens 64] [--rounds 5] [--engine-option K=V]
+.venv-vllm/bin/python tools/bench_vllm.py CHECKPOINT [--items 200] [--distinct 77] [--max-tokens 8] [--rounds 5]
 
 Both engines are started once and take turns, the one that begins changing from round to round, so that whatever
 else the machine does meets both. While one works the other waits. The prefix cache of each is emptied before
-each turn. A round's ratio is of the two rates of that round; the figure is the median of the rounds' ratios.
-Prompts are those of `mini` in English with full SAP; every answer is computed to `--max-tokens` or its end.
+each turn. CPU is that of this process and of all its descendants. A round's ratio is of the two figures of that round;
+the result is the median of the rounds' ratios. Prompts are those of `mini` in English, without SAP unless asked; every
+answer is computed to `--max-tokens` or its end.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
+import os
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.chat.calls import Arrived
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.vllm.engine import VLLMChat
-from h2htalk.chat.vllm.engine_options import VLLMOptions
-from h2htalk.chat.vllm.startup import engine_arguments, on_cpu
+from h2htalk.chat.server.aiohttp_transport import exchange
+from h2htalk.chat.vllm.engine import VLLMChat, VLLMOptions, serve_arguments
+from h2htalk.chat.vllm.server import URL
+from h2htalk.chat.vllm.supervisor import children
 from h2htalk.data.splits import load_split
 from h2htalk.errors import H2HTalkError
 
+TICKS = os.sysconf("SC_CLK_TCK")
+SERVER_ONLY = ("enable_scale_out", "disable_uvicorn_access_log", "served_model_name")
 
-def prompts(items: int) -> list[tuple[Message, ...]]:
-    """The first `items` conversations of `mini` in English, over and over where there are fewer."""
+
+def prompts(items: int, distinct: int, sap: str) -> list[tuple[Message, ...]]:
+    """The first `distinct` conversations of `mini` in English, over and over: `items` in all."""
     split = load_split("mini@1").select("en", (), None)
-    prompt_set, sap = PromptSet.load(None), Sap.parse("full")
-    made = [prompt_set.messages(s, split.personas[s.persona], sap) for s in split.scenarios]
+    prompt_set, principles = PromptSet.load(None), Sap.parse(sap)
+    made = [prompt_set.messages(s, split.personas[s.persona], principles) for s in split.scenarios[:distinct]]
     return [made[number % len(made)] for number in range(items)]
 
 
-def run_ours(chat: VLLMChat, conversations: Sequence[tuple[Message, ...]], max_tokens: int) -> float:
-    """Tokens a second that were written."""
-    chat._runner.run(chat._engine.reset_prefix_cache())
-    requests = [
-        Request(str(number), messages, Sampling(max_tokens=max_tokens)) for number, messages in enumerate(conversations)
-    ]
-    start = time.perf_counter()
-    outcomes = chat.complete(requests)
-    seconds = time.perf_counter() - start
-    written = sum(o.usage.output_tokens or 0 for o in outcomes if isinstance(o, Reply))
-    return written / seconds
+def cpu_seconds(pid: int) -> float:
+    """CPU of a process and of all its living descendants."""
+    own = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[11:13]
+    return sum(map(int, own)) / TICKS + sum(map(cpu_seconds, children(pid)))
 
 
-def run_bare(llm: Any, conversations: Sequence[tuple[Message, ...]], max_tokens: int) -> float:
-    """Tokens a second that were written."""
-    from vllm import SamplingParams
-
-    llm.reset_prefix_cache()
-    turns = [[{"role": m.role, "content": m.content} for m in messages] for messages in conversations]
-    start = time.perf_counter()
-    outputs = llm.chat(turns, SamplingParams(temperature=0, max_tokens=max_tokens, seed=0), use_tqdm=False)
-    seconds = time.perf_counter() - start
-    return sum(len(output.outputs[0].token_ids) for output in outputs) / seconds
+def measured(work: Callable[[], int]) -> dict[str, float]:
+    """CPU and wall seconds of `work`, which returns the tokens that were written."""
+    cpu, start = cpu_seconds(os.getpid()), time.perf_counter()
+    tokens = work()
+    wall = time.perf_counter() - start
+    return {"cpu": cpu_seconds(os.getpid()) - cpu, "wall": wall, "tokens": tokens}
 
 
 def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     options = dict(pair.split("=", 1) for pair in arguments.engine_option)
+    os.environ["VLLM_SERVER_DEV_MODE"] = "1"  # has a route that empties the prefix cache
     chat = VLLMChat(str(arguments.checkpoint), ChatOptions(engine_options=options))
-    description = describe_checkpoint(find_source("vllm", str(arguments.checkpoint)))
-    with chat._processes.quiet():
-        from vllm import LLM
+    server = chat._server
+    assert server is not None
+    from vllm import LLM, SamplingParams
 
-        llm = LLM(**engine_arguments(VLLMOptions.parse(options), description, None, on_cpu()))
-    conversations = prompts(arguments.items)
-    runs = {"ours": lambda: run_ours(chat, conversations, arguments.max_tokens)}
-    runs["bare"] = lambda: run_bare(llm, conversations, arguments.max_tokens)
-    rates: dict[str, list[float]] = {"ours": [], "bare": []}
+    description = describe_checkpoint(find_source("vllm", str(arguments.checkpoint)))
+    given = serve_arguments(VLLMOptions.parse(options), description, None)
+    llm = LLM(**{key: value for key, value in given.items() if key not in SERVER_ONLY})
+    conversations = prompts(arguments.items, arguments.distinct, arguments.sap)
+    sampling = Sampling(max_tokens=arguments.max_tokens)
+    requests = [Request(str(number), messages, sampling) for number, messages in enumerate(conversations)]
+    turns = [[{"role": m.role, "content": m.content} for m in messages] for messages in conversations]
+    bare_sampling = SamplingParams(temperature=0, max_tokens=arguments.max_tokens, seed=0)
+
+    async def empty_cache() -> None:
+        async with server.connect() as session:
+            done = await exchange(session, "POST", f"{URL}/reset_prefix_cache", 60.0)
+            assert isinstance(done, Arrived), done
+            assert done.status == 200, done
+
+    def run_ours() -> int:
+        return sum(o.usage.output_tokens or 0 for o in chat.complete(requests) if isinstance(o, Reply))
+
+    def run_bare() -> int:
+        return sum(len(output.outputs[0].token_ids) for output in llm.chat(turns, bare_sampling, use_tqdm=False))
+
+    def run(name: str) -> dict[str, float]:
+        if name == "ours":
+            asyncio.run(empty_cache())
+            return measured(run_ours)
+        llm.reset_prefix_cache()
+        return measured(run_bare)
+
+    figures: dict[str, list[dict[str, float]]] = {"ours": [], "bare": []}
     try:
         for name in ("bare", "ours"):  # warm both up
-            runs[name]()
+            run(name)
         for number in range(arguments.rounds):
             for name in ("ours", "bare") if number % 2 else ("bare", "ours"):
-                rates[name].append(runs[name]())
-                print(f"round {number + 1}: {name} {rates[name][-1]:.1f} tokens/s", file=sys.stderr, flush=True)
+                figures[name].append(run(name))
+                one = figures[name][-1]
+                print(
+                    f"round {number + 1}: {name} " + ", ".join(f"{key} {value:.1f}" for key, value in one.items()),
+                    file=sys.stderr,
+                    flush=True,
+                )
     finally:
         chat.close()
-    ratios = [ours / bare for ours, bare in zip(rates["ours"], rates["bare"], strict=True)]
+    ratios = {
+        key: [ours[key] / bare[key] for ours, bare in zip(figures["ours"], figures["bare"], strict=True)]
+        for key in ("cpu", "wall")
+    }
     return {
         "items": arguments.items,
         "rounds": arguments.rounds,
-        "tokens_a_second": {name: round(statistics.median(values), 1) for name, values in rates.items()},
-        "ratio": round(statistics.median(ratios), 3),
-        "ratios": [round(ratio, 3) for ratio in ratios],
+        **{
+            f"{key}_seconds": {
+                name: round(statistics.median(r[key] for r in runs), 1) for name, runs in figures.items()
+            }
+            for key in ("cpu", "wall")
+        },
+        **{f"{key}_ratio": round(statistics.median(values), 3) for key, values in ratios.items()},
+        **{f"{key}_ratios": [round(value, 3) for value in values] for key, values in ratios.items()},
     }
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("checkpoint", type=Path)
-    parser.add_argument("--items", type=int, default=77)
-    parser.add_argument("--max-tokens", type=int, default=64)
+    parser.add_argument("--items", type=int, default=200)
+    parser.add_argument("--distinct", type=int, default=77)
+    parser.add_argument("--max-tokens", type=int, default=8)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sap", default="none")
     parser.add_argument("--engine-option", action="append", default=[], metavar="KEY=VALUE")
     arguments = parser.parse_args()
     try:

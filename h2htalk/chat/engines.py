@@ -97,7 +97,7 @@ ENGINES: Mapping[str, Engine] = {
             name="vllm",
             path="h2htalk.chat.vllm.engine:VLLMChat",
             local=True,
-            options="h2htalk.chat.vllm.engine_options:VLLMOptions",
+            options="h2htalk.chat.vllm.engine:VLLMOptions",
             model_is="folder",
             packages=("vllm", "transformers", "torch"),
         ),

@@ -28,10 +28,16 @@ from h2htalk.chat.provider_errors import clean
 KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
 
 
-def open_session(connections: int, timeout: float, headers: Mapping[str, str]) -> aiohttp.ClientSession:
-    """Open a pool of so many connections, in a running event loop; `timeout`: of an attempt, in seconds."""
+def open_session(
+    connections: int, timeout: float, headers: Mapping[str, str], socket: str | None = None
+) -> aiohttp.ClientSession:
+    """Open a pool of so many connections, in a running event loop.
+
+    `timeout`: of an attempt, in seconds. `socket`: the path of a Unix socket that all of them go to.
+    """
+    kept: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(limit=connections, keepalive_timeout=KEEP_ALIVE),
+        connector=aiohttp.UnixConnector(socket, **kept) if socket else aiohttp.TCPConnector(**kept),
         headers=headers,
         cookie_jar=aiohttp.DummyCookieJar(),
         timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_TIMEOUT, timeout / 2)),

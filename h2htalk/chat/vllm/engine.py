@@ -1,7 +1,8 @@
-"""`vllm:REPO_OR_PATH`: a checkpoint in vLLM, controlled from this process.
+"""`vllm:REPO_OR_PATH`: a checkpoint in a vLLM server of its own, asked by the same loop as `server:`.
 
-Prompts are tokenized as for `hf:`, and only the end-of-text tokens of the checkpoint's generation config are used.
-Requests that begin alike are sent one after the other, so that vLLM computes their common prefix once.
+Prompts are tokenized here as for `hf:` and sent as token ids, so that a special token in a message stays plain text;
+the server returns token ids. Only the end-of-text tokens of the checkpoint's generation config are used. Requests that
+begin alike are sent one after the other, so that vLLM computes their common prefix once.
 
 A greedy answer takes the most likely token at each step, a seeded one samples from the request's own generator. But
 the other requests of a batch change the last bits of a request's logits, and sometimes the order of two tokens that
@@ -12,94 +13,142 @@ prevents this on GPUs that support it.
 
 from __future__ import annotations
 
-import asyncio
-import atexit
-from collections.abc import Coroutine, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from itertools import count
-from typing import Any, TypeVar
+import json
+import os
+import re
+import resource
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from importlib.util import find_spec
+from typing import Annotated, Any, Literal
 
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.event_loop import in_running_loop, run_all
-from h2htalk.chat.local.chat_template import ChatTemplate, read_reply
-from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
+from h2htalk.chat.live_calls import Connection, run_calls
+from h2htalk.chat.local.chat_template import SWITCHES, ChatTemplate, read_reply
+from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions, find_source
 from h2htalk.chat.local.prompt_tokens import TokenRequest, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
-from h2htalk.chat.vllm.engine_options import VLLMOptions
-from h2htalk.chat.vllm.lora import check_fits, find_adapter, parameter_shapes
-from h2htalk.chat.vllm.processes import VLLMProcesses
-from h2htalk.chat.vllm.reasoning import ReasoningReader
-from h2htalk.chat.vllm.startup import (
-    check_adapter,
-    engine_versions,
-    explained,
-    require_vllm,
-    start_engine,
-)
-from h2htalk.data.responses import Failure, Usage
-from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.chat.provider_replies import malformed_answer
+from h2htalk.chat.server.aiohttp_transport import exchange
+from h2htalk.chat.server.wire import ServerWire
+from h2htalk.chat.vllm.lora import Adapter, check_fits, find_adapter
+from h2htalk.chat.vllm.server import URL, VLLMServer
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError, quoted
 
+INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/tutorials/h800.md)"
+CPU_CACHE_GB = 2.0
+CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 # vLLM silently raises lower temperatures to this one.
 LOWEST_TEMPERATURE = 0.01
-# Requests in vLLM's queue for each that it computes, so that it never waits for the next one.
-QUEUED = 2
-IN_LOOP = (
-    "vllm: cannot run inside a running event loop (a notebook, an async function); call the function in a thread: "
-    "await asyncio.to_thread(h2htalk.evaluate, spec)"
-)
+# Requests at the server for each that a copy of the model computes (by default up to 512), so that it never waits.
+QUEUED, USUAL_SEQS = 2, 512
+NO_LIMIT = 604_800.0  # seconds that a request may wait for its turn and its answer
+# Keys whose value changes the answers by more than rounding.
+CHANGE_ANSWERS = {"quantization", "kv_cache_dtype", "reasoning_parser", "tokenizer", "batch_invariant"}
 
-_T = TypeVar("_T")
+Count = Annotated[int, Field(ge=1, le=2**40)]
+Size = Annotated[int, Field(ge=1, le=128)]
+Text = Annotated[str, Field(min_length=1)]
+
+
+class VLLMOptions(BaseModel):
+    """`--engine-option KEY=VALUE`, mostly named as for `vllm serve`; None is vLLM's default but for those explained."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
+
+    tensor_parallel_size: Size = 1  # GPUs that share one copy of the model
+    pipeline_parallel_size: Size = 1
+    data_parallel_size: Size = 1  # copies of the model, each answering a part of the requests
+    # None: float32 on a CPU, as for `hf:`; on a GPU and for quantised checkpoints the checkpoint's own.
+    dtype: Literal["float32", "bfloat16", "float16"] | None = None
+    max_model_len: Count | None = None  # tokens that prompt and reply may have together; None: the model's limit
+    gpu_memory_utilization: Annotated[float, Field(ge=0.01, le=1)] | None = None
+    # GiB of KV cache for each GPU; None: the rest of `gpu_memory_utilization`, or 2 on a CPU.
+    kv_cache_gb: Annotated[float, Field(ge=0.01, le=2**40)] | None = None
+    max_num_seqs: Count | None = None  # requests that are computed together
+    max_num_batched_tokens: Count | None = None  # tokens of one step
+    quantization: Text | None = None  # quantises the checkpoint while loading (`fp8`)
+    kv_cache_dtype: Literal["auto", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2"] | None = None
+    lora: Text | None = None  # folder or repository of a LoRA adapter
+    revision: Text | None = None  # branch, tag or commit of a repository
+    tokenizer: Text | None = None  # another folder or repository of a tokenizer
+    enforce_eager: bool | None = None  # compile nothing; None is true on a CPU: compiling takes longer than it saves
+    enable_prefix_caching: bool = True
+    reasoning_parser: Text | None = None  # vLLM's parser for this model's reasoning, for marks other than `<think>`
+    batch_invariant: bool = False  # equal logits whatever the batch (GPUs of compute capability 9 and above; slower)
+
+    @classmethod
+    def parse(cls, given: Mapping[str, str]) -> VLLMOptions:
+        """Parse the options that the user gave; raises ConfigError for an unknown key or an invalid value."""
+        known = sorted(cls.model_fields)
+        if unknown := [key for key in given if key not in known]:
+            raise ConfigError(f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}")
+        try:
+            return cls.model_validate(dict(given))
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            raise ConfigError(f"engine option {first['loc'][0]} is {quoted(first['input'])}: {first['msg']}") from error
+
+    def subject(self) -> dict[str, str]:
+        """Return the options that are set and change answers, for the signature."""
+        values = {key: value for key, value in self if key in CHANGE_ANSWERS and value not in (None, False, "auto")}
+        return {key: "true" if value is True else str(value) for key, value in values.items()}
+
+    def environment(self) -> dict[str, str]:
+        """Return the environment of vLLM's processes, without a variable that would override the size of the cache."""
+        kept = {k: v for k, v in os.environ.items() if self.kv_cache_gb is None or k != CACHE_VARIABLE}
+        return kept | ({"VLLM_BATCH_INVARIANT": "1"} if self.batch_invariant else {})
 
 
 class VLLMChat:
-    """A checkpoint from a folder or the Hugging Face Hub, with the engine options of `VLLMOptions`.
+    """A checkpoint from a folder or the Hugging Face Hub.
 
-    It uses no other options: `max_num_seqs` and the memory decide how many requests are computed together.
+    Of `ChatOptions` it uses `engine_options` and `attempts`: `max_num_seqs` and the memory decide how many requests are
+    computed together, and a request waits for its turn as long as it takes.
 
     Raises:
-        ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the
-            model here (architecture, quantisation, memory).
+        ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the model here.
         MissingExtraError: vLLM is not installed.
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        self._options = VLLMOptions.parse(options.engine_options)
-        require_vllm()
-        if in_running_loop():  # vLLM would attach to that loop, and `complete` would wait for ever
-            raise ConfigError(IN_LOOP)
+        own = self._own = VLLMOptions.parse(options.engine_options)
+        if find_spec("vllm") is None:  # without importing it, which takes seconds
+            raise MissingExtraError("vllm:", INSTALL_VLLM)
         source = find_source("vllm", name, download=True)  # vLLM itself fetches files that are not cached
         self._where = source.where
-        description = describe_checkpoint(source, self._options.revision, self._options.tokenizer)
-        self._tokenizer = description.tokenizer
-        self._template = ChatTemplate(description.tokenizer, self._where)
-        self._stop_tokens = sorted(description.stop_tokens())
-        adapter = find_adapter(self._options.lora) if self._options.lora else None
+        description = describe_checkpoint(source, own.revision, own.tokenizer)
+        self._special = description.tokenizer.all_special_tokens
+        self.template = ChatTemplate(description.tokenizer, self._where)
+        self.stop_tokens = sorted(description.stop_tokens())
+        adapter = find_adapter(own.lora) if own.lora else None
         if adapter is not None:
-            check_fits(adapter, parameter_shapes(description.config), self._where)
-        identity = description.identity() | (adapter.identity() if adapter else {})
-        self._numbers = count()
-        self._runner = asyncio.Runner()
-        self._engine: Any = None
-        self._lora: Any = None
-        self._processes = VLLMProcesses()
-        self._keep_log = False
-        try:
-            with self._processes.quiet():
-                self._readers = self._open_readers()
-                if adapter is not None:
-                    check_adapter(adapter)
-            self._engine = start_engine(self._options, description, adapter, self._processes)
-            with self._processes.quiet():
-                if adapter is not None:
-                    self._lora = self._load_adapter(adapter.name, str(adapter.folder))
-        except BaseException as error:  # raised again; no process of vLLM may stay, also after Ctrl-C
-            # The log is kept where the message names it.
-            self._keep_log = str(self._processes.log) in str(error)
-            self._shut_down()
-            raise
-        atexit.register(self._shut_down)  # ends vLLM's processes where the caller does not close the engine
-        self._context = int(self._engine.model_config.max_model_len)
-        self._subject = {"engine": "vllm", **identity, **self._named()}
+            check_fits(adapter, description.config, self._where)
+        self.model = "adapter" if adapter else "model"  # as the server calls it
+        arguments = serve_arguments(own, description, adapter)
+        self._subject = {
+            "engine": "vllm",
+            **description.identity(),
+            **(adapter.identity() if adapter else {}),
+            "chat_template_sha256": self.template.sha256,
+            "system_role": "folded" if self.template.folds_system else "native",
+            "engine_version": f"vllm {vllm_version()}, {engine_versions()}",
+            "precision": _own_precision(description) if arguments["dtype"] == "auto" else arguments["dtype"],
+            "device": "cpu" if "cpu" in vllm_version() else "cuda",
+            **({"quantization": method} if (method := _quantization(description)) else {}),
+            **own.subject(),
+        }
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
+        places = QUEUED * (own.max_num_seqs or USUAL_SEQS) * own.data_parallel_size
+        self._options = replace(options, concurrency=min(places, most - 256), timeout=NO_LIMIT)
+        self._server: VLLMServer | None = VLLMServer(self._where, arguments, own.environment())
 
     @property
     def subject(self) -> Mapping[str, str]:
@@ -110,108 +159,54 @@ class VLLMChat:
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Answer all requests; see `Chat.complete`. Each outcome is delivered while others are computed.
 
-        Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
-        contains one that cannot be read as plain text), `unreadable_text` (not valid Unicode), `bad_request` (vLLM
-        refuses this request), `engine_error` (vLLM failed on it).
-
         Raises:
-            ConfigError: this model cannot follow a temperature, a response schema or thinking 0; or the call is made
-                inside a running event loop.
+            ConfigError: this model cannot follow a temperature, a response schema or thinking 0.
             ModelCallError: vLLM's processes died. Finished outcomes were delivered.
         """
-        if self._engine is None:
+        server = self._server
+        if server is None:
             raise ModelCallError(f"{self._where} is closed; open it again")
-        outcomes: list[Outcome | None] = [None] * len(requests)
+        outcomes: dict[int, Outcome] = {}
 
         def finish(index: int, outcome: Outcome) -> None:
-            nonlocal on_done
             outcomes[index] = outcome
-            if on_done is None:
-                return
-            try:
+            if on_done is not None:
                 on_done(index, outcome)
-            except BaseException:
-                on_done = None  # not called either for requests that end before they are cancelled
-                raise
 
-        jobs = tokenize_requests(self._template, self._where, self._context, requests, finish)
+        jobs = tokenize_requests(self.template, self._where, server.context, requests, finish)
+        jobs.sort(key=lambda job: (job.prompt, job.request.id, job.request.sample))
         for job in jobs:
             self._check(job)
-        self._run(self._answer_all(sorted(jobs, key=_prefix_order), finish))
-        return [outcome for outcome in outcomes if outcome is not None]
+        wire = TokenWire(self._where, url=self._where, chat=self, jobs=jobs)
+        run_calls(
+            Connection(wire, self._where, "start again", lambda: self._connect(server)),
+            [job.request for job in jobs],
+            self._options,
+            lambda place, outcome: finish(jobs[place].index, outcome),
+            ledger=None,
+            deadline=NO_LIMIT,
+        )
+        return [outcomes[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """End vLLM's processes and free their memory."""
-        if in_running_loop():  # this thread's running loop does not allow another one to be closed
-            with ThreadPoolExecutor(1) as thread:
-                thread.submit(self._shut_down).result()
-        else:
-            self._shut_down()
+        server, self._server = self._server, None
+        if server is not None:
+            server.close()
 
-    async def _answer_all(self, jobs: Sequence[TokenRequest], finish: OnDone) -> None:
-        """Keep the engine's queue filled until all are answered; an error cancels the rest."""
-        config = self._engine.vllm_config
-        places = QUEUED * config.scheduler_config.max_num_seqs * config.parallel_config.data_parallel_size
-        todo = iter(jobs)
-        workers = range(max(1, min(places, len(jobs))))
-        await run_all([asyncio.create_task(self._work(todo, finish)) for _ in workers])
+    def parses(self, job: TokenRequest) -> bool:
+        """Whether vLLM's parser reads the reply: not where the template has switched reasoning off."""
+        return bool(self._own.reasoning_parser) and not (job.sampling.thinking == 0 and self.template.switches)
 
-    async def _work(self, todo: Iterator[TokenRequest], finish: OnDone) -> None:
-        for job in todo:
-            finish(job.index, await self._answer(job))
+    def answer_tokens(self, choice: Mapping[str, Any]) -> list[int]:
+        """Return the tokens of an answer without the one that ended it, which may be an ordinary token."""
+        tokens: list[int] = choice["token_ids"]
+        stopped = choice["finish_reason"] == "stop" and tokens and tokens[-1] in self.stop_tokens
+        return tokens[:-1] if stopped else tokens
 
-    async def _answer(self, job: TokenRequest) -> Outcome:
-        from vllm.inputs.engine import tokens_input
-        from vllm.v1.engine.exceptions import EngineDeadError, EngineGenerateError
-
-        reader = self._reader(job)
-        ended = None if reader is None or job.request.response_schema is None else reader.ended(job.prompt)
-        stream = self._engine.generate(
-            tokens_input(job.prompt.tolist()),
-            self._parameters(job),
-            f"h2htalk-{next(self._numbers)}",
-            lora_request=self._lora,
-            reasoning_ended=ended,
-        )
-        try:
-            (output,) = [whole async for whole in stream]  # FINAL_ONLY: one, at the end
-        except EngineDeadError as error:
-            raise self._death(error) from error
-        except EngineGenerateError as error:
-            return Failure("engine_error", f"vLLM failed on this request: {_line(error.__cause__ or error)}")
-        except ValueError as error:
-            return Failure("bad_request", f"vLLM refuses this request: {_line(error)}")
-        return self._read(job, reader, output)
-
-    def _read(self, job: TokenRequest, reader: ReasoningReader | None, output: Any) -> Outcome:
-        (answer,) = output.outputs
-        if answer.finish_reason not in ("stop", "length"):
-            return Failure("engine_error", f"vLLM ended this request with {answer.finish_reason!r}; start again")
-        usage = Usage(len(job.prompt), len(answer.token_ids))
-        # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
-        stopped = answer.finish_reason == "stop" and answer.token_ids[-1] in self._stop_tokens
-        tokens = list(answer.token_ids)[: len(answer.token_ids) - stopped]
-        if reader is None:
-            text, thinking = read_reply(self._template.decode(tokens), job.thinks)
-        else:
-            text, thinking = reader.read(job.prompt, tokens)
-        return Reply(text, answer.finish_reason, usage, thinking)
-
-    def _parameters(self, job: TokenRequest) -> Any:
-        """Convert the request's sampling to vLLM's parameters; nothing is added: no penalty, no top-k."""
-        from vllm.sampling_params import RequestOutputKind, SamplingParams, StructuredOutputsParams
-
-        schema = job.request.response_schema
-        return SamplingParams(
-            temperature=job.sampling.require_temperature(),
-            top_p=job.sampling.top_p,
-            seed=job.sampling.seed,
-            max_tokens=job.sampling.budget,
-            stop_token_ids=self._stop_tokens,
-            detokenize=False,  # `ChatTemplate.decode` does it, as for `hf:`
-            output_kind=RequestOutputKind.FINAL_ONLY,
-            structured_outputs=StructuredOutputsParams(json=schema.schema()) if schema else None,
-        )
+    def plain(self, text: str | None) -> str:
+        """Remove special tokens and outer white space from a text that vLLM's parser returned."""
+        return re.sub("|".join(map(re.escape, self._special)) or "(?!)", "", text or "").strip()
 
     def _check(self, job: TokenRequest) -> None:
         """Raise ConfigError for settings that vLLM would not follow exactly."""
@@ -220,75 +215,137 @@ class VLLMChat:
                 f"{self._where}: temperature {job.sampling.temperature:g} is below {LOWEST_TEMPERATURE}, the lowest "
                 "that vLLM samples with; use 0 for the most likely token"
             )
-        if job.request.response_schema is not None and job.thinks and not self._readers:
-            schema = job.request.response_schema
+        schema = job.request.response_schema
+        if schema is not None and job.thinks and not self._own.reasoning_parser:
             raise ConfigError(
                 f"{self._where} reasons before it answers; the response schema {schema.name!r} needs --thinking 0 or "
                 "--engine-option reasoning_parser=NAME"
             )
 
-    def _reader(self, job: TokenRequest) -> ReasoningReader | None:
-        return self._readers.get(job.sampling.thinking != 0)
+    @asynccontextmanager
+    async def _connect(self, server: VLLMServer) -> AsyncIterator[Send]:
+        async with server.connect(self._options.concurrency) as session:
 
-    def _open_readers(self) -> dict[bool, ReasoningReader]:
-        """Open a reader for requests with reasoning and one for those without: some of vLLM's parsers differ."""
-        name = self._options.reasoning_parser
-        return {on: ReasoningReader(name, self._tokenizer, on) for on in (True, False)} if name else {}
+            async def post(path: str, body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
+                arrived = await exchange(session, "POST", URL + path, seconds, data=json.dumps(body).encode())
+                if isinstance(arrived, FailedCall) or arrived.status >= 500:
+                    await server.check(session)
+                return arrived
 
-    def _load_adapter(self, name: str, folder: str) -> Any:
-        """Load the adapter now, so that a refused one is one error and not thousands of failures."""
-        from vllm.lora.request import LoRARequest
+            async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
+                arrived = await post("/inference/v1/generate", body, seconds)
+                parser = body.get("reasoning_parser_kwargs")
+                if isinstance(arrived, FailedCall) or arrived.status != 200 or parser is None:
+                    return arrived
+                reply = json.loads(arrived.content)
+                reply["choices"][0]["token_ids"] = tokens = self.answer_tokens(reply["choices"][0])
+                if not tokens:
+                    return arrived
+                ask = {"messages": [{"role": "user", "content": ""}], **parser}
+                prompt = {"generate_response": reply, "prompt_token_ids": body["token_ids"], "chat_request": ask}
+                parsed = await post("/v1/chat/completions/derender", prompt, seconds)
+                if isinstance(parsed, FailedCall) or parsed.status != 200:
+                    return parsed
+                reply["parsed"] = json.loads(parsed.content)["choices"][0]["message"]
+                return replace(arrived, content=json.dumps(reply).encode())
 
-        request = LoRARequest(name, 1, folder)
-        explained(lambda: self._run(self._engine.add_lora(request)), f"lora={name}", self._processes)
-        return request
+            yield send
 
-    def _named(self) -> dict[str, str]:
-        from vllm.platforms import current_platform
 
-        quantization = self._engine.model_config.quantization
-        return {
-            "chat_template_sha256": self._template.sha256,
-            "system_role": "folded" if self._template.folds_system else "native",
-            "engine_version": engine_versions(),
-            "precision": str(self._engine.model_config.dtype).removeprefix("torch."),
-            "device": current_platform.device_type,
-            **self._options.subject(),
-            **({"quantization": str(quantization)} if quantization else {}),
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenWire(ServerWire):
+    """The wire format of vLLM's route for token ids; `jobs` has the place of each call."""
+
+    chat: VLLMChat
+    jobs: Sequence[TokenRequest]
+
+    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
+        """See `WireFormat.body`. Nothing is added to the request's sampling: no penalty, no top-k."""
+        job = self.jobs[call.indexes[0]]
+        sampling, schema = job.sampling, job.request.response_schema
+        parameters: dict[str, Any] = {
+            "temperature": sampling.temperature,
+            "top_p": sampling.top_p,
+            "seed": sampling.seed,
+            "max_tokens": sampling.budget,
+            "stop_token_ids": self.chat.stop_tokens,
+            "detokenize": False,  # `ChatTemplate.decode` does it, as for `hf:`
         }
+        if schema is not None:
+            parameters["structured_outputs"] = {"json": schema.schema()}
+        body: dict[str, Any] = {
+            "model": self.chat.model,
+            "token_ids": job.prompt.tolist(),
+            "sampling_params": parameters,
+        }
+        if self.chat.parses(job):
+            switches = {} if sampling.thinking is None else dict.fromkeys(SWITCHES, sampling.thinking > 0)
+            body["reasoning_parser_kwargs"] = {"chat_template_kwargs": switches}
+        elif schema is not None:
+            body["reasoning_ended"] = True  # so the schema holds from the first token on
+        return body
 
-    def _run(self, work: Coroutine[Any, Any, _T]) -> _T:
-        """Run on the event loop of the engine's own task."""
-        if in_running_loop():
-            work.close()
-            raise ConfigError(IN_LOOP)
-        return self._runner.run(work)
-
-    def _death(self, error: Exception) -> ModelCallError:
-        self._keep_log = self._processes.log is not None
-        return ModelCallError(
-            f"{self._where}: vLLM died ({_line(error)}): start again, finished answers are kept"
-            f"{self._processes.log_end()}"
-        )
-
-    def _shut_down(self) -> None:
-        engine, self._engine = self._engine, None
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """See `WireFormat.read`."""
+        job = self.jobs[call.indexes[0]]
         try:
-            if engine is not None:
-                with self._processes.quiet():
-                    engine.shutdown()
-                # A second shutdown, when the interpreter deletes the engine at its end, would print errors.
-                engine.shutdown = lambda timeout=None: None
-        finally:
-            self._processes.close(self._keep_log)
-            self._runner.close()
-            atexit.unregister(self._shut_down)
+            choice: Mapping[str, Any] = body["choices"][0]  # type: ignore[index]
+            usage = Usage(len(job.prompt), int(body["usage"]["completion_tokens"]))  # type: ignore[index]
+            tokens, finish, parsed = self.chat.answer_tokens(choice), choice["finish_reason"], body.get("parsed")  # type: ignore[attr-defined]
+        except (LookupError, TypeError, ValueError, AttributeError):
+            return malformed_answer("not an answer of vLLM", body, None, Usage(), None)
+        if finish not in ("stop", "length"):
+            return FailedCall("engine_error", f"vLLM ended this request with {finish!r}; start again", "free")
+        if parsed is None:
+            text, thinking = read_reply(self.chat.template.decode(tokens), job.thinks)
+        else:
+            text, thinking = self.chat.plain(parsed.get("content")), self.chat.plain(parsed.get("reasoning")) or None
+        return Answer((Reply(text, finish, usage, thinking),), usage)
 
 
-def _prefix_order(job: TokenRequest) -> tuple[Any, ...]:
-    """Sort prompts that begin alike next to each other; ties are ordered by id and sample."""
-    return (job.prompt, job.request.id, job.request.sample)
+def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter | None) -> dict[str, Any]:
+    """Return the arguments of vLLM's server by name; the others keep vLLM's defaults."""
+    cpu, cache = "cpu" in vllm_version(), own.kv_cache_gb
+    if cache is None and cpu and own.gpu_memory_utilization is None and not os.environ.get(CACHE_VARIABLE):
+        cache = CPU_CACHE_GB  # vLLM would take nearly all memory
+    full = cpu or _own_precision(description) == "float32"  # vLLM's `auto` silently rounds float32 to 16 bits
+    given: dict[str, Any] = {
+        "dtype": "float32" if full and not (_quantization(description) or own.quantization) else "auto",
+        "enforce_eager": cpu,
+        **own.model_dump(exclude={"kv_cache_gb", "lora", "revision", "batch_invariant"}, exclude_none=True),
+        "model": description.source.location,
+        "served_model_name": "model",
+        "enable_scale_out": True,  # the routes for token ids
+        "load_format": "safetensors",  # otherwise vLLM reads pickled weights where there are no others
+        "generation_config": "vllm",
+        "trust_remote_code": False,
+        "seed": 0,
+        "disable_log_stats": True,
+        "disable_uvicorn_access_log": True,
+    }
+    if description.commit is not None:
+        given["revision"] = description.commit
+    if cache is not None:
+        given["kv_cache_memory_bytes"] = int(cache * 2**30)
+    if adapter is not None:
+        module = json.dumps({"name": "adapter", "path": str(adapter.folder)})
+        given |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": adapter.max_rank, "lora_modules": module}
+    return given
 
 
-def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:300]
+def vllm_version() -> str:
+    """Return vLLM's version without importing it: `0.32.0`, or `0.32.0+cpu` for a CPU build."""
+    try:
+        return version("vllm")
+    except ModuleNotFoundError:
+        return f"{version('vllm-cpu')}+cpu"
+
+
+def _own_precision(description: Description) -> str:
+    """Return the precision that the checkpoint names; `auto` where it names none."""
+    return str(getattr(description.config.get_text_config(), "dtype", None) or "auto").removeprefix("torch.")
+
+
+def _quantization(description: Description) -> str | None:
+    """Return the method of a quantised checkpoint."""
+    return (getattr(description.config, "quantization_config", None) or {}).get("quant_method")

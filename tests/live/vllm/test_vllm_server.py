@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.error import URLError
 
 import pytest
-from vllm_runs import evaluate_command, vllm_processes, wait_until_gone
+from vllm_double import family, wait_until_gone
+from vllm_runs import evaluate_command
 
 pytestmark = pytest.mark.live
 
@@ -34,14 +35,14 @@ def url(smollm2: Path, tmp_path: Path) -> Iterator[str]:
     log = tmp_path / "server.log"
     with log.open("wb") as stream:
         server = subprocess.Popen(command, stdout=stream, stderr=stream, env={**os.environ, **private})
-    processes: set[tuple[int, str]] = set()
+    processes: list[int] = []
     try:
         deadline = time.monotonic() + 200
         while not answers(f"http://127.0.0.1:{port}/health"):
             assert server.poll() is None, log.read_text()[-3000:]
             assert time.monotonic() < deadline, log.read_text()[-3000:]
             time.sleep(0.5)
-        processes = vllm_processes(server.pid)
+        processes = family(server.pid)
         yield f"http://127.0.0.1:{port}/v1"
     finally:
         server.terminate()

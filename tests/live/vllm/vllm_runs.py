@@ -1,17 +1,14 @@
-"""What the tests of `vllm:` share: tiny checkpoints, the command line, and a look at vLLM's processes."""
+"""What the tests of `vllm:` share: tiny checkpoints and the command line."""
 
 from __future__ import annotations
 
 import json
 import shutil
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 from tiny_llama import SYSTEM_TEMPLATE, VOCABULARY, write_tiny_llama
-
-from h2htalk.chat.vllm.watchdog import children, family, started
 
 CONTEXT = 512
 
@@ -66,15 +63,3 @@ def evaluate_command(model: str, out: Path, *options: object) -> list[str]:
     """`h2htalk evaluate` as a user types it, without what these tests do not look at."""
     fixed = ["--split", "mini@1", "--language", "en", "--embedder", "none", "--no-baselines", "--out", str(out)]
     return [sys.executable, "-m", "h2htalk", "evaluate", model, *fixed, *map(str, options)]
-
-
-def vllm_processes(root: int) -> set[tuple[int, str]]:
-    """Engine and workers below a process."""
-    return family(children(root)) | children(root)
-
-
-def wait_until_gone(processes: set[tuple[int, str]], seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while left := {pid for pid, when in processes if started(pid) == when}:
-        assert time.monotonic() < deadline, f"still there: {left}"
-        time.sleep(0.1)

@@ -1,42 +1,28 @@
-"""Engine options of `vllm:`, and what is said before vLLM is ever imported."""
+"""Engine options of `vllm:`, and what is said before vLLM is ever started."""
 
 from __future__ import annotations
-
-import sys
 
 import pytest
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.vllm.engine_options import VLLMOptions
-from h2htalk.chat.vllm.startup import check_copies
+from h2htalk.chat.vllm.engine import VLLMOptions
 from h2htalk.errors import ConfigError, MissingExtraError
 
 
 def test_every_kind_of_value_is_read() -> None:
-    options = VLLMOptions.parse(
-        {
-            "tensor_parallel_size": "8",
-            "max_model_len": " 8192 ",
-            "gpu_memory_utilization": "0.85",
-            "kv_cache_gb": "2.5",
-            "dtype": "bfloat16",
-            "enforce_eager": "false",
-            "enable_prefix_caching": "No",
-            "lora": "./adapter",
-        }
-    )
+    given = {"tensor_parallel_size": "8", "max_model_len": " 8192 ", "gpu_memory_utilization": "0.85"}
+    given |= {"dtype": "bfloat16", "enforce_eager": "false", "enable_prefix_caching": "No", "lora": "./adapter"}
+    options = VLLMOptions.parse(given)
     assert options == VLLMOptions(
         tensor_parallel_size=8,
         max_model_len=8192,
         gpu_memory_utilization=0.85,
-        kv_cache_gb=2.5,
         dtype="bfloat16",
         enforce_eager=False,
         enable_prefix_caching=False,
         lora="./adapter",
     )
-    assert VLLMOptions.parse({}) == VLLMOptions()
 
 
 @pytest.mark.parametrize(
@@ -45,64 +31,34 @@ def test_every_kind_of_value_is_read() -> None:
         ("tensor_paralel_size", "8", "no engine option 'tensor_paralel_size'; choose from batch_invariant, "),
         ("trust_remote_code", "true", "no engine option 'trust_remote_code'"),
         ("tensor_parallel_size", "0", "greater than or equal to 1"),
-        ("tensor_parallel_size", "2.5", "valid integer"),
+        ("data_parallel_size", "1000", "less than or equal to 128"),
         ("max_num_seqs", "many", "max_num_seqs is 'many'"),
-        ("gpu_memory_utilization", "1.5", "less than or equal to 1"),
         ("gpu_memory_utilization", "nan", "gpu_memory_utilization is 'nan'"),
-        ("kv_cache_gb", "inf", "kv_cache_gb is 'inf'"),
         ("kv_cache_gb", "-1", "greater than or equal to 0.01"),
         ("enforce_eager", "perhaps", "valid boolean"),
         ("dtype", "int8", "'float32', 'bfloat16' or 'float16'"),
-        ("kv_cache_dtype", "fp7", "'auto', 'bfloat16', 'fp8'"),
         ("lora", " ", "at least 1 character"),
     ],
 )
 def test_what_cannot_be_is_an_error_that_names_the_choices(key: str, value: str, message: str) -> None:
     with pytest.raises(ConfigError) as caught:
-        VLLMOptions.parse({key: value})
+        open_chat("vllm:some/model", ChatOptions(engine_options={key: value}))
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
 def test_a_signature_names_what_changes_answers_and_no_sizes() -> None:
-    sizes = {
-        "tensor_parallel_size": "8",
-        "data_parallel_size": "2",
-        "pipeline_parallel_size": "2",
-        "gpu_memory_utilization": "0.9",
-        "kv_cache_gb": "4",
-        "max_num_seqs": "512",
-        "max_num_batched_tokens": "8192",
-        "enforce_eager": "true",
-    }
-    changing = {
-        "quantization": "fp8",
-        "kv_cache_dtype": "fp8",
-        "reasoning_parser": "qwen3",
-        "tokenizer": "a/b",
-    }
-    assert VLLMOptions.parse(sizes).subject() == {}
-    assert VLLMOptions.parse({"kv_cache_dtype": "auto"}).subject() == {}  # what is done by itself
+    sizes = {"tensor_parallel_size": "8", "data_parallel_size": "2", "kv_cache_gb": "4", "max_num_seqs": "512"}
+    changing = {"quantization": "fp8", "kv_cache_dtype": "fp8", "reasoning_parser": "qwen3", "tokenizer": "a/b"}
+    assert VLLMOptions.parse(sizes | {"enforce_eager": "true", "kv_cache_dtype": "auto"}).subject() == {}
     assert VLLMOptions.parse(sizes | changing).subject() == changing
     assert VLLMOptions.parse({"batch_invariant": "yes"}).subject() == {"batch_invariant": "true"}
 
 
-def test_a_slip_of_the_keyboard_does_not_start_a_thousand_processes() -> None:
-    check_copies(VLLMOptions(data_parallel_size=2), 2)
-    with pytest.raises(ConfigError, match="data_parallel_size is 1000: this machine has 2 cores"):
-        check_copies(VLLMOptions(data_parallel_size=1000), 2)
-
-
 def test_without_vllm_the_error_says_what_to_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "vllm", None)
-    monkeypatch.setattr("h2htalk.chat.vllm.startup.find_spec", lambda name: None)
+    monkeypatch.setattr("h2htalk.chat.vllm.engine.find_spec", lambda name: None)
     with pytest.raises(MissingExtraError, match=r"pip install 'h2htalk\[vllm\]' in an environment of its own"):
         open_chat("vllm:some/model")
-
-
-def test_options_are_checked_before_anything_is_looked_for() -> None:
-    with pytest.raises(ConfigError, match="no engine option"):
-        open_chat("vllm:some/model", ChatOptions(engine_options={"nonsense": "1"}))
 
 
 @pytest.mark.parametrize("model", ["embedded", "hf:some/model", "server:m@http://127.0.0.1:1/v1"])
