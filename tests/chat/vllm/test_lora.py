@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tiny_llama import VOCABULARY
 
-from h2htalk.chat.vllm.lora import CONFIG, WEIGHTS, check_fits, find_adapter
+from h2htalk.chat.vllm.engine import CONFIG, WEIGHTS, check_fits, find_adapter
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.local

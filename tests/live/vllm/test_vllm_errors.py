@@ -17,7 +17,7 @@ pytestmark = pytest.mark.live
 
 # Model, engine options -> vLLM's own words: of its arguments, of its configuration, of the engine's own process.
 REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
-    "parser": ("tiny", {"reasoning_parser": "qwen9"}, "invalid reasoning parser: qwen9 (chose from {"),
+    "parser": ("tiny", {"reasoning_parser": "qwen9"}, "Reasoning parser 'qwen9' not found"),
     "parser of another model": ("tiny", {"reasoning_parser": "deepseek_r1"}, "could not locate think start/end tokens"),
     "length": ("tiny", {"max_model_len": "9999"}, "max_model_len (9999)"),
     "memory": ("smollm2", {"kv_cache_gb": "0.1"}, "KV cache is needed"),

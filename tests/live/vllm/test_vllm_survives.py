@@ -32,7 +32,7 @@ OPTIONS = ("--limit", ITEMS, "--max-tokens", TOKENS, "--sap", "none")
 
 def start(model: Path, out: Path) -> subprocess.Popen[str]:
     # One request at a time: items finish one after the other, as they do in a long run.
-    options = (*OPTIONS, "--engine-option", "max_num_seqs=1", "--engine-option", "max_model_len=4096")
+    options = (*OPTIONS, "--engine-option", "max_num_seqs=1")
     return subprocess.Popen(
         evaluate_command(f"vllm:{model}", out, *options),
         stdout=subprocess.PIPE,
