@@ -50,6 +50,7 @@ CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 LOWEST_TEMPERATURE = 0.01
 # Requests at the server for each that a copy of the model computes (by default up to 512), so that it never waits.
 QUEUED, USUAL_SEQS = 2, 512
+MOST_FILES = 2**16
 NO_LIMIT = 604_800.0  # seconds that a request may wait for its turn and its answer
 # Keys whose value changes the answers by more than rounding.
 CHANGE_ANSWERS = {"quantization", "kv_cache_dtype", "reasoning_parser", "tokenizer", "batch_invariant"}
@@ -191,7 +192,9 @@ def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
     problem = "" if matrices else "holds no LoRA matrices"
     for name, shape in matrices.items():
         module, _, side = name.removeprefix("base_model.model.").partition(".lora_")
-        outputs, inputs = shapes.get(f"{module}.weight", (0, 0))
+        if ".experts" in module:
+            continue  # joined matrices of other shapes: vLLM checks them
+        outputs, inputs = (*shapes.get(f"{module}.weight", ()), 0, 0)[:2]
         wanted = [(rank, inputs) if side == "A.weight" else (outputs, rank) for rank in sorted(adapter.ranks)]
         # vLLM scales by the configuration's rank, so another rank would be too strong or too weak.
         if shape not in wanted and not problem:
@@ -242,10 +245,12 @@ class VLLMChat:
             **({"quantization": method} if (method := _quantization(description)) else {}),
             **own.subject(),
         }
-        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))  # a connection is an open file
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a connection is an open file; -1 is no limit
+        files = min(limit for limit in (hard, MOST_FILES) if limit > 0)
+        if 0 < soft < files:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
         places = QUEUED * (own.max_num_seqs or USUAL_SEQS) * own.data_parallel_size
-        self._options = replace(options, concurrency=min(places, most - 256), timeout=NO_LIMIT)
+        self._options = replace(options, concurrency=max(1, min(places, files - 256)), timeout=NO_LIMIT)
         self._server: VLLMServer | None = VLLMServer(self._where, arguments, own.environment())
 
     @property
