@@ -160,7 +160,7 @@ BUDGETS = {
     "": 541,
     "analysis": 4528,
     "benchmark": 15234,
-    "chat": 7917,
+    "chat": 7911,
     "cli": 1824,
     "curation": 21559,
     "data": 5829,

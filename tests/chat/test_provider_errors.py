@@ -12,7 +12,7 @@ from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.pacing import doubling_wait, wait_for_next
 from h2htalk.chat.provider_errors import asked_wait, read_error_body
-from h2htalk.chat.server.wire import ServerWire
+from h2htalk.chat.server.engine import ServerWire
 
 KEY = "hf_loopback-4711"
 WIRES: dict[str, WireFormat] = {

@@ -14,7 +14,7 @@ from h2htalk.chat.calls import Answer, Call, FailedCall, WireFormat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Reply
-from h2htalk.chat.server.wire import ServerWire
+from h2htalk.chat.server.engine import ServerWire
 from h2htalk.data.responses import KEY_MASK, Usage
 
 KEY = "sk-proj-made-up-0123456789"

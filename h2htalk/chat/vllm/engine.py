@@ -37,7 +37,7 @@ from h2htalk.chat.local.prompt_tokens import TokenRequest, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.chat.provider_replies import malformed_answer
 from h2htalk.chat.server.aiohttp_transport import exchange
-from h2htalk.chat.server.wire import ServerWire
+from h2htalk.chat.server.engine import ServerWire
 from h2htalk.chat.vllm.server import URL, VLLMServer
 from h2htalk.data.files import sha256_of
 from h2htalk.data.responses import Usage

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 from h2htalk.chat.calls import Call
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.server.wire import ServerWire
+from h2htalk.chat.server.engine import ServerWire
 
 WIRE = ServerWire("m", None, "http://host/v1")
 
