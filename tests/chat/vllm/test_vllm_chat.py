@@ -35,6 +35,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _double(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     install(tmp_path / "double", monkeypatch)
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))  # logs that errors name are kept
 
 
 def ask(number: int, text: str = "", sampling: Sampling = GREEDY) -> Request:
