@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from typing import Any
@@ -41,7 +42,7 @@ def interrupted_at(write: int, work: Callable[[], object]) -> bool:
 
 
 def killed_at(step: int, work: Callable[[], object]) -> bool:
-    """Run in a process that is killed before its `step`-th change of a file; False where it finished first."""
+    """Run in a process that gets kill -9 before its `step`-th change of a file; False where it finished first."""
 
     def watched() -> None:
         left = [step]
@@ -50,7 +51,7 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
             if event in CHANGES or (event == "open" and isinstance(args[2], int) and args[2] & os.O_CREAT):
                 left[0] -= 1
                 if left[0] < 0:
-                    os._exit(KILLED)
+                    os.kill(os.getpid(), signal.SIGKILL)
 
         sys.addaudithook(watch)
         work()
@@ -59,11 +60,11 @@ def killed_at(step: int, work: Callable[[], object]) -> bool:
 
 
 def killed_in(work: Callable[[], object]) -> bool:
-    """Run in a process of its own; whether the work ended it with `KILLED`."""
+    """Run in a process of its own; whether the work ended it with `KILLED`, or it was killed."""
     child = os.fork()
     if not child:
         try:
             work()
         finally:
             os._exit(0)
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == KILLED
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) in (KILLED, -signal.SIGKILL)

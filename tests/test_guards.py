@@ -159,13 +159,13 @@ def test_no_folder_holds_more_than_20_files() -> None:
 BUDGETS = {
     "": 541,
     "analysis": 4528,
-    "benchmark": 15234,
-    "chat": 7911,
-    "cli": 1824,
-    "curation": 21559,
-    "data": 5829,
-    "rounds": 9401,
-    "text": 3652,
+    "benchmark": 15160,
+    "chat": 7910,
+    "cli": 1823,
+    "curation": 21521,
+    "data": 5825,
+    "rounds": 9355,
+    "text": 3648,
 }
 
 

@@ -116,9 +116,8 @@ def curate_erase(
         say(f"copies among them: {', '.join(erased.copies[:5])}")
     if erased.others:
         say(f"similar dialogues of other or unknown people stay: {', '.join(erased.others)}; erase each by its id")
-    if erased.removed_parts:
-        parts = ", ".join(f"{stage} {count:,}" for stage, count in erased.removed_parts.items())
-        say(f"removed parts: {parts}; to make them again: h2htalk curate run SPEC")
+    if erased.removed:
+        say(f"removed stages: {', '.join(erased.removed)}; to make them again: h2htalk curate run SPEC")
     did = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
     folders = [redrawn(folder) for folder in erased.folders]
     for folder in folders:
@@ -162,7 +161,7 @@ def curate_purge(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask; required in scripts.")] = False,
 ) -> None:
     """Remove the raw inputs, the private index and the key of the surrogates."""
-    from h2htalk.curation.purge import purge, unfinished_stages
+    from h2htalk.curation.erase import purge, unfinished_stages
     from h2htalk.curation.workspace import Workspace
 
     if not yes:

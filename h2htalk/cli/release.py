@@ -108,7 +108,7 @@ def release_publish(
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List files and sizes; send nothing.")] = False,
 ) -> None:
     """Publish a release on the Hub: one commit, read back, tagged. The same command continues an interrupted one."""
-    from h2htalk.data.releases.publish import publish
+    from h2htalk.data.releases.hub import publish
 
     done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
     for name, size in done.files.items() if dry_run else ():

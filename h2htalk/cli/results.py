@@ -46,7 +46,7 @@ def results_export(
     if to == "eval-results":
         say(written[0].read_text(encoding="utf-8").rstrip("\n"))
     if push is not None:
-        from h2htalk.data.releases.publish import open_pull_request
+        from h2htalk.data.releases.hub import open_pull_request
 
         name = written[0].relative_to(out).as_posix()
         say(f"pull request: {open_pull_request(push, name, written[0], 'Add results of h2htalk')}")

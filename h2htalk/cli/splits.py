@@ -24,7 +24,7 @@ def split_list() -> None:
 
 def split_info(name: Annotated[str, typer.Argument(help=SPLIT_HELP)]) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.split_output.description import describe_split
+    from h2htalk.data.split_output.export import describe_split
     from h2htalk.data.splits import load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))

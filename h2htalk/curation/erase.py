@@ -1,44 +1,42 @@
-"""Erase a person or a dialogue from a workspace.
+"""Erase a person or a dialogue from a workspace; `purge` removes what could lead a surrogate back to a person.
 
-`erase` writes a tombstone for each id (`tombstones`), removes these ids from what was gathered, and removes every part
-of the later stages that held one. The next `curate run` makes these parts again, as if the ids had never been there:
-stages are deterministic, and paid replies are stored. What other people wrote stays, however similar: a dialogue that
-`dedup` had removed as a duplicate of an erased one comes back. After a kill the next `erase`, `purge` or `curate run`
-first continues from the tombstones. After `purge` no stage can be made again, and an erasure filters the files of all
-stages. Then the ids leave every folder that was made from the workspace (`data.erasure`).
+`erase` writes a tombstone for each id (`tombstones`) and filters the files of the stages. The stages that compare
+dialogues, and those after them, are removed where they had read an erased one: the next `curate run` makes them again,
+as if it had never been there. What other people wrote stays, however similar: a dialogue that `dedup` had removed as a
+duplicate of an erased one comes back. After a kill the next `erase`, `purge` or `curate run` first continues from the
+tombstones. After `purge` no stage can be made again, and all are filtered. Then the ids leave every folder that was
+made from the workspace (`data.erasure`).
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
+from typing import Any
 
-from h2htalk.curation.erasure_scope import (
-    Index,
-    find_copies,
-    find_repeated,
-    find_states,
-    read_index,
-    resolve_ids,
-    source_place,
-)
-from h2htalk.curation.outcomes import Record, dialogue_of
+from h2htalk.curation.dedup.stage import DUPLICATES
+from h2htalk.curation.gather.earlier_states import LEAST_CHARACTERS
+from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of
 from h2htalk.curation.pipeline import finish
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
-from h2htalk.curation.tombstones import marks_of, source_of, write_tombstones
+from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.candidate_stages import CANDIDATE_STAGES
 from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
 from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_source
-from h2htalk.data.files import refuse_links, write_json
+from h2htalk.data.files import read_jsonl, refuse_links, write_json
 from h2htalk.data.links import HUB
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError, quoted, shorten
 
+# Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
+# dialogue of whose conversation it is an earlier state. After `purge` it has `hashes` in place of raw ids, and `items`.
+Index = Mapping[str, Mapping[str, Any]]
 # The first stage that compares records, and with it all that follow, are made again as a whole.
 _COMPARING = next(name for name, stage in STAGES.items() if stage.compares)
 
@@ -52,7 +50,7 @@ class Erased:
         copies: those of `ids` that are copies of others by the same person, or with equal words by nobody who is known.
         others: similar dialogues of other or unknown people, which stay.
         raw: places in the owner's own files that still hold the words: `file:line`, or `file:line, item n`.
-        removed_parts: how many parts of which stages the next `curate run` makes again.
+        removed: the stages that the next `curate run` makes again.
         folders: what was made from the workspace, and what was erased there.
     """
 
@@ -60,7 +58,7 @@ class Erased:
     copies: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     raw: tuple[str, ...] = ()
-    removed_parts: Mapping[str, int] = field(default_factory=dict)
+    removed: tuple[str, ...] = ()
     folders: tuple[FolderErasure, ...] = ()
 
 
@@ -184,16 +182,16 @@ def items_by_id(workspace: Workspace) -> dict[str, set[str]]:
     return items
 
 
-def _apply(workspace: Workspace) -> dict[str, int]:
-    """Remove everybody with a tombstone from the files; returns how many parts of which stages were removed.
+def _apply(workspace: Workspace) -> tuple[str, ...]:
+    """Remove everybody with a tombstone from the files; returns the stages that were removed.
 
     The last stage comes first: the content of a stage says what the stages after it must lose. Doing it twice, or
     continuing after a kill, gives the same bytes.
     """
     gone, facts = ErasedIds(workspace.erased()), workspace.facts()
-    removed: dict[str, int] = {}
-    compared = stages_from(_COMPARING)
+    purged, removed = bool(facts.get("purged")), []
     affected = any(map(gone.covers, workspace.stage(stage_before(_COMPARING)).records(KEPT)))
+    remade = stages_from(_COMPARING) if affected and not purged else ()
     # Whose candidates have a reply of an erased dialogue as a reference: what the review said of them quotes it.
     answered = {str(r["id"]) for r in workspace.stage(_COMPARING).records(KEPT) if gone.covers(r)}
     of_candidates = replace(gone, ids=gone.ids | answered)
@@ -207,36 +205,225 @@ def _apply(workspace: Workspace) -> dict[str, int]:
                 filter_file(path, lambda line, covers=covers: not covers(line))  # type: ignore[misc]
         for name in STAGES[stage].temporary:  # the next run makes these files again
             remove_for_good(folder.path / name)
-        if bool(facts.get("purged")) != (stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
-            _filter_parts(folder, stage, gone)
-        elif stage in compared and affected:
-            removed[stage] = len(folder.parts())
+        if stage in remade:
+            removed += [stage] if folder.parts() else []
             folder.clear()
-        elif stage not in compared and stage != FIRST_STAGE:
-            if held := [part for part in folder.parts() if _holds(folder, part, gone)]:
-                removed[stage] = len(held)
-                remove_for_good(folder.path / "summary.json")
-            for part in held:
-                folder.remove_part(part)
+        elif not (purged and stage == FIRST_STAGE):  # of which a purge has left nothing but its counts
+            _filter_parts(folder, stage, gone)
     if workspace.index_path.exists():
         filter_file(workspace.index_path, lambda line: not gone.covers(line))
     write_json(workspace.path / "workspace.json", {**facts, "erased": len(workspace.tombstones().lines)})
-    return {stage: removed[stage] for stage in STAGES if removed.get(stage)}
+    return tuple(removed[::-1])
 
 
 def _filter_parts(folder: StageFolder, stage: str, gone: ErasedIds) -> None:
-    """Write the parts that hold an erased record again without it: of the first stage, and of all after a purge."""
-    reads_candidates = STAGES[stage].reads == "candidates"
+    """Write the parts that hold an erased record again without it."""
+    input_id = (lambda record: str(record["id"])) if STAGES[stage].reads == "candidates" else dialogue_of
     for part in folder.parts():
         counts = folder.counts(part)
+        records = {kind: list(folder.part_records(part, kind)) for kind in (KEPT, REJECTED, AUDIT)}
         # A kill may have come before the counts were written.
-        lines = [sum(1 for _ in folder.part_records(part, kind)) for kind in (KEPT, REJECTED)]
-        if _holds(folder, part, gone) or lines != [counts.written, sum(counts.reasons.values()) + counts.earlier]:
-            input_id = (lambda record: str(record["id"])) if reads_candidates else dialogue_of
+        lines = [len(records[KEPT]), len(records[REJECTED])]
+        written = lines == [counts.written, sum(counts.reasons.values()) + counts.earlier]
+        if not written or any(map(gone.covers, chain(*records.values()))):
             folder.rewrite(part, stage, lambda record: not gone.covers(record), input_id)
     if (folder.path / "summary.json").exists():
         finish(folder)
 
 
-def _holds(folder: StageFolder, part: str, gone: ErasedIds) -> bool:
-    return any(gone.covers(record) for kind in (KEPT, REJECTED, AUDIT) for record in folder.part_records(part, kind))
+# --- Scope ---------------------------------------------------------------------------------------------------------
+
+
+def read_index(workspace: Workspace) -> Index:
+    """Every dialogue of a workspace; after `purge` those that it listed, with hashes. Raises DataError."""
+    gathered = workspace.stage(FIRST_STAGE).records(AUDIT)
+    index: dict[str, dict[str, Any]] = {str(record["id"]): dict(record.get("raw", {})) for record in gathered}
+    if workspace.facts().get("purged") and workspace.index_path.exists():
+        index |= {str(line["id"]): dict(line) | {"id": None} for _, line in read_jsonl(workspace.index_path)}
+    for stage in STAGES if workspace.facts().get("purged") else (FIRST_STAGE,):
+        folder = workspace.stage(stage)
+        for record in chain(folder.records(KEPT), folder.records(REJECTED)):
+            entry = index.setdefault(dialogue_of(record), {})
+            person = record.get("record", record).get("provenance", {}).get("person")
+            if person is not None:
+                entry["known_as"] = person
+            if record.get("reason") == EARLIER_STATE and "of" in record["evidence"]:
+                entry["state_of"] = record["evidence"]["of"]
+    return index
+
+
+def source_place(entry: Mapping[str, Any]) -> str:
+    """Where raw text stands: `file:line`, and the item where a line may hold several items or a part of one."""
+    file, line, row = (entry.get(name) for name in ("file", "line", "row"))
+    if line is None:
+        return f"{file}:{'' if row is None else row}"
+    by_line = row in (None, line) and not str(file).endswith(".json")
+    return f"{file}:{line}" if by_line else f"{file}:{line}, item {row}"
+
+
+def resolve_ids(workspace: Workspace, asked: str, index: Index, key: bytes | None) -> frozenset[str]:
+    """Every id that an id stands for, a person's own among them. Our ids precede those of the raw files.
+
+    Args:
+        workspace: the one that `index` was read from.
+        asked: an id of a dialogue, a candidate or a person, or one of the raw files, `SOURCE:ID` where several use it.
+        key: of the hashes of raw ids: those of who was erased, and after `purge` of all. None: they are not found.
+
+    Raises ConfigError, which names the choices, where a raw id is ambiguous, DataError where nobody has the id.
+    """
+    ours = {asked} & workspace.erased()
+    people: dict[str, set[str]] = {}
+    dialogues: dict[str, set[str]] = {}
+    of_candidate = asked.partition(":")[0]
+    for dialogue, entry in index.items():
+        person, source = entry.get("known_as"), source_of(dialogue)
+        if asked == person:
+            ours |= {dialogue, asked}
+        elif dialogue in (asked, of_candidate):
+            ours.add(dialogue)
+        elif _is_raw("person", asked, source, entry, key):
+            people.setdefault(source, set()).update({dialogue}, {person} if person else ())
+        elif _is_raw("id", asked, source, entry, key):
+            dialogues.setdefault(source, set()).add(entry.get("state_of", dialogue))
+    if not ours:
+        _require_unambiguous(asked, people, dialogues)
+    ids = ours or set().union(*people.values(), *dialogues.values())
+    if not ids and key is not None:
+        ids = set(workspace.tombstones().called(asked, key))
+    if not ids:
+        raise DataError(
+            f"{workspace.path}: no id {quoted(asked)} was gathered; {FIRST_STAGE}/kept lists the ids, and "
+            f"{FIRST_STAGE}/audit, until purge, those of the raw data"
+        )
+    return frozenset(ids)
+
+
+def _require_unambiguous(asked: str, people: Mapping[str, set[str]], dialogues: Mapping[str, set[str]]) -> None:
+    """Raise ConfigError, which names the choices, unless a raw id means one person or one dialogue."""
+    choices = [f"{source}:{asked}" for source in sorted({*people, *dialogues})]
+    if len(choices) == 1:
+        (source,) = {*people, *dialogues}
+        own = people.get(source, set())
+        choices = sorted(own, key=lambda name: (not name.startswith(f"{source}-p"), name))[:1]
+        choices += sorted(dialogues.get(source, set()) - own)
+    if len(choices) > 1:
+        shown = shorten(" or ".join(choices), 400)
+        raise ConfigError(f"{quoted(asked)} is an id of several people or dialogues; choose one: {shown}")
+
+
+def _is_raw(what: str, asked: str, source: str, entry: Mapping[str, Any], key: bytes | None) -> bool:
+    """Whether it is the `id` or `person` in the raw data, in form NFC; after `purge`, by its hashes."""
+    raw, names = entry.get(what), {nfc(asked), nfc(asked).removeprefix(f"{source}:")}
+    if raw not in (None, ""):
+        return nfc(str(raw)) in names
+    return key is not None and any(mark(key, what, source, name) in entry.get("hashes", ()) for name in names)
+
+
+def find_copies(dedup: StageFolder, ids: frozenset[str], index: Index) -> tuple[frozenset[str], frozenset[str]]:
+    """The duplicates of these dialogues that are of the same people, and those of others, which stay.
+
+    Two dialogues are of the same person where the raw data say so; where they name nobody, where the user's words are
+    equal. Two dialogues that share a companion's reply alone are no copies of each other.
+    """
+    table = dedup.path / DUPLICATES
+    lines = list(dedup.records(REJECTED))
+    lines += [line for _, line in read_jsonl(table, torn_tail=True)] if table.exists() else []
+    copies: dict[str, dict[str, bool]] = {}  # dialogue -> its copies, and whether the words are equal
+    for line in lines:
+        evidence, reason = line.get("evidence", {}), line.get("reason")
+        other, on = evidence.get("of"), evidence.get("on")
+        if reason != "contaminated" and other and on != "references":
+            copies.setdefault(str(line["id"]), {})[other] = reason != "near_duplicate"
+            copies.setdefault(other, {})[str(line["id"])] = reason != "near_duplicate"
+    same, others, waiting = set(ids), set(), list(ids)
+    while waiting:
+        one = waiting.pop()
+        for other, equal in copies.get(one, {}).items():
+            persons = {index.get(name, {}).get("known_as") for name in (one, other)}
+            if len(persons) > 1 or (persons == {None} and not equal):
+                others.add(other)
+            elif other not in same:
+                same.add(other)
+                waiting.append(other)
+    return frozenset(same - ids), frozenset(others - same)
+
+
+def find_repeated(workspace: Workspace, ids: frozenset[str], index: Index) -> frozenset[str]:
+    """The gathered dialogues with exactly the words of these, by the same person or by nobody who is known."""
+
+    def words(record: Record) -> tuple[object, ...] | None:
+        person = index.get(str(record["id"]), {}).get("known_as")
+        turns = tuple((turn["role"], turn["content"]) for turn in record["messages"])
+        return (person, turns) if person or sum(len(text) for _, text in turns) >= LEAST_CHARACTERS else None
+
+    gathered = workspace.stage(FIRST_STAGE)
+    known = {words(record) for record in gathered.records(KEPT) if record["id"] in ids} - {None}
+    return frozenset(str(record["id"]) for record in gathered.records(KEPT) if known and words(record) in known)
+
+
+def find_states(index: Index, ids: frozenset[str]) -> frozenset[str]:
+    """These dialogues, and the other states of the same conversations (`gather.earlier_states`)."""
+    latest = {index.get(name, {}).get("state_of", name) for name in ids}
+    return ids | latest | {name for name, entry in index.items() if entry.get("state_of") in latest}
+
+
+# --- Purge ----------------------------------------------------------------------------------------------------------
+
+
+def purge(workspace: Workspace) -> list[Path]:
+    """Remove the raw inputs, the private index and the key; returns the removed paths. Anonymized records stay.
+
+    No further stage can be made afterwards, so what a stage has made that is not finished is removed too. Keyed hashes
+    of raw ids stay, so that a person who asks for it later is still erased.
+
+    Raises ConfigError where a stage must be finished first, DataError where something cannot be removed.
+    """
+    workspace.require_begun()
+    with workspace.locked():
+        finish_erasure(workspace)
+        begun, finished = (
+            [name for name in STAGES if (workspace.stage(name).path / file).exists()]
+            for file in ("stage.json", "summary.json")
+        )
+        missing = next((name for name in STAGES if name not in finished), None)
+        # A later stage was finished before an erasure removed it: that is not to be lost.
+        if missing is not None and (missing in list(STAGES)[:2] or {*begun} & {*stages_from(missing)[1:]}):
+            raise ConfigError(
+                f"{workspace.path}: {missing} is not finished, and without the key it cannot be; finish it first: "
+                "h2htalk curate run"
+            )
+        refuse_links(workspace.path)
+        if not workspace.facts().get("purged"):
+            _write_index(workspace)
+        # Written first: after a kill nothing is added to the workspace any more.
+        write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
+        gathered = workspace.stage(FIRST_STAGE).path
+        paths = [*(gathered / name for name in (KEPT, REJECTED, AUDIT, "calls", "raw")), workspace.key_path]
+        unfinished = unfinished_stages(workspace)
+        removed = [path for path in paths if path.exists()]
+        for path in removed:
+            remove_for_good(path)
+        for folder in unfinished:
+            folder.remove()
+        for stage in STAGES:
+            workspace.stage(stage).remove_unfinished()
+    return [*removed, *(folder.path for folder in unfinished)]
+
+
+def _write_index(workspace: Workspace) -> None:
+    """Store hashes of the raw ids of every dialogue (with its earlier states) and person, and the items on them."""
+    key, items = workspace.open_erasure_key(make=True), items_by_id(workspace)
+    assert key is not None
+    hashes: dict[str, set[str]] = {}
+    for name, entry in read_index(workspace).items():
+        raw = {what: nfc(str(entry[what])) for what in ("id", "person") if entry.get(what) not in (None, "")}
+        latest = hashes.setdefault(str(entry.get("state_of", name)), set())
+        latest |= {mark(key, what, source_of(name), text) for what, text in raw.items()}
+    lines = ({"id": name, "hashes": sorted(of), "items": sorted(items.get(name, ()))} for name, of in hashes.items())
+    write_tombstones(workspace.index_path, sorted(lines, key=lambda line: str(line["id"])))
+
+
+def unfinished_stages(workspace: Workspace) -> list[StageFolder]:
+    """The stages that have begun and are not finished. `purge` removes them, but not what was paid for."""
+    folders = map(workspace.stage, STAGES)
+    return [f for f in folders if (f.path / "stage.json").exists() and not (f.path / "summary.json").exists()]

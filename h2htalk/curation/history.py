@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.erasure_scope import read_index, resolve_ids
+from h2htalk.curation.erase import read_index, resolve_ids
 from h2htalk.curation.outcomes import EARLIER_STATE, Record, dialogue_of, source_ids
 from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED
 from h2htalk.curation.stage_table import STAGES

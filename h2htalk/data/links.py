@@ -30,10 +30,7 @@ _WAIT = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """What was made from a folder: a `round`, `run`, `release` or `copy` by relative path, or `hub:OWNER/NAME@TAG`.
-
-    `path`: the target as an absolute path, which may not exist any more; None on the Hub.
-    """
+    """What was made from a folder, by relative path or `hub:OWNER/NAME@TAG`; `path` is absolute, None on the Hub."""
 
     kind: str
     target: str
@@ -60,10 +57,7 @@ def read_links(folder: Path) -> tuple[Link, ...]:
 
 
 def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
-    """Yield the links to folders with their paths, each folder once and followed by those that it links itself.
-
-    A folder is searched for links after it was yielded. Raises DataError.
-    """
+    """Yield the links to folders with their paths, each once; its own links are read after it was yielded."""
     waiting, seen = list(links), set()
     while waiting:
         link = waiting.pop(0)
@@ -74,10 +68,7 @@ def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
 
 
 def add_link(folder: Path, kind: str, target: str | Path) -> None:
-    """Record that `target` (a folder, or `hub:OWNER/NAME@TAG`) was made from a folder. Raises DataError.
-
-    A link that is there already changes nothing, and needs no right to write.
-    """
+    """Record that `target` was made from a folder. A link that is there needs no right to write. Raises DataError."""
     # Real paths: `..` after a symbolic link leads elsewhere than its text says.
     stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
     line = {"kind": kind, "target": stored}

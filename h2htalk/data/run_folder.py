@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.append_log import AppendLog
+from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
 from h2htalk.data.files import (
     missing_folders,
@@ -48,7 +49,6 @@ SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals"
 _SOURCE = ("source", "commit")  # of a split, in run.json
 _HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
 
-ERASED = "erased.jsonl"
 Answers = dict[SampleKey, Response | FailedResponse]
 
 
@@ -155,9 +155,7 @@ class RunFolder:
 
     def erased(self) -> dict[str, str]:
         """Read the ids of erased items, each with the fingerprint of the scenarios that are left. Raises DataError."""
-        path = self.path / ERASED
-        lines = read_jsonl(path) if path.exists() else ()
-        return {str(line.get("id")): str(line.get("items")) for _, line in lines}
+        return {name: str(line.get("items")) for name, line in read_erased(self.path / ERASED).items()}
 
     def signed_items(self, found: str, signed: str) -> str:
         """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""

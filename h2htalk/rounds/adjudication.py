@@ -15,7 +15,7 @@ from h2htalk.rounds.aggregation.decisions import (
     apply_adjudications,
     tie_id,
 )
-from h2htalk.rounds.decision_macs import keyed_hash
+from h2htalk.rounds.integrity import keyed_hash
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.round_folder import RESTORE, RoundFolder, read_record_lines

@@ -29,8 +29,13 @@ from h2htalk.rounds.annotations import skips
 from h2htalk.rounds.annotator_changes import describe_removed
 from h2htalk.rounds.annotators import COLUMNS
 from h2htalk.rounds.assignment.remaining_annotations import below_overlap, describe_below_overlap
-from h2htalk.rounds.decision_macs import decision_signer, keyed_hash
-from h2htalk.rounds.integrity import require_annotator_list, require_unchanged, validate_round
+from h2htalk.rounds.integrity import (
+    decision_signer,
+    keyed_hash,
+    require_annotator_list,
+    require_unchanged,
+    validate_round,
+)
 from h2htalk.rounds.platforms import Collected, open_platform
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.status import Status, collect_annotations, compute_status, require_published
@@ -180,9 +185,9 @@ def _payment_csv(folder: RoundFolder) -> str:
     completed = completed_items(folder.items(), folder.questions(), annotations)
     done = Counter(annotator for who in completed.values() for annotator in who)
     skipped = Counter(annotator for _, annotator in skips(annotations))
-    for annotator, (completed_then, skipped_then) in folder.erased_items().paid.items():
-        done[annotator] += completed_then
-        skipped[annotator] += skipped_then
+    for one in folder.erased_items():
+        done.update(one.completed)
+        skipped.update(one.skipped)
     rows = [(v.name, done[v.id], skipped[v.id], (done[v.id] + skipped[v.id]) * minutes) for v in folder.annotators()]
     return csv_text(("annotator", "items completed", "items skipped", "minutes"), rows)
 

@@ -11,8 +11,7 @@ from h2htalk.data.files import read_json_object
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.aggregation.decisions import Decision
 from h2htalk.rounds.annotations import Annotation, latest
-from h2htalk.rounds.decision_macs import decision_signer, keyed_hash
-from h2htalk.rounds.integrity import require_unchanged, validate_round
+from h2htalk.rounds.integrity import decision_signer, keyed_hash, require_unchanged, validate_round
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import questions_for
 from h2htalk.rounds.round_folder import RoundFolder, read_record_lines

@@ -32,6 +32,7 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
 from h2htalk.data.append_log import AppendLog, writer_lock
+from h2htalk.data.erasure.filter_files import ERASED
 from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import (
     first_error,
@@ -50,8 +51,6 @@ from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Annotation, latest
 from h2htalk.rounds.annotators import Annotator
 from h2htalk.rounds.assignment.assignments import AssignmentSet
-from h2htalk.rounds.erasure.erased_items import FILE as ERASED
-from h2htalk.rounds.erasure.erased_items import ErasedItems
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question, questions_for
 from h2htalk.rounds.settings import RoundSpec
@@ -73,6 +72,22 @@ OUTCOME = (
 )
 SOURCES, ASSIGNMENT_SETS = "sources.jsonl", "assignment_sets.jsonl"
 RESTORE = "restore the original file"
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedItem:
+    """An item that was erased, without its content.
+
+    Attributes:
+        given_to: ids of the annotators to whom it was assigned by name.
+        completed, skipped: ids of the annotators who did, and stay paid for it.
+    """
+
+    id: str
+    language: Language
+    given_to: tuple[str, ...] = ()
+    completed: tuple[str, ...] = ()
+    skipped: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,13 +204,13 @@ class RoundFolder:
     def write_assignment_sets(self, sets: Sequence[AssignmentSet]) -> None:
         write_jsonl(self.path / ASSIGNMENT_SETS, map(asdict, sets))
 
-    def erased_items(self) -> ErasedItems:
+    def erased_items(self) -> tuple[ErasedItem, ...]:
         """Return what was erased from the round."""
         path = self.private / ERASED
-        return next(read_records(path, ErasedItems), ErasedItems()) if _private_file_exists(path) else ErasedItems()
+        return tuple(read_records(path, ErasedItem)) if _private_file_exists(path) else ()
 
-    def write_erased_items(self, erased: ErasedItems) -> None:
-        write_jsonl(self.private / ERASED, [asdict(erased)])
+    def write_erased_items(self, erased: Sequence[ErasedItem]) -> None:
+        write_jsonl(self.private / ERASED, map(asdict, erased))
         self.protect()
 
     def guidelines(self, language: Language) -> str:

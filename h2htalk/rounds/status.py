@@ -118,7 +118,7 @@ def round_status(path: Path) -> Status:
 
 def _erase_returned(folder: RoundFolder) -> tuple[str, ...]:
     """Remove erased items from spreadsheets that came back after closing; return what may still hold them."""
-    items = folder.erased_items().items
+    items = [one.id for one in folder.erased_items()]
     if not items or not (platform := open_platform(folder.spec().where)).assigns_items:
         return ()
     with folder.locked():

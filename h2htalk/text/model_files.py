@@ -95,11 +95,7 @@ class LocalModel:
     revision: str
 
     def config(self) -> dict[str, Any]:
-        """Read the model's `config.json`.
-
-        Raises:
-            ConfigError: missing or not readable.
-        """
+        """Read the model's `config.json`. Raises ConfigError."""
         path = self.folder / "config.json"
         try:
             config = json.loads(path.read_text(encoding="utf-8"))

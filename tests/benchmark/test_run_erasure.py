@@ -5,17 +5,14 @@ from __future__ import annotations
 import hashlib
 import shutil
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 from byte_search import files_with
 from command_line import h2htalk_here
-from kills import interrupted_at
 from releases_made import make_release, scenario
 
-from h2htalk.benchmark.erasure import erase_from_run
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results_export.export import write_bundle
 from h2htalk.benchmark.results_export.verify import verify_results
@@ -23,10 +20,10 @@ from h2htalk.benchmark.run import load_run, report
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import json_line, read_jsonl, sha256_of
 from h2htalk.data.links import read_links
 from h2htalk.data.parquet import read_parquet
-from h2htalk.data.releases.erasure import erase_from_release
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -78,7 +75,7 @@ def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None
     assert [name for name, text in drawn.items() if WORDS in text] not in ([], [GONE])
     assert len(files_with(path, WORDS)) == 5
     assert [one.path for one in read_links(private_folder(Path(spec.split)))] == [path]
-    result = erase_from_run(path, EMILY)
+    result = erase(path, EMILY)
     assert (result.removed, result.items, result.messages) == (1, {GONE}, ())
     assert files_with(path, WORDS) == []
     assert files_with(path, GONE) == ["erased.jsonl"]
@@ -87,12 +84,24 @@ def test_a_run_keeps_its_protocol_and_loses_the_item(spec: EvaluateSpec) -> None
     assert (run.summary.counts.items, run.summary.counts.scored, run.summary.counts.erased) == (4, 4, 1)
     assert run.item_scores == {name: one for name, one in before.item_scores.items() if name != GONE}
     assert run.scores().num_rows == run.items().num_rows == 4
-    # The baseline answers with references of the items that are left, and otherwise as before.
+    # The baseline is drawn again from the items that are left.
     again = drawn_references(path)
     assert again.keys() == drawn.keys() - {GONE}
     assert {f"Reply {n}." for n in range(2, 6)} >= set(again.values())
-    assert all(again[name] == text for name, text in drawn.items() if name != GONE and WORDS not in text)
-    assert erase_from_run(path, EMILY).removed == 0
+    assert erase(path, EMILY).removed == 0
+    with pytest.raises(DataError, match="every item of this run is erased; delete the folder"):
+        erase(path, ErasedIds(frozenset(f"made-{n:06}" for n in range(1, 6))))
+
+
+def test_a_baseline_that_answers_with_references_of_others(tmp_path: Path) -> None:
+    """The answers of the run itself quoted an erased item."""
+    spec = spec_of("random-reference", released(tmp_path), tmp_path / "run")
+    evaluate(spec)
+    assert "responses/part-0.jsonl" in files_with(Path(spec.out), WORDS)
+    erase(Path(spec.out), EMILY)
+    assert files_with(Path(spec.out), WORDS) == []
+    counts = load_run(Path(spec.out)).summary.counts
+    assert (counts.items, counts.scored) == (4, 4)
 
 
 def drawn_references(path: Path) -> dict[str, str]:
@@ -101,13 +110,13 @@ def drawn_references(path: Path) -> dict[str, str]:
 
 def test_all_commands_read_it(spec: EvaluateSpec, tmp_path: Path) -> None:
     path = Path(spec.out)
-    erase_from_run(path, EMILY)
+    erase(path, EMILY)
     assert "4 of 4 items scored (1 erased), complete" in h2htalk_here("report", str(path)).stdout
     assert "1 item erased since" in (path / "report.html").read_text()
     assert report(path) == score(path) == load_run(path).summary
     assert "[1 erased]" in h2htalk_here("leaderboard", str(path)).stdout
     # The release loses it too; a finished run on it is not made again, and not refused.
-    erase_from_release(Path(spec.split), EMILY)
+    erase(Path(spec.split), EMILY)
     assert evaluate(spec) == load_run(path).summary
     write_bundle(load_run(path), tmp_path / "bundle")
     assert verify_results(tmp_path / "bundle", spec.split).differs == []
@@ -117,10 +126,10 @@ def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
     path = Path(spec.out)
     answers = RunFolder(path).shard
     answers.write_text("".join(line for line in answers.read_text().splitlines(True) if "made-000003" not in line))
-    erase_from_run(path, EMILY)
+    erase(path, EMILY)
     with pytest.raises(ConfigError, match="still holds them; evaluate on a version"):
         evaluate(spec)
-    erase_from_release(Path(spec.split), EMILY)
+    erase(Path(spec.split), EMILY)
     summary = evaluate(spec)
     assert (summary.counts.items, summary.counts.scored, summary.counts.erased) == (4, 4, 1)
 
@@ -128,7 +137,7 @@ def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
 def test_the_release_leaves_out_other_items_than_the_run(spec: EvaluateSpec) -> None:
     """Exactly the erased ids are accepted."""
     path = Path(spec.out)
-    erase_from_run(path, EMILY)
+    erase(path, EMILY)
     inputs = path / "inputs" / "split" / "scenarios.jsonl"
     text = inputs.read_text()
     for wrong in (text.partition("\n")[2], text.replace("It is silly", "It is funny", 1)):
@@ -136,20 +145,9 @@ def test_the_release_leaves_out_other_items_than_the_run(spec: EvaluateSpec) -> 
         with pytest.raises(DataError, match="items are not those of the run's signature"):
             load_run(path)
         with pytest.raises(DataError, match="not those of the run's signature; put them back"):
-            erase_from_run(path, ErasedIds(frozenset({"made-000004"})))
+            erase(path, ErasedIds(frozenset({"made-000004"})))
         inputs.write_text(text)
-        erase_from_run(path, EMILY)
-
-
-def test_an_erasure_killed_at_any_write_is_completed_by_the_next(finished: EvaluateSpec, tmp_path: Path) -> None:
-    for write in range(60):
-        path = shutil.copytree(finished.out, tmp_path / str(write))
-        if not interrupted_at(write, partial(erase_from_run, path, EMILY)):
-            break
-        assert erase_from_run(path, EMILY).items == {GONE}
-        assert files_with(path, WORDS) == []
-        assert load_run(path).summary.counts.erased == 1, write
-    assert write > 12
+        erase(path, EMILY)
 
 
 def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +158,7 @@ def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkey
 
     with monkeypatch.context() as patch:
         patch.setattr("h2htalk.benchmark.erasure.open_metrics", missing)
-        result = erase_from_run(path, EMILY)
+        result = erase(path, EMILY)
     (message,) = result.messages
     assert message.startswith("its figures were removed (embedder bge-m3 is not on this machine)")
     assert message.endswith(f"`h2htalk score {path}`")
@@ -186,7 +184,7 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     before = score(path, references=old)
     with pytest.raises(DataError, match="is not the file of references"):
         score(path, references=new)
-    assert "it was scored with private references" in erase_from_run(path, EMILY).messages[0]
+    assert "it was scored with private references" in erase(path, EMILY).messages[0]
     with pytest.raises(DataError, match="is not the file of references"):
         score(path, references=new)
     left = replace(before_erasure, scenarios=public[1:], references_sha256=sha256_of(new))
@@ -203,16 +201,10 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     assert protocol["references_sha256"] == before.signature.protocol["references_sha256"]
 
 
-def test_a_run_of_every_item_is_to_be_deleted(spec: EvaluateSpec) -> None:
-    everybody = ErasedIds(frozenset(f"made-{n:06}" for n in range(1, 6)))
-    with pytest.raises(DataError, match="every item of this run is erased; delete the folder"):
-        erase_from_run(Path(spec.out), everybody)
-
-
 def test_a_scenario_that_does_not_tell_whose_reference_it_has(spec: EvaluateSpec) -> None:
     """A run on candidates: their first reference may be another dialogue's."""
     path = Path(spec.out)
-    result = erase_from_run(path, ErasedIds(frozenset({"other"}), frozenset({"made-000004:dialogue_base"})))
+    result = erase(path, ErasedIds(frozenset({"other"}), frozenset({"made-000004:dialogue_base"})))
     assert result.items == {"made-000004:dialogue_base"}
     rows = [row for file in (path / "scores").glob("*.parquet") for _, row in read_parquet(file)]
     assert len(rows) == 4

@@ -11,7 +11,7 @@ import pytest
 from releases_made import case, make_release
 
 from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.data.split_output.description import describe_split
+from h2htalk.data.split_output.export import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError

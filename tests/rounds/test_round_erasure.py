@@ -7,7 +7,6 @@ import io
 import shutil
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,14 @@ from argilla_made import ITEMS, SAYS, named, spec_in
 from byte_search import files_with
 from chain_made import candidate, spec_of
 from curation_made import finished
-from kills import interrupted_at
-from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, files_of, split
+from rounds_made import NAMES, adjudicated, answer, decisions, events, expert, split
 from spreadsheet_rounds import csv_rows, edited, fill, places, workbook_path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.erasure.from_round import erase_from_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
@@ -91,7 +89,7 @@ def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
     folder, before = RoundFolder(closed), decisions(closed)
     annotations, paid = folder.annotations(), (closed / "private" / "payment.csv").read_text()
     assert len(files_with(closed, WORDS)) >= 6
-    result = erase_from_round(closed, EMILY)
+    result = erase(closed, EMILY)
     assert (result.removed, result.items, result.unfinished) == (1, frozenset({GONE}), False)
     assert files_with(closed, WORDS) == []
     assert "annalena, bogumil: ask them to delete their copies" in result.messages[0]
@@ -107,7 +105,7 @@ def test_a_closed_round_loses_the_item_and_nothing_else(closed: Path) -> None:
     # Work that was done stays paid.
     close_round(closed)
     assert (closed / "private" / "payment.csv").read_text() == paid
-    assert erase_from_round(closed, EMILY).removed == 0
+    assert erase(closed, EMILY).removed == 0
 
 
 def test_other_annotators_still_count_in_an_open_round(tmp_path: Path) -> None:
@@ -115,7 +113,7 @@ def test_other_annotators_still_count_in_an_open_round(tmp_path: Path) -> None:
     answer(path, typed, only=NAMES[:1])
     round_status(path)
     answer(path, typed, only=NAMES[1:2])  # not collected yet
-    erase_from_round(path, EMILY)
+    erase(path, EMILY)
     assert files_with(path, WORDS) == []
     status = round_status(path)
     assert (status.mistakes, status.new, status.completed, status.items) == ((), 12, 6, 3)
@@ -143,7 +141,7 @@ def test_workbooks_of_all_kinds(tmp_path: Path) -> None:
     bogumil.rename(bogumil.with_name("Bogumil's answers.xlsx"))
     bogumil.with_name("notes.docx").write_bytes(b"my notes")
     bogumil.with_name("broken.xlsx").write_bytes(b"PK")
-    result = erase_from_round(path, EMILY)
+    result = erase(path, EMILY)
     assert files_with(path, WORDS) == []
     assert [line.partition(": ")[0].rpartition("/")[2] for line in result.messages[:2]] == ["broken.xlsx", "notes.docx"]
     bogumil.with_name("broken.xlsx").unlink()
@@ -163,7 +161,7 @@ def test_a_spreadsheet_that_comes_back_into_a_closed_round(closed: Path) -> None
     """Nobody read it, so its rows stayed."""
     sheet = closed / "spreadsheets" / "annalena.csv"
     sent = sheet.read_bytes()
-    assert "loses these rows with the next `h2htalk round status" in erase_from_round(closed, EMILY).messages[-1]
+    assert "loses these rows with the next `h2htalk round status" in erase(closed, EMILY).messages[-1]
     sheet.write_bytes(sent)
     assert files_with(closed, WORDS) == ["spreadsheets/annalena.csv"]
     assert round_status(closed).state == "closed"
@@ -184,7 +182,7 @@ def test_other_bytes_of_a_csv_file_do_not_change(tmp_path: Path, encoding: str, 
     writer.writerows(rows)
     file.write_bytes(output.getvalue().encode(encoding))
     at = places(RoundFolder(path), "annalena")[GONE]
-    erase_from_round(path, EMILY)
+    erase(path, EMILY)
     rest = io.StringIO()
     writer = csv.DictWriter(rest, rows[0], delimiter=delimiter)
     writer.writeheader()
@@ -192,38 +190,20 @@ def test_other_bytes_of_a_csv_file_do_not_change(tmp_path: Path, encoding: str, 
     assert file.read_bytes() == rest.getvalue().encode(encoding)
 
 
-def test_an_erasure_killed_at_any_write_is_completed_by_the_next(closed: Path, tmp_path: Path) -> None:
-    erase_from_round(shutil.copytree(closed, tmp_path / "control"), EMILY)
-    expected = {name: data for name, data in files_of(tmp_path / "control").items() if name != "events.jsonl"}
-    for write in range(100):
-        path = shutil.copytree(closed, tmp_path / str(write))
-        if not interrupted_at(write, partial(erase_from_round, path, EMILY)):
-            break
-        if RoundFolder(path).erased_items().pending:
-            with pytest.raises(DataError, match="an erasure was interrupted here"):
-                read_outcome(path)
-        result = erase_from_round(path, EMILY)
-        assert result.items == {GONE}
-        assert (files_with(path, WORDS), len(events(path, "erased"))) == ([], 1)
-        assert {name: data for name, data in files_of(path).items() if name != "events.jsonl"} == expected, write
-        read_outcome(path)
-    assert write > 12
-
-
 def test_altered_files_are_not_signed_by_an_erasure(closed: Path) -> None:
     """What was changed after closing stays as it is, and is refused."""
     lines = (closed / "annotations.jsonl").read_text().splitlines(keepends=True)
     (closed / "annotations.jsonl").write_text("".join(lines[1:]))
     with pytest.raises(RoundError, match="changed after the round was closed"):
-        erase_from_round(closed, EMILY)
+        erase(closed, EMILY)
     (closed / "annotations.jsonl").write_text("".join(lines))
     items = (closed / "items.jsonl").read_text()
     (closed / "items.jsonl").write_text(items.replace("tomatoes 1", "tomatoes 7"))
     with pytest.raises(DataError, match="differs from the items that were published"):
-        erase_from_round(closed, EMILY)
+        erase(closed, EMILY)
     shutil.rmtree(closed / "private")
     with pytest.raises(RoundError, match=r"no folder `private`.*delete the copy"):
-        erase_from_round(closed, EMILY)
+        erase(closed, EMILY)
 
 
 def test_ties_and_their_adjudication(tmp_path: Path) -> None:
@@ -235,8 +215,8 @@ def test_ties_and_their_adjudication(tmp_path: Path) -> None:
     other = adjudicated(path, tmp_path / "ties", lambda *_: {"label": "keep", "comment": WORDS})
     close_round(path, adjudication=other)
     assert "adjudication" in (path / "decisions.jsonl").read_text()
-    items = erase_from_round(path, EMILY).items
-    assert erase_from_round(other, EMILY).items == {f"{GONE}#keep"}
+    items = erase(path, EMILY).items
+    assert erase(other, EMILY).items == {f"{GONE}#keep"}
     assert files_with(path, GONE) == files_with(other, GONE) == ["private/erased.jsonl"]
     close_round(path, adjudication=other)
     assert read_outcome(path).decisions[item(3), "keep"].rule == "adjudication"
@@ -246,7 +226,7 @@ def test_ties_and_their_adjudication(tmp_path: Path) -> None:
 def test_an_open_round_can_be_opened_again(tmp_path: Path) -> None:
     path = opened(tmp_path)
     spec = RoundFolder(path).spec()
-    erase_from_round(path, EMILY)
+    erase(path, EMILY)
     open_round(spec, path)  # although its workspace still holds the item
     assert (round_status(path).items, files_with(path, WORDS)) == (3, [])
     answer(path, typed)
@@ -256,7 +236,7 @@ def test_an_open_round_can_be_opened_again(tmp_path: Path) -> None:
 
 def test_every_item_of_a_round(closed: Path) -> None:
     everybody = ErasedIds(frozenset(f"d-{n}" for n in range(4)))
-    assert erase_from_round(closed, everybody).removed == 4
+    assert erase(closed, everybody).removed == 4
     assert (round_status(closed).items, list((closed / "spreadsheets").glob("a*"))) == (0, [])
     assert read_outcome(closed).decisions == {}
     assert "annalena,4,0" in (closed / "private" / "payment.csv").read_text()
@@ -269,13 +249,13 @@ def test_references_of_others_and_items_without_a_source(tmp_path: Path) -> None
     records[0]["references"].append(reference)
     workspace = finished(tmp_path / "work", "review", records)
     open_round(spec_of("crowd", workspace.path, 1), tmp_path / "crowd")
-    assert erase_from_round(tmp_path / "crowd", EMILY).items == {item(0)}
+    assert erase(tmp_path / "crowd", EMILY).items == {item(0)}
     source = tmp_path / "items.jsonl"
     write_jsonl(source, [{"id": name, "language": "en", "prompt": name} for name in ("d-2", "d-22", "x")])
     open_round(spec_of("crowd", source, 1), tmp_path / "plain")
-    result = erase_from_round(tmp_path / "plain", replace(EMILY, items=frozenset({"x"})))
+    result = erase(tmp_path / "plain", replace(EMILY, items=frozenset({"x"})))
     assert result.items == {"d-2", "x"}
-    assert f"{source}: the round was opened from it" in result.messages[-1]
+    assert f"{source}: the round was opened from it" in result.messages[0]
 
 
 # --- A server ------------------------------------------------------------------------------------------------------
@@ -300,8 +280,8 @@ def test_records_and_responses_leave_the_server(server: ArgillaDouble, tmp_path:
     server.respond(name, named(folder, "a"), "ann", **SAYS)
     round_status(path)
     assert WORDS in texts(server)
-    result = erase_from_round(path, ErasedIds(frozenset({"a"})))
-    assert "1 record deleted with all responses" in result.messages[0]
+    result = erase(path, ErasedIds(frozenset({"a"})))
+    assert "1 record deleted with all responses" in result.messages[1]
     assert WORDS not in texts(server)
     assert files_with(path, WORDS) == []
     # Other sessions keep their numbers, and with them their datasets.
@@ -321,13 +301,12 @@ def test_a_server_that_does_not_answer(server: ArgillaDouble, tmp_path: Path, mo
     path, url = on_server(tmp_path), server.url
     monkeypatch.setenv("ARGILLA_API_URL", "http://127.0.0.1:9")
     gone = ErasedIds(frozenset({"a"}))
-    result = erase_from_round(path, gone)
+    result = erase(path, gone)
     assert result.unfinished
-    assert "does not answer" in result.messages[0]
+    assert "does not answer" in result.messages[1]
     assert files_with(path, WORDS) == []
-    assert RoundFolder(path).erased_items().pending == ()
     monkeypatch.setenv("ARGILLA_API_URL", url)
     assert WORDS in texts(server)
-    result = erase_from_round(path, gone)
+    result = erase(path, gone)
     assert (result.removed, result.items, result.unfinished) == (0, {"a"}, False)
     assert WORDS not in texts(server)

@@ -16,7 +16,7 @@ from h2htalk.benchmark.judge.ratings import AnswerRating, Judging, rate_answers,
 from h2htalk.benchmark.judge.rubric import HIGHEST, PLAN_QUALITIES, POINTS, QUALITIES, points_of, qualities_of
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.data.imports.score_files import read_rows
+from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.errors import ConfigError, DataError, quoted
 from h2htalk.text.escaping import harmless_cell

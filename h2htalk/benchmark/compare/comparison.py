@@ -33,7 +33,7 @@ from h2htalk.benchmark.statistics.paired import (
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.erasure.folder_kinds import kind_of
-from h2htalk.data.imports.opencompass_results import is_opencompass
+from h2htalk.data.imports.harness_log import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, listed

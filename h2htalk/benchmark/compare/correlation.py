@@ -21,7 +21,7 @@ from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.bootstrap import FEW, LEAST, rank_correlation
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.data.arguments import as_list, as_path
-from h2htalk.data.imports.score_files import read_rows
+from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.escaping import csv_text

@@ -18,8 +18,7 @@ from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.studies.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
 from h2htalk.data.files import sha256_of
-from h2htalk.data.imports.harness_log import ItemInput, LogRecord
-from h2htalk.data.imports.log_forms import read_harness_log
+from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import Answers
 from h2htalk.data.scenario import Scenario

@@ -43,7 +43,7 @@ from h2htalk.data.files import (
     write_jsonl,
     write_text,
 )
-from h2htalk.data.imports.zip_members import read_members
+from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
 from h2htalk.data.responses import Response, SampleKey

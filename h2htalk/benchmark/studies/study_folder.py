@@ -25,6 +25,7 @@ from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.stored_calls.model_identity import model_identity
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import turn_scenarios
+from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_json, write_jsonl
 from h2htalk.data.links import add_link, link_folder
@@ -40,7 +41,6 @@ MANIFEST = "study.json"
 CALLS = "calls/part-*.jsonl"
 PEOPLE = "people.jsonl"
 OBSERVATIONS = "observations.parquet"
-ERASED = "erased.jsonl"
 LOCK = "study"  # study.lock: one process at a time asks for a study
 _LEFT = re.compile(r"cases|study\.lock|\.study\.json\..*")  # by a start that was killed before its manifest was written
 
@@ -176,11 +176,10 @@ def read_study(path: Path) -> Study:
 
 def _erased(path: Path) -> list[dict[str, Any]]:
     """Ids of erased cases, each with the fingerprint of those that are left."""
-    lines = list(read_jsonl(path / ERASED)) if (path / ERASED).exists() else []
-    for where, line in lines:
-        if "id" not in line or not isinstance(line.get("items"), str) or not isinstance(line.get("replies"), list):
-            raise DataError(f"{where}: needs id, items and replies; restore it")
-    return [line for _, line in lines]
+    lines = [dict(line) for line in read_erased(path / ERASED).values()]
+    if not all(isinstance(line.get("items"), str) and isinstance(line.get("replies"), list) for line in lines):
+        raise DataError(f"{path / ERASED}: each line needs id, items and replies; restore it")
+    return lines
 
 
 def record_session(path: Path, started: datetime, packages: Sequence[str]) -> None:

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from h2htalk.curation.gather.raw_items import OnRead
-from h2htalk.data.releases.hub import load_rows
-from h2htalk.data.releases.hub_client import one_line
+from h2htalk.data.releases.hub import load_rows, one_line
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError, quoted
 
 _BATCH = 256

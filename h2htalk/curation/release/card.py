@@ -20,12 +20,12 @@ from h2htalk.curation.release.croissant import (
     number_range,
 )
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.erasure.filter_files import MARK, remove_for_good
+from h2htalk.data.erasure.filter_files import BEGUN, MARK, remove_for_good
 from h2htalk.data.files import sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.persona import personas_of
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
-from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES
+from h2htalk.data.releases.erasure import NO_FIGURES
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,

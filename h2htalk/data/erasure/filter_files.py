@@ -14,10 +14,22 @@ from h2htalk.errors import DataError
 
 # In a folder from which an erasure is not finished (`folder_kinds`).
 MARK = ".erasing"
+BEGUN = "begun\n"  # in the mark of a folder whose files were changed
+ERASED = "erased.jsonl"  # the items that were erased from a folder, a line each, with their `id`
 
 
-def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
-    """Remove the records of a JSONL or Parquet file for which `stays` is false; return the rest's number."""
+def read_erased(path: Path) -> dict[str, Mapping[str, Any]]:
+    """Read a file of erased items, by id; none without it. Raises DataError."""
+    lines: dict[str, Mapping[str, Any]] = {}
+    for where, line in read_jsonl(path) if path.is_file() else ():
+        if not isinstance(line.get("id"), str):
+            raise DataError(f"{where}: needs the id of an erased item; restore it")
+        lines[line["id"]] = line
+    return lines
+
+
+def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
+    """Remove the records of a JSONL or Parquet file for which `stays` is false."""
     is_parquet = path.suffix == ".parquet"
     records = [record for _, record in (read_parquet(path) if is_parquet else read_jsonl(path, torn_tail=True))]
     kept = list(map(stays, records))
@@ -29,7 +41,6 @@ def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> int:
             pq.write_table(pq.read_table(source).filter(kept), target)
     elif not all(kept):
         write_jsonl(path, compress(records, kept))
-    return sum(kept)
 
 
 def remove_for_good(path: Path) -> None:

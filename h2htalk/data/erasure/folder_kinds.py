@@ -1,24 +1,33 @@
-"""The table of kinds of folders that are made from a workspace, and how an item leaves each of them.
+"""The table of kinds of folders that are made from a workspace, and the one way in which items leave such a folder.
 
-A new kind is one record here, and the function that it names. While an erasure works on a folder, and after a kill, the
+A new kind is one record here, and the class that it names. While an erasure works on a folder, and after a kill, the
 folder holds the file `.erasing`: its readers call `require_erased`.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from functools import wraps
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import MARK, remove_for_good
+from h2htalk.data.erasure.erased_ids import ErasedIds, Record
+from h2htalk.data.erasure.filter_files import (
+    BEGUN,
+    ERASED,
+    MARK,
+    filter_file,
+    read_erased,
+    remove_for_good,
+    remove_partial_files,
+)
 from h2htalk.data.files import write_text
-from h2htalk.errors import DataError
+from h2htalk.errors import DataError, H2HTalkError
 
 _here: set[str] = set()  # the folders from which this process erases now
 
@@ -29,9 +38,9 @@ class FolderErasure:
 
     Attributes:
         removed: how many items it removed now.
-        items: ids of all items that were ever erased from it: what was made from it may hold them.
+        items: ids of all items that were ever erased from it, which what was made from it may hold.
         messages: what it could not reach, with the command or page that does it.
-        unfinished: whether the same erasure must be started again, because something did not answer.
+        unfinished: whether the same erasure must be started again.
     """
 
     removed: int = 0
@@ -42,39 +51,166 @@ class FolderErasure:
     kind: str = ""
 
 
+class ErasableFolder(ABC):
+    """What the table cannot say of a folder: how to lock and verify it, and to make again what rests on all items."""
+
+    def __init__(self, path: Path) -> None:
+        """Open the folder. Raises H2HTalkError where nothing can be erased from it."""
+        self.path = path
+
+    def locked(self) -> AbstractContextManager[object]:
+        """Hold the folder's lock; raises DataError where another process holds it."""
+        return nullcontext()
+
+    def erased(self) -> frozenset[str]:
+        """The names by which rows know the items that were ever recorded as erased."""
+        return frozenset(read_erased(self.path / ERASED))
+
+    @abstractmethod
+    def items(self) -> Iterable[tuple[str, Record | None]]:
+        """The ids of the folder's items with their records. Raises H2HTalkError where it was altered."""
+
+    @abstractmethod
+    def record(self, gone: frozenset[str]) -> None:
+        """Write down the ids of items before any file changes. Raises H2HTalkError where they cannot be erased."""
+
+    def remake(self) -> Iterable[str]:
+        """Make again what rests on all items, in a folder without the erased ones; messages of what could not be."""
+        return ()
+
+    def outside(self) -> Iterable[str]:
+        """Erase from what lies elsewhere; messages of what is out of reach. Raises H2HTalkError for no answer."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Files with rows about items; patterns and fields are separated by spaces.
+
+    `fields` may name the item, `A.B` for the field B of an object. `item` finds it in that name, which is the item's
+    own where it does not match.
+    """
+
+    files: str
+    fields: str = "id"
+    item: str = "(.*)"
+
+    def items(self, row: Record) -> set[str]:
+        """The items that a row is about."""
+        names = {str(value) for value in (_field(row, name) for name in self.fields.split()) if value is not None}
+        return {match[1] if (match := re.fullmatch(self.item, name, re.DOTALL)) else name for name in names}
+
+
+def _field(row: Any, name: str) -> Any:
+    for part in name.split("."):
+        row = row.get(part) if isinstance(row, Mapping) else None
+    return row
+
+
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder: its name in links, the file that identifies it, and the command that shows it.
+    """A kind of folder.
 
-    `path`: `module:function` that removes items, `marked`. Called with the folder and ErasedIds, it returns a
-    FolderErasure; it may be called again at any time, also after a kill at any write.
+    Attributes:
+        name: its name in links.
+        marker: the file that identifies it.
+        shown_by: the command that shows it.
+        folder: `module:class` of its ErasableFolder.
+        rows: the files that lose the rows of erased items.
+        derived: patterns, separated by spaces, of what is deleted because it rests on all items.
     """
 
     name: str
     marker: str
-    path: str
     shown_by: str
-
-    def erase(self, folder: Path, erased: ErasedIds) -> FolderErasure:
-        """Remove the items of erased ids from a folder. Raises H2HTalkError where it cannot."""
-        result: FolderErasure = _load(self.path)(folder, erased)
-        return result
+    folder: str
+    rows: tuple[Rows, ...]
+    derived: str = ""
 
 
-def _load(path: str) -> Any:
+def _matching(folder: Path, patterns: str) -> list[Path]:
+    return sorted(path for pattern in patterns.split() for path in folder.glob(pattern))
+
+
+def load_name(path: str) -> Any:
+    """Import what `module:name` names."""
     module, _, name = path.partition(":")
     return getattr(import_module(module), name)
 
 
-FOLDER_KINDS: Mapping[str, FolderKind] = {
-    kind.name: kind
-    for kind in (
-        FolderKind("round", "round.json", "h2htalk.rounds.erasure.from_round:erase_from_round", "round status"),
-        FolderKind("run", "run.json", "h2htalk.benchmark.erasure:erase_from_run", "report"),
-        FolderKind("study", "study.json", "h2htalk.benchmark.studies.erasure:erase_from_study", "study score"),
-        FolderKind("release", "release.json", "h2htalk.data.releases.erasure:erase_from_release", "release check"),
-    )
-}
+# A judged answer is `ITEM/SAMPLE/HASH`. In a study a request is `ARM/PART/CASE/PLACE`, and people read `HASH:QUESTION`.
+_JUDGED, _REQUEST, _READ = "(.*)/[^/]*/[^/]*", "[^/]*/[^/]*/(.*)/[^/]*", "([^:]*):.*"
+
+_KINDS = (
+    FolderKind(
+        *("round", "round.json", "round status", "h2htalk.rounds.erasure:ErasableRound"),
+        rows=(Rows("*.jsonl", "id item"), Rows("adjudications.jsonl", "tie", "(.*)#[^#]*"), Rows("private/*", "item")),
+    ),
+    FolderKind(
+        *("run", "run.json", "report", "h2htalk.benchmark.erasure:ErasableRun"),
+        rows=(
+            Rows("responses/* baselines/* inputs/split/*"),
+            Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),
+        ),
+        derived="scores tables report.html judgements/calibration.json judgements/label_plan.json",
+    ),
+    FolderKind(
+        *("study", "study.json", "study score", "h2htalk.benchmark.studies.erasure:ErasableStudy"),
+        rows=(
+            Rows("cases/*"),
+            Rows("calls/*", item=_REQUEST),
+            Rows("judgements/*", item=f"[^/]*/{_REQUEST}"),
+            Rows("people.jsonl adjudication/*", "reply item.id", _READ),
+            Rows("adjudication/*", "source.id"),
+        ),
+        derived="observations.parquet summary.json report.html tables figures",
+    ),
+    FolderKind(
+        *("release", "release.json", "release check", "h2htalk.data.releases.erasure:ErasableRelease"),
+        rows=(Rows("data/*/*", "id item"),),  # votes are on an `item`
+        derived="figures",
+    ),
+)
+FOLDER_KINDS: Mapping[str, FolderKind] = {kind.name: kind for kind in _KINDS}
+
+
+def erase(path: Path, erased: ErasedIds) -> FolderErasure:
+    """Remove the items of erased ids from a folder of any kind, and complete an erasure that was interrupted.
+
+    Where nothing of a kind is there, the result has no `kind`. Raises H2HTalkError.
+    """
+    if (kind := kind_of(path)) is None:
+        return FolderErasure()
+    with _marked(path) as begun:
+        folder: ErasableFolder = load_name(kind.folder)(path)
+        with folder.locked():
+            messages = _remove(kind, folder) if begun else []
+            before, unfinished = folder.erased(), False
+            gone = {name for name, row in folder.items() if name in before or erased.covers_item(name, row)}
+            if gone:
+                write_text(path / MARK, BEGUN)
+                folder.record(frozenset(gone))
+                messages = _remove(kind, folder)
+            try:
+                messages += folder.outside() if (items := folder.erased()) else ()
+            except H2HTalkError as error:
+                unfinished = True
+                messages.append(f"not erased there: {error}; then start the same erasure again")
+    return FolderErasure(len(gone), items, tuple(messages), unfinished, kind=kind.name)
+
+
+def _remove(kind: FolderKind, folder: ErasableFolder) -> list[str]:
+    """Remove what is recorded as erased. Can be repeated after a kill."""
+    if not (names := folder.erased()):
+        return []
+    remove_partial_files(folder.path)
+    for rows in kind.rows:
+        for path in _matching(folder.path, rows.files):
+            if path.suffix in (".jsonl", ".parquet"):
+                filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
+    for path in _matching(folder.path, kind.derived):
+        remove_for_good(path)
+    return list(folder.remake())
 
 
 def require_folder_kind(folder: Path, name: str) -> None:
@@ -91,6 +227,20 @@ def mark_folder(folder: Path) -> None:
             write_text(folder / MARK, "")
 
 
+@contextmanager
+def _marked(folder: Path) -> Iterator[bool]:
+    """Mark a folder while items leave it; the mark stays where that fails. Yields whether an earlier one had begun."""
+    place, mark = os.path.realpath(folder), folder / MARK
+    begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
+    mark_folder(folder)
+    _here.add(place)
+    try:
+        yield begun
+        remove_for_good(mark)
+    finally:
+        _here.discard(place)
+
+
 def require_erased(folder: Path) -> None:
     """Raise DataError where an erasure from a folder is not finished, unless it is this process that erases there."""
     if os.path.lexists(folder / MARK) and os.path.realpath(folder) not in _here:
@@ -99,25 +249,7 @@ def require_erased(folder: Path) -> None:
 
 def require_published_erased(release: Path) -> None:
     """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
-    _load("h2htalk.curation.release.check:require_erased_release")(release)
-
-
-def marked(erase: Callable[[Path, ErasedIds], FolderErasure]) -> Callable[[Path, ErasedIds], FolderErasure]:
-    """Keep a folder marked while a function erases from it. Where it fails or is killed, the mark stays."""
-
-    @wraps(erase)
-    def erasing(path: Path, erased: ErasedIds) -> FolderErasure:
-        place = os.path.realpath(path)
-        mark_folder(path)
-        _here.add(place)
-        try:
-            result = erase(path, erased)
-            remove_for_good(path / MARK)
-        finally:
-            _here.discard(place)
-        return result
-
-    return erasing
+    load_name("h2htalk.curation.release.check:require_erased_release")(release)
 
 
 def kind_of(folder: Path) -> FolderKind | None:

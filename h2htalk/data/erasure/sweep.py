@@ -9,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import FolderErasure, kind_of, mark_folder
+from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, HUB, Link, follow_links, read_links
 from h2htalk.data.releases.erasure import find_leftovers, whole_release, work_folder
 from h2htalk.data.releases.hub import delete_cached, delete_rows
@@ -34,7 +34,8 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
     for link, path, linked in _folders(start, also):
         swept = _sweep_folder(link.kind, path, erased)
         made = _links_of(path) if swept.items else ()
-        if not linked and (others := [one for one in made if not one.path or os.path.realpath(one.path) not in named]):
+        others = [one for one in made if not one.path or os.path.realpath(one.path) not in named]
+        if others and not linked:
             targets = listed([one.path or one.target for one in others])
             message = f"links of a folder of --also are not followed; those that are yours, name there too: {targets}"
             unfinished = swept.unfinished or any(kind_of(one.path) for one in others if one.path)
@@ -78,39 +79,37 @@ def _links_of(path: Path) -> Collection[Link]:
 
 
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
-    kind = kind_of(path)
     try:
         if left := find_leftovers(path) if linked_as == "release" else []:
             with work_folder(path):  # which removes them, unless another process works there
                 pass
-        if kind is not None:
-            result = kind.erase(path, erased)
-            if result.items and kind.name == "release":
-                result = replace(result, messages=(*result.messages, *_deleted(delete_rows(path.resolve().name))))
-        else:
-            gone = f"this {linked_as} is not there any more; if it was moved, name its folder with --also"
-            killed = (f"deleted, left by a command that was killed: {one}" for one in left)
-            result = FolderErasure(messages=(*killed, gone))
+        result = erase(path, erased)
+        more = [f"deleted, left by a command that was killed: {one}" for one in left]
+        if not result.kind:
+            more.append(f"this {linked_as} is not there any more; if it was moved, name its folder with --also")
+        elif result.items and result.kind == "release":
+            more += _deleted(delete_rows(path.resolve().name))
+        result = replace(result, messages=(*result.messages, *more))
     except H2HTalkError as error:
-        result = FolderErasure(messages=(str(error),), unfinished=True)
-    return replace(result, name=_shown(path), kind=kind.name if kind else "")
+        kind = kind_of(path)
+        result = FolderErasure(messages=(str(error),), unfinished=True, kind=kind.name if kind else "")
+    return replace(result, name=_shown(path))
 
 
 def sweep_source(name: str) -> FolderErasure:
     """Delete what this machine keeps of a data set on the Hub that dialogues were gathered from."""
-    repo = name.removeprefix(HUB).partition("@")[0]
     message = "the data set on the Hub still holds the raw text, and gathering from it again loads it again"
-    return FolderErasure(messages=(*_deleted(delete_cached(repo)), message), name=name, kind="hub")
+    return _sweep_hub(name, message)
 
 
-def _sweep_hub(name: str) -> FolderErasure:
+def _sweep_hub(name: str, message: str = "") -> FolderErasure:
     """Delete what this machine keeps of a version on the Hub; the version itself is its owner's to delete."""
     repo, _, tag = name.removeprefix(HUB).partition("@")
-    options = "--repo-type dataset"
-    message = (
+    message = message or (
         f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with this "
-        f"one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} {options}`, and "
-        f"HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private {options}`"
+        f"one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} --repo-type "
+        f"dataset`, and HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private "
+        "--repo-type dataset`"
     )
     return FolderErasure(messages=(*_deleted(delete_cached(repo)), message), name=name, kind="hub")
 

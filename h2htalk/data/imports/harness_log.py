@@ -1,17 +1,34 @@
-"""Scores of single items from another harness's log, in one form."""
+"""Scores of single items from another harness's log, in one form.
+
+Inspect writes `.eval`, a zip of JSON files, or one JSON file. lm-eval writes `samples_TASK_TIME.jsonl` with
+`results_TIME.json` beside it, OpenCompass `predictions/MODEL/DATASET.json` with `results/MODEL/DATASET.json`, Every
+Eval Ever JSONL. A table has the columns `id,score`. `read_harness_log` at the end reads any of them.
+"""
 
 from __future__ import annotations
 
+import copy
+import csv
+import io
+import json
 import math
+import re
+import struct
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+import zipfile
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import parse_object, read_bounded
-from h2htalk.errors import ConfigError, DataError, quoted, suggest
+from h2htalk.data.files import MAX_LINE, parse_object, read_bounded, read_jsonl, require_file
+from h2htalk.errors import ConfigError, DataError, counted, listed, quoted, suggest
 
+ZSTD = 93  # Python's zipfile reads it from 3.14 on
+_DAMAGED = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, KeyError, ValueError, RuntimeError)
 _ROLES = {"human": "user", "bot": "assistant", "companion": "assistant"}
 
 
@@ -93,3 +110,281 @@ def read_object(path: Path) -> dict[str, Any]:
 
 def _plain(text: str) -> str:
     return unicodedata.normalize("NFC", text).replace("\r\n", "\n").replace("\r", "\n").strip()
+
+
+_MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+
+
+def read_inspect(path: Path) -> HarnessLog:
+    """Read a log; items that a run did not come to, because it was killed or cancelled, are failures.
+
+    Raises:
+        DataError: no whole log, or one that was marked as invalid.
+    """
+    parts = _members(path) if path.suffix == ".eval" else iter([log := read_object(path), *(log.get("samples") or [])])
+    header = next(parts)
+    if header.get("invalidated"):
+        raise DataError(f"{path}: the log is marked as invalid")
+    records, edited, about = [], 0, header["eval"]
+    for sample in parts:  # one at a time: each holds everything that happened
+        records.append(_inspect_record(sample))
+        edited += sum(bool(score.get("history")) for score in (sample.get("scores") or {}).values())
+    held, ids = {(record.item, record.epoch) for record in records}, about["dataset"].get("sample_ids") or []
+    epochs = about["config"].get("epochs") or 1
+    # One record an item is enough: an item that lacks one epoch has no value.
+    first = ((name, next(k for k in count(1) if (str(name), k) not in held)) for name in ids)
+    missing = [(name, epoch) for name, epoch in first if epoch <= epochs]
+    notes, status = [], header.get("status", "started")  # a killed run has no header
+    if status != "success" or missing:
+        total = max(len(records), len(ids) * epochs)
+        notes.append(f"the log is partial: status {status}, {len(records):,} of {total:,} samples")
+    if edited:
+        notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
+    records += [LogRecord(str(n), isinstance(n, str), epoch, None, None, {}, "not in the log") for n, epoch in missing]
+    harness = f"Inspect {about.get('packages', {}).get('inspect_ai', '')}".strip()
+    return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
+
+
+def _inspect_record(sample: Mapping[str, Any]) -> LogRecord:
+    asked = [{"role": "user", "content": sample["input"]}] if isinstance(sample["input"], str) else sample["input"]
+    values: dict[str, float | str] = {}
+    for name, score in (sample.get("scores") or {}).items():
+        values |= _values(name, score)
+    return LogRecord(
+        item=str(sample["id"]),
+        own_id=isinstance(sample["id"], str),  # without ids Inspect numbers from 1
+        epoch=int(sample["epoch"]),
+        input=ItemInput.of([(m["role"], _text(m["content"])) for m in asked], sample.get("target")),
+        answer=str((sample.get("output") or {}).get("completion", "")),
+        values=values,
+        failure="invalidated" if sample.get("invalidation") else "error" if sample.get("error") else None,
+    )
+
+
+def _values(name: str, score: Mapping[str, Any]) -> dict[str, float | str]:
+    reason = str(score.get("reason") or (score.get("metadata") or {}).get("unscored_reason") or "NaN")
+    value = score["value"]
+    if isinstance(value, dict):
+        return {f"{name}/{key}": number(one, reason) for key, one in value.items()}
+    return {name: number(_MARKS.get(value, value) if isinstance(value, str) else value, reason)}
+
+
+def _text(content: str | list[Mapping[str, Any]]) -> str:
+    return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
+
+
+def _members(path: Path) -> Iterator[dict[str, Any]]:
+    """The header, then each sample."""
+
+    def choose(names: list[str]) -> list[str]:
+        samples = [name for name in names if name.startswith("samples/")]
+        return ["header.json" if "header.json" in names else "_journal/start.json", *samples]
+
+    return (parse_object(text, where, nan=True) for where, text in read_members(path, choose))
+
+
+def read_lm_eval(path: Path) -> HarnessLog:
+    """Read the samples of a task; metrics are named `METRIC,FILTER` if there are several filters. Raises DataError."""
+    lines = [line for _, line in read_jsonl(path, nan=True)]
+    several = len({line.get("filter") for line in lines}) > 1
+    values: dict[int, dict[str, float | str]] = {}
+    for line in lines:
+        for name in line["metrics"]:
+            key = f"{name},{line['filter']}" if several else name
+            values.setdefault(line["doc_id"], {})[key] = number(line.get(name))
+    firsts = {line["doc_id"]: line for line in reversed(lines)}
+    records = [_lm_eval_record(firsts[place], values.get(place, {})) for place in sorted(firsts)]
+    task, _, time = path.stem.removeprefix("samples_").rpartition("_")
+    results = path.with_name(f"results_{time}.json")
+    head = read_object(results) if results.is_file() else {}
+    notes = () if head else (f"no {results.name} beside it: the model is unknown",)
+    harness = f"lm-eval {head.get('lm_eval_version', '')}".strip()
+    return HarnessLog(path, harness, str(head.get("model_name", "unknown")), task, records, notes)
+
+
+def _lm_eval_record(line: dict[str, Any], values: dict[str, float | str]) -> LogRecord:
+    name, prompt = line["doc"].get("id"), line["arguments"]["gen_args_0"]["arg_0"]
+    # For chat models a list of one text, the messages as JSON.
+    turns = json.loads(prompt[0]) if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+    asked = ItemInput.of([(turn["role"], turn["content"]) for turn in turns], line["target"])
+    item = str(line["doc_id"] if name is None else name)
+    return LogRecord(item, name is not None, 0, asked, str(line["filtered_resps"][0]), values)
+
+
+def is_opencompass(folder: Path) -> bool:
+    return (folder / "predictions").is_dir() or folder.parent.name == "predictions"
+
+
+def read_opencompass(folder: Path) -> HarnessLog:
+    """Read the data sets of one model; replicas are epochs.
+
+    Args:
+        folder: `WORK/TIME` where it holds one model, else `WORK/TIME/predictions/MODEL`.
+
+    Raises:
+        DataError: several models or none, or an evaluator that wrote no details.
+    """
+    if (folder / "predictions").is_dir():
+        models = sorted(path for path in (folder / "predictions").iterdir() if path.is_dir())
+        if len(models) != 1:
+            raise DataError(f"{folder}: name one model, as predictions/MODEL: {listed([m.name for m in models])}")
+        folder = models[0]
+    results = folder.parents[1] / "results" / folder.name
+    scored = {path.stem for path in results.glob("*.json")}
+    parts: dict[str, list[Path]] = {}
+    for path in sorted(folder.glob("*.json"), key=lambda path: (len(path.stem), path.stem)):
+        base = re.sub(r"_\d+$", "", path.stem)  # large data sets are split
+        parts.setdefault(base if path.stem not in scored and base in scored else path.stem, []).append(path)
+    records = [r for name, paths in parts.items() for r in _opencompass_records(name, paths, results / f"{name}.json")]
+    unfinished = len(list(folder.glob("tmp_*.jsonl")))
+    notes = (f"{counted(unfinished, 'data set')} did not end (tmp_*.jsonl) and cannot be read",) if unfinished else ()
+    return HarnessLog(folder, "OpenCompass", folder.name, listed(list(parts)), records, notes)
+
+
+def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterator[LogRecord]:
+    predictions: dict[int, dict[str, Any]] = {}
+    for path in paths:
+        start = len(predictions)
+        predictions |= {start + int(key): one for key, one in read_object(path).items()}
+    rows = read_object(results).get("details") if results.is_file() else []
+    if not isinstance(rows, list):
+        raise DataError(f"{results}: its evaluator wrote no details of items, so there are no scores to compare")
+    details = {int(row["example_abbr"].rpartition("_")[2]): row for row in rows}
+    replicas = max((len(v) for row in rows for v in row.values() if isinstance(v, list)), default=1)
+    items = len(predictions) // replicas
+    for place, one in sorted(predictions.items()):
+        replica, item = divmod(place, items)
+        found = {key: v[replica] if isinstance(v, list) else v for key, v in details.get(item, {}).items()}
+        own = found.pop("id", None)
+        prompt = one["origin_prompt"]
+        turns = [{"role": "user", "prompt": prompt}] if isinstance(prompt, str) else prompt
+        asked = ItemInput.of([(t["role"], t.get("prompt") or t.get("content", "")) for t in turns], one.get("gold"))
+        values = {key: number(v) for key, v in found.items() if not isinstance(v, str)}
+        label = f"{name}_{item}" if own is None else str(own)
+        yield LogRecord(label, own is not None, replica, asked, str(one["prediction"]), values)
+
+
+def read_every_eval_ever(path: Path) -> HarnessLog:
+    """Read samples; the metric is `score`, or the evaluation's name where items have several. Raises DataError."""
+    rows = [row for _, row in read_jsonl(path, nan=True)]
+    models, tasks = ({row[key]: 1 for row in rows} for key in ("model_id", "evaluation_name"))
+    if len(models) > 1:
+        raise DataError(f"{path}: holds several models, {listed(list(models))}; keep one")
+    keys = [(row["sample_id"], row.get("evaluation_result_id") or row["evaluation_name"]) for row in rows]
+    several = len(set(keys)) > len({item for item, _ in keys})
+    values: dict[tuple[str, int], dict[str, float | str]] = {}
+    records, seen = {}, Counter[tuple[str, str]]()
+    for row, (item, name) in zip(rows, keys, strict=True):
+        seen[item, name] += 1
+        key = (item, seen[item, name])
+        values.setdefault(key, {})[name if several else "score"] = number(row["evaluation"].get("score"))
+        turns = [(turn["role"], turn.get("content") or "") for turn in row.get("messages") or []]
+        last = max((place for place, (role, _) in enumerate(turns, 1) if role == "user"), default=0)
+        asked = ItemInput.of(turns[:last] or [("user", row["input"]["raw"])], row["input"].get("reference"))
+        failure = "error" if row.get("error") else None
+        # Digits alone are the position that converters write.
+        records[key] = LogRecord(item, not item.isdecimal(), key[1], asked, None, values[key], failure)
+    return HarnessLog(path, "Every Eval Ever", listed(list(models)), listed(list(tasks), 1), list(records.values()))
+
+
+def read_score_table(path: Path) -> HarnessLog:
+    """Read a CSV with `id`, `score` (empty: unscored) and, for several answers an item, `sample`. Raises DataError."""
+    records = []
+    for where, row in read_rows(path):
+        if not {"id", "score"} <= row.keys():
+            raise DataError(f"{path}: its first line must name the columns, id and score among them")
+        if not row["id"]:
+            raise DataError(f"{where}: has no id")
+        try:
+            value = number(float(row["score"]) if row["score"] else None)
+            sample = int(row.get("sample") or 0)
+        except ValueError:
+            raise DataError(f"{where}: score and sample must be numbers: {quoted(row)}") from None
+        records.append(LogRecord(row["id"], True, sample, None, None, {"score": value}))
+    return HarnessLog(path, "CSV", path.stem, path.name, records)
+
+
+def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
+    """The rows of a CSV file by heading, as `file:line`; the first line determines the separator. Raises DataError."""
+    try:
+        text = read_bounded(path).decode("utf-8-sig")
+        reader = csv.reader(io.StringIO(text, newline=""), delimiter=max(",;\t", key=text.partition("\n")[0].count))
+        lines = [(f"{path}:{reader.line_num}", [cell.strip() for cell in row]) for row in reader if any(row)]
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise DataError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
+    for where, row in lines[1:]:
+        if len(row) != len(set(lines[0][1])):
+            raise DataError(f"{where}: {len(row)} cells, but {len(set(lines[0][1]))} different headings")
+        yield where, dict(zip(lines[0][1], row, strict=True))
+
+
+_READERS = {".eval": read_inspect, ".json": read_inspect, ".csv": read_score_table}
+FORMS = "an Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
+
+
+def read_harness_log(path: Path) -> HarnessLog:
+    """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
+    try:
+        log = _reader(path)(path)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        problem = f"{type(error).__name__}: {quoted(str(error))}"
+        raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
+    seen = set()
+    for record in log.records:
+        if (record.item, record.epoch) in seen:
+            raise DataError(f"{path}: {quoted(record.item)} has two answers with the number {record.epoch}; keep one")
+        seen.add((record.item, record.epoch))
+    return log
+
+
+def _reader(path: Path) -> Callable[[Path], HarnessLog]:
+    if path.is_dir():
+        return read_opencompass
+    if not path.is_file() or path.suffix not in (*_READERS, ".jsonl"):
+        raise DataError(f"{path}: is neither a run folder nor {FORMS}")
+    if path.suffix in _READERS:
+        return _READERS[path.suffix]
+    _, first = next(read_jsonl(path, nan=True), ("", {}))
+    if "doc_id" in first:
+        return read_lm_eval
+    if "evaluation" in first:
+        return read_every_eval_ever
+    raise DataError(f"{path}: its first line is neither one of lm-eval's samples nor of Every Eval Ever's")
+
+
+def read_members(
+    path: Path, choose: Callable[[list[str]], Iterable[str]], most: int = MAX_LINE
+) -> Iterator[tuple[str, bytes]]:
+    """Yield place and content of the members that `choose` takes from all names. Raises DataError."""
+    try:
+        with zipfile.ZipFile(require_file(path)) as archive:
+            for name in choose(list(dict.fromkeys(archive.namelist()))):
+                where = f"{path}: {quoted(name)}"
+                yield where, _read_member(archive, name, where, most)
+    except _DAMAGED as error:
+        raise DataError(f"{path}: no whole zip file (damaged, cut off or something else): {error}") from error
+
+
+def _read_member(archive: zipfile.ZipFile, name: str, where: str, most: int) -> bytes:
+    info = archive.getinfo(name)
+    if info.file_size > most:
+        raise DataError(f"{where}: larger than {most >> 20} MiB")
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
+        raise DataError(f"{where}: encrypted, or compressed in a way that is not read here")
+    if info.compress_type == ZSTD:
+        import pyarrow as pa
+
+        # zipfile hands over what it takes for stored as it is; the checksum is that of the content.
+        stored = copy.copy(info)
+        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
+        del stored.CRC
+        stream: Any = pa.CompressedInputStream(archive.open(stored), "zstd")
+    else:
+        stream = archive.open(info)
+    with stream:
+        content: bytes = stream.read(info.file_size + 1)
+    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
+        raise DataError(f"{where}: damaged: not what the archive says of it")
+    return content

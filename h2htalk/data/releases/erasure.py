@@ -11,9 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good, remove_partial_files
-from h2htalk.data.erasure.folder_kinds import FolderErasure, marked
+from h2htalk.data.erasure.erased_ids import Record
+from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
+from h2htalk.data.erasure.folder_kinds import ErasableFolder
 from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_jsonl, write_text
 from h2htalk.data.releases.release_folder import (
     CARD,
@@ -22,53 +22,84 @@ from h2htalk.data.releases.release_folder import (
     PRIVATE_REFERENCES,
     SPEC,
     TOMBSTONES,
-    Manifest,
-    data_file,
     item_rows,
     private_folder,
     read_manifest,
+    read_rows,
     read_tombstones,
     verify_files,
 )
 from h2htalk.errors import DataError
 
-BEGUN = "begun\n"  # in the mark of a release whose files were changed
 # On a card without its figures, until they are drawn again or the next version is built.
 NO_FIGURES = "*Removed with erased items; the next version shows figures of its own rows.*"
 
 
-@marked
-def erase_from_release(path: Path, erased: ErasedIds) -> FolderErasure:
-    """Erase the items that hold words of erased ids; complete an erasure that was interrupted. Raises DataError.
+class ErasableRelease(ErasableFolder):
+    """A release: rows, votes, figures and private references of an item go; what was published does not change.
 
-    Their ids are added to `tombstones.jsonl`, so that they leave other copies of the release as well.
+    The ids in its `tombstones.jsonl` leave other copies of the release as well.
     """
-    for folder in (path, private := private_folder(path)):
-        refuse_links(folder)
-    if private.is_symlink():
-        raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
-    manifest, mark = read_manifest(path), path / MARK
-    # While files change they do not have the hashes that release.json records.
-    begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
-    if not begun:
-        verify_files(path, manifest)
-    before = read_tombstones(path / TOMBSTONES)
-    gone = {str(row["id"]) for row in item_rows(path, manifest) if erased.covers(row) or row["id"] in before}
-    ids = before | gone
-    if gone or begun:
-        write_text(mark, BEGUN)
-        write_jsonl(path / TOMBSTONES, ({"id": name} for name in sorted(ids)))
-        _remove(path, manifest, ids)
-    if not ids:
-        return FolderErasure()
-    message = (
-        f"what was published as {manifest.version} still holds the items: build the next version with this folder as "
-        "`previous`, and do not publish this folder"
-    )
-    card = read_json_object(private / SPEC, missing_ok=True).get("card")  # nothing in an analysis tells of whom it is
-    analysis = str(card.get("analysis", "")) if isinstance(card, dict) else ""
-    named = [f"the analysis {analysis} shows words of the items: delete it"] if os.path.isdir(analysis) else []
-    return FolderErasure(len(gone), frozenset(ids), (message, *named))
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        for folder in (path, private := private_folder(path)):
+            refuse_links(folder)
+        if private.is_symlink():
+            raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
+
+    def erased(self) -> frozenset[str]:
+        return read_tombstones(self.path / TOMBSTONES)
+
+    def items(self) -> Iterator[tuple[str, Record]]:
+        manifest = read_manifest(self.path)
+        verify_files(self.path, manifest)
+        return ((str(row["id"]), row) for row in item_rows(self.path, manifest))
+
+    def record(self, gone: frozenset[str]) -> None:
+        write_jsonl(self.path / TOMBSTONES, ({"id": name} for name in sorted(self.erased() | gone)))
+
+    def remake(self) -> tuple[str, ...]:
+        """Record the new hashes and counts of the files that lost rows."""
+        path, manifest = self.path, read_manifest(self.path)
+        references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
+        if references.is_file():
+            filter_file(references, lambda line: line.get("id") not in self.erased())
+            hashed = hashed and sha256_of(references)
+        if (path / CARD).is_file():
+            _clear_card(
+                path / CARD, self.erased(), any(name.startswith(f"{FIGURES_FOLDER}/") for name in manifest.files)
+            )
+        files = {name: sha256 for name, sha256 in manifest.files.items() if (path / name).is_file()}
+        changed = [name for name in files if name.startswith("data/") or name == CARD]
+        files |= {name: sha256_of(path / name) for name in (*changed, TOMBSTONES)}
+        if METADATA in files:
+            text = (path / METADATA).read_text(encoding="utf-8")
+            for name, sha256 in manifest.files.items():
+                text = text.replace(sha256, files.get(name, sha256))
+            write_text(path / METADATA, text)
+            files[METADATA] = sha256_of(path / METADATA)
+        configs = {
+            config: {split: sum(1 for _ in read_rows(path, manifest, config, split)) for split in splits}
+            for config, splits in manifest.configs.items()
+        }
+        facts, gone = {**manifest.facts}, self.erased()
+        if isinstance(allowed := facts.get("allowed"), list):
+            facts["allowed"] = [one for one in allowed if _item_allowed(str(one).partition(" ")[2]) not in gone]
+        now = dict(sorted(files.items()))
+        replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)
+        return ()
+
+    def outside(self) -> Iterator[str]:
+        """Say what the figures of the card came from: nothing in an analysis tells whose words it shows."""
+        yield (
+            f"what was published as {read_manifest(self.path).version} still holds the items: build the next version "
+            "with this folder as `previous`, and do not publish this folder"
+        )
+        card = read_json_object(private_folder(self.path) / SPEC, missing_ok=True).get("card")
+        analysis = str(card.get("analysis", "")) if isinstance(card, dict) else ""
+        if os.path.isdir(analysis):
+            yield f"the analysis {analysis} shows words of the items: delete it"
 
 
 def lost_figures(release: Path) -> bool:
@@ -114,42 +145,6 @@ def work_folder(release: Path) -> Iterator[Path]:
             remove_leftovers(release)
 
 
-def _remove(path: Path, manifest: Manifest, ids: frozenset[str]) -> None:
-    """Remove the rows of items, and record the new hashes and counts. Can be repeated after a kill."""
-    remove_partial_files(path)
-    configs: dict[str, dict[str, int]] = {}
-    files = dict(manifest.files)
-    for config, splits in manifest.configs.items():
-        for split in splits:
-            name = data_file(config, split)
-            # Votes are on an `item`.
-            left = filter_file(path / name, lambda row: ids.isdisjoint({row.get("id"), row.get("item")}))
-            configs.setdefault(config, {})[split] = left
-            files[name] = sha256_of(path / name)
-    references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
-    if references.is_file():
-        filter_file(references, lambda line: line.get("id") not in ids)
-        hashed = hashed and sha256_of(references)
-    files[TOMBSTONES] = sha256_of(path / TOMBSTONES)
-    figures = {name for name in files if name.startswith(f"{FIGURES_FOLDER}/")}
-    files = {name: files[name] for name in files.keys() - figures}
-    if CARD in files:
-        _clear_card(path / CARD, ids, bool(figures) or (path / FIGURES_FOLDER).is_dir())
-        files[CARD] = sha256_of(path / CARD)
-    remove_for_good(path / FIGURES_FOLDER)
-    if METADATA in files:
-        text = (path / METADATA).read_text(encoding="utf-8")
-        for changed, sha256 in manifest.files.items():
-            text = text.replace(sha256, files.get(changed, sha256))
-        write_text(path / METADATA, text)
-        files[METADATA] = sha256_of(path / METADATA)
-    facts = {**manifest.facts}
-    if isinstance(allowed := facts.get("allowed"), list):
-        facts["allowed"] = [one for one in allowed if _item_allowed(str(one).partition(" ")[2]) not in ids]
-    now = dict(sorted(files.items()))
-    replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)
-
-
 def _item_allowed(text: str) -> str:
     """The item of what an owner allowed, `GATE:ITEM=REASON`."""
     return text.partition(":")[2].partition("=")[0]
@@ -160,6 +155,6 @@ def _clear_card(card: Path, ids: frozenset[str], figures: bool) -> None:
     lines = card.read_text(encoding="utf-8").splitlines(keepends=True)
     plain = (html.unescape(line).replace("\\", "") for line in lines)
     text = "".join(line for line, own in zip(lines, plain, strict=True) if _item_allowed(own) not in ids)
-    if figures:
+    if figures or f"]({FIGURES_FOLDER}/" in text:
         text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
     write_text(card, text)

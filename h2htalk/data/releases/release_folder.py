@@ -24,8 +24,9 @@ from uuid import UUID
 from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
 
 from h2htalk.data.case import STUDIES, Case
+from h2htalk.data.erasure.filter_files import read_erased
 from h2htalk.data.erasure.folder_kinds import require_erased
-from h2htalk.data.files import first_error, read_bounded, read_jsonl, sha256_of, write_json
+from h2htalk.data.files import first_error, read_bounded, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
@@ -231,9 +232,7 @@ def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]
 
 def read_tombstones(path: Path) -> frozenset[str]:
     """The ids of erased items; none without the file. Raises DataError."""
-    if not path.is_file():
-        return frozenset()
-    return frozenset(str(record.get("id")) for _, record in read_jsonl(path))
+    return frozenset(read_erased(path))
 
 
 def canary_of(name: str) -> str:

@@ -38,7 +38,7 @@ class Decision:
         posterior: its probability, 0 to 1.
         tied: the leading labels of a tie.
         interval: 95 % confidence interval of a mean.
-        mac: keyed hash of the decision and what it rests on (`decision_macs`); empty before closing writes it.
+        mac: keyed hash of the decision and what it rests on (`integrity`); empty before closing writes it.
     """
 
     item: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import itertools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -109,7 +108,7 @@ def read_spreadsheet_round(folder: RoundFolder) -> SpreadsheetRound:
         spreadsheets=tuple(_spreadsheets(folder, items, annotators)),
     )
     gone, sets = folder.erased_items(), range(1, len(folder.assignment_sets()) + 1)
-    codes = (round.code(*row) for row in itertools.product(sets, gone.given_to, gone.items))
+    codes = (round.code(number, name, one.id) for number in sets for one in gone for name in one.given_to)
     return replace(round, erased_codes=frozenset(codes))
 
 

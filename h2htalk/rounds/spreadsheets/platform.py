@@ -161,7 +161,7 @@ class SpreadsheetPlatform:
                 elif problem := _remove_rows(path, round):
                     messages.append(f"{path}: {problem}")
             protect_folder(round.folder)
-        names = sorted(round.annotators[one].name for one in folder.erased_items().given_to)
+        names = sorted({round.annotators[one].name for gone in folder.erased_items() for one in gone.given_to})
         if names:
             messages.append(
                 f"spreadsheets with erased items were sent to {', '.join(names)}: ask them to delete their copies; a "

@@ -13,7 +13,7 @@ from hubs_made import hub_here
 from releases_made import make_release
 
 import h2htalk
-from h2htalk.data.releases.publish import publish
+from h2htalk.data.releases.hub import publish
 
 NAME = ".eval_results/lab--made.yaml"
 

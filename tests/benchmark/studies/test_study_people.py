@@ -22,7 +22,8 @@ from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study, run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.folder_kinds import kind_of
+from h2htalk.data.erasure.filter_files import MARK
+from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import read_links
 from h2htalk.errors import ConfigError, DataError, RoundError
@@ -205,10 +206,7 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     close_study_round(study.path, tmp_path / "round")
     gone = next(case for case in study.cases if case.study == "high_risk")
     words = gone.sessions[0].turns[0].user
-    kind = kind_of(study.path)
-    assert kind is not None
-    assert kind.name == "study"
-    found = kind.erase(study.path, ErasedIds(frozenset({gone.id})))
+    found = erase(study.path, ErasedIds(frozenset({gone.id})))
     assert found.removed == 1
     left = b"".join(
         path.read_bytes() for path in sorted(study.path.rglob("*")) if path.is_file() and path.name != "erased.jsonl"
@@ -217,43 +215,27 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     assert gone.id.encode() not in left
     result = load_study(study.path)
     assert gone.id not in {one.case.id for one in result.replies}
-    assert kind.erase(study.path, ErasedIds(frozenset({gone.id}))).removed == 0
+    assert erase(study.path, ErasedIds(frozenset({gone.id}))).removed == 0
     calls = {path: path.read_bytes() for path in (study.path / "calls").glob("*.jsonl")}
     again = run_study(study.spec)  # the split that it names still holds the case
     assert gone.id not in {case.id for case in again.study.cases}
     assert {path: path.read_bytes() for path in calls} == calls
     with pytest.raises(DataError, match="every case"):
-        kind.erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
+        erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
-def test_an_interrupted_erasure_is_completed_and_nothing_is_asked_before(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nothing_is_asked_shown_or_opened_while_an_erasure_is_not_finished(tmp_path: Path) -> None:
     study = studied(tmp_path).study
-    kind = kind_of(study.path)
-    assert kind is not None
-    gone = [case.id for case in study.cases if case.study == "high_risk"][:2]
-
-    def stop(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    for name in gone:  # the second erasure begins where one has been completed
-        with monkeypatch.context() as interrupted:
-            interrupted.setattr("h2htalk.benchmark.studies.erasure.filter_file", stop)
-            with pytest.raises(KeyboardInterrupt):
-                kind.erase(study.path, ErasedIds(frozenset({name})))
-        for again in (
-            lambda: run_study(study.spec),
-            lambda: score_study(study.path),
-            lambda: export_chats(study.path, tmp_path / "chats.jsonl"),
-            lambda: open_study_round(study.path, tmp_path / "round", options=settings(tmp_path)),
-            lambda: list(write_dossier([study.path], tmp_path / "dossier")),
-        ):
-            with pytest.raises(DataError, match="an erasure was interrupted"):
-                again()
-        kind.erase(study.path, ErasedIds(frozenset({name})))
-        assert name not in {case.id for case in score_study(study.path).study.cases}
-    assert not any(name.encode() in path.read_bytes() for path in study.path.glob("calls/*.jsonl") for name in gone)
+    (study.path / MARK).touch()
+    for again in (
+        lambda: run_study(study.spec),
+        lambda: score_study(study.path),
+        lambda: export_chats(study.path, tmp_path / "chats.jsonl"),
+        lambda: open_study_round(study.path, tmp_path / "round", options=settings(tmp_path)),
+        lambda: list(write_dossier([study.path], tmp_path / "dossier")),
+    ):
+        with pytest.raises(DataError, match="an erasure was interrupted"):
+            again()
 
 
 @pytest.mark.parametrize(

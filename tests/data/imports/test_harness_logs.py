@@ -12,9 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from h2htalk.data.imports.harness_log import HarnessLog, ItemInput
-from h2htalk.data.imports.log_forms import read_harness_log
-from h2htalk.data.imports.zip_members import ZSTD
+from h2htalk.data.imports.harness_log import ZSTD, HarnessLog, ItemInput, read_harness_log
 from h2htalk.errors import ConfigError, DataError
 
 FIXTURES = Path(__file__).parent / "fixtures"

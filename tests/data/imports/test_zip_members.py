@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.data.imports.zip_members import read_members
+from h2htalk.data.imports.harness_log import read_members
 from h2htalk.errors import DataError
 
 TEXT = b"A line of a log.\n" * 400

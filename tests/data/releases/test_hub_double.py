@@ -39,7 +39,7 @@ def own():
     return client
 seen = []
 set_client_factory(own)
-from h2htalk.data.releases.hub_client import TIMEOUTS, hub_api
+from h2htalk.data.releases.hub import TIMEOUTS, hub_api
 hub_api().dataset_info("lab/open")
 print(seen[-1].headers["x-own"], seen[-1].extensions["timeout"] == TIMEOUTS)
 """

@@ -7,13 +7,11 @@ import re
 import shutil
 import sys
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 
 import datasets
 import pytest
 from byte_search import files_with
-from kills import interrupted_at
 from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
@@ -21,13 +19,13 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.cli.curate import redrawn
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import MARK
-from h2htalk.data.erasure.folder_kinds import FolderErasure
+from h2htalk.data.erasure.filter_files import BEGUN, MARK
+from h2htalk.data.erasure.folder_kinds import FolderErasure, erase
 from h2htalk.data.erasure.sweep import sweep
-from h2htalk.data.files import read_jsonl, sha256_of, write_json, write_jsonl, write_text
+from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet, write_parquet
-from h2htalk.data.releases.erasure import BEGUN, NO_FIGURES, erase_from_release, find_leftovers
+from h2htalk.data.releases.erasure import NO_FIGURES, find_leftovers
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -88,7 +86,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     (tmp_path / "analysis").mkdir()
     assert len(files_with(tmp_path, WORDS)) == 5
     before = read_manifest(release)
-    result = erase_from_release(release, EMILY)
+    result = erase(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "1.0.0 still holds the items" in result.messages[0]
     assert result.messages[1] == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
@@ -112,13 +110,13 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert [one.id for one in split.scenarios] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
     assert split.references_sha256 == manifest.references_sha256
     # The other dialogue whose words were a reference: the item goes, as its references do.
-    assert erase_from_release(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
+    assert erase(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
     assert files_with(tmp_path, WORDS) == []
     assert [row["item"] for _, row in read_parquet(release / data_file("votes", "test"))] == [
         "made-000002:dialogue_base",
         "made-000011:dialogue_base",
     ]
-    again = erase_from_release(release, EMILY)
+    again = erase(release, EMILY)
     assert (again.removed, len(again.items)) == (0, 3)
 
 
@@ -128,7 +126,7 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
         write_text(tmp_path / "analysis" / name, text)
     swept = FolderErasure(name=str(release), kind="release")
     assert redrawn(swept) == swept  # nobody was erased
-    erase_from_release(release, EMILY)
+    erase(release, EMILY)
     made = redrawn(swept)
     assert made == replace(swept, messages=("its figures were made again from the rows left",))
     # The analysis may be somebody's, or another one by now: it is named, and nothing writes into it.
@@ -143,14 +141,14 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
     # A kill while they were drawn leaves the mark: the next erasure removes them, and they can be drawn once more.
     write_text(release / MARK, BEGUN)
     write_text(release / FIGURES_FOLDER / "half.png", WORDS)
-    erase_from_release(release, EMILY)
+    erase(release, EMILY)
     assert not (release / FIGURES_FOLDER).exists()
     assert redrawn(swept) == made
 
 
 def test_figures_that_cannot_be_made_again_stay_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     release = released(tmp_path)
-    erase_from_release(release, EMILY)
+    erase(release, EMILY)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     done = redrawn(FolderErasure(name=str(release), kind="release"))
     assert done.messages[0].startswith("its figures were removed, and not made again: ")
@@ -166,7 +164,7 @@ def test_a_copy_with_tombstones_loses_the_rows(tmp_path: Path) -> None:
     write_jsonl(release / TOMBSTONES, [{"id": "made-000002:dialogue_base"}])
     manifest = read_manifest(release)
     replace(manifest, files={**manifest.files, TOMBSTONES: sha256_of(release / TOMBSTONES)}).write(release)
-    assert erase_from_release(release, ErasedIds(frozenset())).removed == 1
+    assert erase(release, ErasedIds(frozenset())).removed == 1
     assert files_with(release, "made-000002:dialogue_base") == [TOMBSTONES]
 
 
@@ -175,34 +173,13 @@ def test_a_changed_release_is_refused(tmp_path: Path) -> None:
     path = release / data_file("en", "dev")
     path.write_bytes(path.read_bytes() + b" ")
     with pytest.raises(DataError, match=r"dev-.*not the content that release\.json records"):
-        erase_from_release(release, EMILY)
+        erase(release, EMILY)
     assert not (release / TOMBSTONES).exists()
-
-
-def test_an_erasure_killed_at_any_write_is_completed_by_the_next(tmp_path: Path) -> None:
-    release = released(tmp_path / "made")
-    shutil.copytree(release.parent, tmp_path / "control")
-    erase_from_release(tmp_path / "control" / "release", EMILY)
-    expected = contents(tmp_path / "control")
-    for write in range(20):
-        folder = shutil.copytree(release.parent, tmp_path / str(write))
-        if not interrupted_at(write, partial(erase_from_release, folder / "release", EMILY)):
-            break
-        assert set(erase_from_release(folder / "release", EMILY).items) == GONE
-        assert contents(folder) == expected, write
-    assert write > 7
 
 
 def contents(folder: Path) -> dict[str, object]:
     """Files by name; of a manifest, what it holds."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-
-
-def test_the_lines_of_private_references(tmp_path: Path) -> None:
-    release = released(tmp_path)
-    erase_from_release(release, EMILY)
-    lines = [line for _, line in read_jsonl(private_folder(release) / PRIVATE_REFERENCES)]
-    assert [line["id"] for line in lines] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
 
 
 # --- Releases of others ---------------------------------------------------------------------------------------------

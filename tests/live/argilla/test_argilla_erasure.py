@@ -14,8 +14,8 @@ from argilla_stack import Stack
 from byte_search import files_with
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.erasure.from_round import erase_from_round
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.status import round_status
@@ -55,9 +55,9 @@ def test_no_byte_is_left_on_the_server(stack: Stack, tmp_path: Path) -> None:
     assert round_status(small.round.path).by_item["item-000"] == 2
     before = files_with(stack.home, WORDS)
     assert stack.database.name in before
-    result = erase_from_round(small.round.path, ErasedIds(frozenset({"item-000"})))
+    result = erase(small.round.path, ErasedIds(frozenset({"item-000"})))
     assert (result.removed, result.unfinished) == (1, False)
-    assert f"{source}: the round was opened from it" in result.messages[-1]
+    assert f"{source}: the round was opened from it" in result.messages[0]
     source.unlink()
     assert files_with(tmp_path, WORDS) == []
     compact(stack)
