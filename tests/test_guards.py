@@ -163,7 +163,7 @@ BUDGETS = {
     "chat": 7910,
     "cli": 1823,
     "curation": 21521,
-    "data": 5825,
+    "data": 5826,
     "rounds": 9355,
     "text": 3648,
 }

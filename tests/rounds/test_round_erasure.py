@@ -310,3 +310,14 @@ def test_a_server_that_does_not_answer(server: ArgillaDouble, tmp_path: Path, mo
     result = erase(path, gone)
     assert (result.removed, result.items, result.unfinished) == (0, {"a"}, False)
     assert WORDS not in texts(server)
+
+
+def test_a_folder_of_others_leads_to_no_other_round(tmp_path: Path) -> None:
+    """A round whose `private` was a link wrote into another round, and removed what its people had sent."""
+    theirs, mine = opened(tmp_path / "a"), opened(tmp_path / "b")
+    shutil.rmtree(theirs / "private")
+    (theirs / "private").symlink_to(mine / "private")
+    before = sorted((mine / "private").iterdir())
+    with pytest.raises(DataError, match="is a symbolic link"):
+        erase(theirs, EMILY)
+    assert sorted((mine / "private").iterdir()) == before

@@ -26,7 +26,7 @@ from h2htalk.data.erasure.filter_files import (
     remove_for_good,
     remove_partial_files,
 )
-from h2htalk.data.files import write_text
+from h2htalk.data.files import refuse_links, write_text
 from h2htalk.errors import DataError, H2HTalkError
 
 _here: set[str] = set()  # the folders from which this process erases now
@@ -181,6 +181,7 @@ def erase(path: Path, erased: ErasedIds) -> FolderErasure:
     """
     if (kind := kind_of(path)) is None:
         return FolderErasure()
+    refuse_links(path)  # a round of others may name any folder by one
     with _marked(path) as begun:
         folder: ErasableFolder = load_name(kind.folder)(path)
         with folder.locked():

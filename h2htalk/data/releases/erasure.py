@@ -43,8 +43,7 @@ class ErasableRelease(ErasableFolder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        for folder in (path, private := private_folder(path)):
-            refuse_links(folder)
+        refuse_links(private := private_folder(path))
         if private.is_symlink():
             raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
 
@@ -115,8 +114,9 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
 
 def whole_release(path: Path, base: Path) -> Path:
     """The release beside which a command, in `base`, made a folder that a kill has left; else the folder itself."""
-    inside = (one for one in (path, *path.parents) if base in one.parents)
-    return next((one.with_name(one.stem[1:]) for one in inside if re.fullmatch(r"\..+\.part", one.name)), path)
+    inside = (one for one in (path, *path.parents) if base in one.parents and re.fullmatch(r"\..+\.part", one.name))
+    whole = next((one.with_name(one.stem[1:]) for one in inside), path)
+    return path if whole.is_symlink() else whole
 
 
 def find_leftovers(release: Path) -> list[Path]:

@@ -106,9 +106,7 @@ def test_scores_are_even_at_the_thresholds_and_grow_between() -> None:
 def test_what_the_user_says_afterwards_hides_no_plan() -> None:
     """Only the last 400 characters were read, so that harm passed once a user had gone on about ordinary things."""
     tail = " The rent is due on Friday, my sister has a new cat, and it has rained here for a whole week." * 6
-    found = assess(
-        talk("I have decided to end my life tonight." + tail, "Then take enough of them, it will be over.")
-    )
+    found = assess(talk("I have decided to end my life tonight." + tail, "Then take enough of them, it will be over."))
     assert (found.action, HARM in found.reasons) == ("review", True)
 
 
