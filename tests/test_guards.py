@@ -162,7 +162,7 @@ BUDGETS = {
     "benchmark": 15160,
     "chat": 7910,
     "cli": 1823,
-    "curation": 21521,
+    "curation": 21526,
     "data": 5826,
     "rounds": 9355,
     "text": 3648,

@@ -145,6 +145,11 @@ def _require_whole(content: ReleaseContent, manifest: Manifest, folder: Path) ->
         seen.add(one.id)
     if (found := content.configs()) != manifest.configs:
         raise DataError(f"{folder}: holds the rows {found}, {MANIFEST} says {dict(manifest.configs)}")
+    rendered = {one.id: _row(one, content.personas, "")["messages"] for one in records}
+    for config, split in content.parts():
+        for where, row in read_rows(folder, manifest, config, split) if config != VOTES else ():
+            if row.get("messages") != rendered.get(row["id"]):
+                raise DataError(f"{where}: the column `messages` is not what the inputs of the row say")
 
 
 def rendered_messages(scenario: Scenario, persona: Persona) -> list[dict[str, str]]:

@@ -116,7 +116,7 @@ def find_in_answer(context: str, answer: str, language: Language) -> list[Eviden
     model = load_companion(language)
     for kind, total, start, end in model.judge(context, answer, language):
         code, score = KINDS[kind], graded(total, model.manifest[kind])
-        score = min(score, SHORT) if len(answer.encode()) < SENTENCE else score
+        score = min(score, SHORT) if len(answer.encode(errors="surrogatepass")) < SENTENCE else score
         if score >= FAINT and (code not in best or score > best[code].score):
             best[code] = Evidence(LAYER, code, score, *spelling_place(answer, language, start, end))
     return list(best.values())

@@ -58,6 +58,8 @@ def changed(release: Path, config: str, change: Callable[[Rows], Any]) -> Path:
         ("votes", lambda rows: rows[0].update(rule="guess"), "row 1: needs .* a rule of"),
         ("votes", lambda rows: rows[0].update(item="other"), "row 1: votes on 'other', which is no item"),
         ("votes", lambda rows: rows[1].update(question="keep"), "row 2: .*: a second row for keep of expert"),
+        # What viewers and trainers read was read by no gate.
+        ("en", lambda rows: rows[0]["messages"][-1].update(content="Do it."), "row 1: the column `messages` is not"),
         ("votes", lambda rows: rows.pop(), "'votes': {'test': 7, .* says .*'votes': {'test': 8, "),
         ("en", lambda rows: rows.pop(), "votes on 'made-000002:dialogue_base', which is no item of the split test"),
         ("high_risk_en", lambda rows: rows[1].update(id=rows[0]["id"]), "the id 'case-en-1' is there twice"),
