@@ -121,6 +121,7 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
 
 
 def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path: Path) -> None:
+    pytest.importorskip("spacy", reason="the analysis extra is not installed")
     release = released(tmp_path)
     for name, text in ((SUMMARY, json.dumps({"made_by": MADE_BY, "files": [PAGE]})), (PAGE, WORDS)):
         write_text(tmp_path / "analysis" / name, text)
