@@ -110,4 +110,4 @@ print(int(re.search(r"VmHWM:\\s*(\\d+)", open("/proc/self/status").read())[1]) /
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300)
     imported, megabytes = done.stdout.split("\n")[:2]
     assert imported == "[]"
-    assert int(megabytes) <= 400
+    assert int(megabytes) <= 410  # 402 with the oldest versions of what it needs
