@@ -76,4 +76,4 @@ def test_a_server_of_vllm_s_is_evaluated(url: str, tmp_path: Path) -> None:
     wrong = evaluate_command(f"server:no-such-model@{url}", tmp_path / "wrong", "--limit", ITEMS)
     done = subprocess.run(wrong, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 2
-    assert "knows no model 'no-such-model'" in done.stderr
+    assert "has no model 'no-such-model'" in done.stderr
