@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -22,12 +23,13 @@ from h2htalk.benchmark.calibration.label_plan import (
     label_sheet,
     labels_needed,
     plan_labels,
+    plan_path,
     read_plan,
 )
 from h2htalk.benchmark.judge.judgements import item_of
 from h2htalk.benchmark.run import load_run
 from h2htalk.data.responses import Response
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
 
@@ -179,3 +181,12 @@ def test_a_round_is_opened_on_the_drawn_answers(run: Path, tmp_path: Path) -> No
 def test_what_cannot_be_planned_is_refused(run: Path, options: dict[str, float], message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         plan_labels(run, **options)  # type: ignore[arg-type]
+
+
+def test_an_edited_plan_is_refused(run: Path, tmp_path: Path) -> None:
+    plan_labels(run, labels=8, out=tmp_path / "labels.csv")
+    path = plan_path(run)
+    plan = json.loads(path.read_text())
+    path.write_text(json.dumps({**plan, "seed": 9}))
+    with pytest.raises(DataError, match=r"label_plan\.json: was edited"):
+        read_plan(run)

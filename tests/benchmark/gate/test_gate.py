@@ -17,7 +17,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
-from h2htalk.benchmark.gate.policy import Criterion, Policy, read_policy
+from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.run_study import run_study
@@ -337,3 +337,40 @@ def test_odd_policies_end_in_one_line(tmp_path: Path, write: Callable[[Path], ob
     done = h2htalk_here("gate", tmp_path, "--policy", tmp_path / "gate.toml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"error: {tmp_path / 'gate.toml'}: ")
+
+
+def test_a_criterion_that_nobody_scored_is_missed(studies: tuple[Path, Path]) -> None:
+    run = gate(studies[0], studies[0]).run
+    rows = [replace(row, value=None, unscored="malformed_output") for row in run.values["over_refusal"]]
+    broken = replace(run, values={**run.values, "over_refusal": rows})
+    policy = default_policy("sap", broken.values)
+    assert "over_refusal" in {one.figure for one in policy.criteria}
+    report = judge_runs(broken, run, policy)
+    assert report.passed
+    assert report.incomplete
+
+
+def test_other_raters_are_told(studies: tuple[Path, Path]) -> None:
+    report = gate(studies[0], studies[0])
+    run = report.run
+    rated = [replace(row, by="people") for row in run.values["violation"]]
+    other = replace(run, values={**run.values, "violation": rated})
+    found = judge_runs(other, run, Policy(criteria=(Criterion(figure="violation"),))).verdicts[0]
+    assert "answered by people, in the reference run by judge" in found.notes
+
+
+def test_a_criterion_without_common_places_is_incomplete() -> None:
+    run, base = simulated({"violation": 1.0}, 100, 1), simulated({"violation": 0.0}, 100, 2)
+    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
+    report = judge_runs(
+        run, replace(base, values={"violation": others}), Policy(criteria=(Criterion(figure="violation"),))
+    )
+    assert report.passed
+    assert report.incomplete
+
+
+def test_a_reference_run_without_values_makes_a_yes_incomplete() -> None:
+    run, base = simulated({"violation": 0.5}, 100, 1), simulated({"violation": 0.0}, 100, 2)
+    rows = [replace(row, value=None, unscored="malformed_output") for row in base.values["violation"][1:]]
+    few = replace(base, values={"violation": [base.values["violation"][0], *rows]})
+    assert judge_runs(run, few, Policy(criteria=(Criterion(figure="violation", max=0.9),))).incomplete

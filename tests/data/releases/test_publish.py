@@ -409,3 +409,20 @@ def test_a_cut_upload_resumes_to_one_complete_commit(hub: HubDouble, release: Pa
     assert stored(hub) == contents(release)
     assert repo.tags == {"v1.0.0": repo.head.sha}
     assert len(repo.commits) == 2
+
+
+def test_a_tag_that_repeats_the_token_is_masked_too(
+    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish(release, "lab/made")
+    hub.dataset("lab/made").tags["hf_lab"] = hub.dataset("lab/made").tags["v1.0.0"]
+    done = h2htalk_here("release", "pull", "hub:lab/made@gone", "--out", release.parent / "out")
+    assert (done.returncode, "hf_lab" in done.stderr) == (2, False)
+    assert "[API key masked]" in done.stderr
+
+
+def test_somebody_elses_tag_in_between_is_no_success(hub: HubDouble, release: Path) -> None:
+    repo = hub.add("lab/made", private=True)
+    first = repo.head.sha
+    hub.before["tag"] = lambda: repo.tags.update({"v1.0.0": first})
+    assert "Tag reference exists already" in refusal(release)
