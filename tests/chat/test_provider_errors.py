@@ -85,7 +85,7 @@ def test_an_error_has_a_reason_a_cost_and_a_retry(
         ("server", 403, {}, "unauthorized", "check H2HTALK_SERVER_KEY"),
         ("anthropic", 0, {"type": "authentication_error"}, "unauthorized", "check ANTHROPIC_API_KEY"),
         *((name, 404, {"message": "gone"}, "not_found", "check the model's name, and ") for name in EVERY),
-        ("openai", 403, {"code": "model_not_found"}, "not_found", "no model 'gpt-made-up' for this key (HTTP 403"),
+        ("openai", 403, {"code": "model_not_found"}, "not_found", "no model 'gpt-made-up' (HTTP 403"),
         ("openai", 403, {"type": "request_forbidden"}, "unauthorized", "check the account"),
         ("anthropic", 403, {"type": "permission_error"}, "unauthorized", "its workspace"),
         *((name, 402, {}, "no_credit", "account has no credit left") for name in EVERY),
