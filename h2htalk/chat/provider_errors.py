@@ -112,8 +112,7 @@ _RULES = (
     _Rule(
         "not_found",
         lambda status, error, _: status == 404 or error.names("model_not_found"),
-        "{api.title} has no model {api.model!r} ({message}): check the model's name, and "
-        "{api.address_advice}",
+        "{api.title} has no model {api.model!r} ({message}): check the model's name, and {api.address_advice}",
     ),
     _Rule(
         "unauthorized",
