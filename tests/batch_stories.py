@@ -12,8 +12,9 @@ import pytest
 from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
 from batch_double_wire import DoubleJob
 
-from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.protocol import Outcome, Reply, Request
+from h2htalk.chat.store.call_store import CallStore, StageCalls, open_jobs, read_books
+from h2htalk.chat.store.records import BatchRecord, Totals
 from h2htalk.data.responses import SampleKey
 
 both = pytest.mark.parametrize("provider", PROVIDERS)
@@ -45,10 +46,21 @@ def interrupt_once_there_is(double: BatchDouble) -> Callable[[str], None]:
 
 
 def events(folder: Path) -> list[str]:
-    return [json.loads(line)["event"] for line in (folder / "jobs.jsonl").read_text().splitlines()]
+    """What was recorded of jobs."""
+    lines = map(json.loads, (folder / "calls.jsonl").read_text().splitlines())
+    return [line["event"] for line in lines if "job" in line]
 
 
 PLACE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}  # where jobs are made and looked at
+
+
+def jobs_in(folder: Path) -> list[BatchRecord]:
+    """The open jobs of a store."""
+    return open_jobs(read_books(folder / "calls.jsonl"), "generate")
+
+
+def totals(calls: StageCalls) -> Totals:
+    return calls.store.books.totals().get(calls.stage, Totals())
 
 
 class Killed(BaseException):
@@ -56,7 +68,7 @@ class Killed(BaseException):
 
 
 class Story:
-    """A run that is killed and started again: answers and journals are kept as a run folder keeps them."""
+    """A run that is killed and started again, with the call store of its folder."""
 
     def __init__(self, double: BatchDouble, folder: Path, asked: list[Request], limit: Decimal | None = None):
         self.double, self.folder, self.asked, self.limit = double, folder, asked, limit
@@ -67,6 +79,8 @@ class Story:
 
     def run(self) -> list[Outcome]:
         """One start: asks for what is not stored."""
+        store = CallStore(self.folder / "calls.jsonl", keep_replies=True).open()
+        self.stored |= {(item, sample): reply for (_, item, sample, _), reply in store.replies.items()}
         missing = [request for request in self.asked if not isinstance(self.answer(request), Reply)]
         given: Counter[int] = Counter()
 
@@ -76,9 +90,9 @@ class Story:
             self.stored[missing[index].id, missing[index].sample] = outcome
             self.after_store()
 
-        with self.double.ledger(self.folder / "costs.jsonl", self.limit) as ledger:
-            outcomes = self.double.run(missing, self.folder / "batches", ledger, on_done, self.attempts)
-            self.totals = ledger.totals()
+        calls = self.double.calls_in(store, self.limit)
+        outcomes = self.double.run(missing, calls, on_done, self.attempts)
+        self.totals = totals(calls)
         assert given == dict.fromkeys(range(len(missing)), 1), "every request has exactly one outcome"
         return outcomes
 
@@ -96,7 +110,7 @@ class Story:
         return all(isinstance(a, Reply) and a.text == f"re: {r.id}" for a, r in zip(answers, self.asked, strict=True))
 
     def require_paid_once(self) -> None:
-        """The provider charged each call once, and the ledger says just that."""
+        """The provider charged each call once, and the store says just that."""
         assert self.is_whole()
         calls = len(self.double.api.calls(self.asked))
         assert self.totals.usd_paid == self.double.bill == calls * CALL_USD
@@ -104,7 +118,7 @@ class Story:
 
     @property
     def open_jobs(self) -> list[str]:
-        return [record.state for record in BatchFolder(self.folder / "batches").records() if record.state != "closed"]
+        return [job.state for job in jobs_in(self.folder)]
 
 
 def story(provider: str, folder: Path, *names: str) -> Story:

@@ -1,4 +1,4 @@
-"""A run's journal of costs, read by what `h2htalk.chat.costs.cost_log` documents alone, and added up by hand."""
+"""The money in a run's `calls.jsonl`, read by what `chat/store/call_store` documents alone, and added up by hand."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ class JournalCall:
     def close(self, line: dict[str, Any]) -> None:
         """Take the line of its end; there is one at most."""
         assert self.end == "open", f"call {self.number} ended twice"
-        self.end, self.request_id = line["event"], line.get("request_id")
+        self.end = {"possible": "possibly_paid"}.get(line.get("cost", "paid"), line.get("cost", "paid"))
+        self.request_id = line.get("request_id")
         if line.get("usd") is not None:
             self.usd = Decimal(line["usd"])
             assert self.usd <= self.worst, "a call cost more than was reserved for it"
@@ -48,13 +49,12 @@ class Books:
     def read(cls, lines: Iterable[dict[str, Any]]) -> Books:
         calls: dict[int, JournalCall] = {}
         for line in lines:
-            if line["event"] == "sent":
-                items = tuple((item, sample) for item, sample in line["items"])
-                calls[line["call"]] = JournalCall(line["call"], items, Decimal(line["usd"]))
-            elif line["event"] != "opened":
+            if "reserved" in line:
+                items = tuple((line["id"], sample) for sample in line["samples"])
+                calls[line["reserved"]] = JournalCall(line["reserved"], items, Decimal(line["worst"]))
+            elif "call" in line:
                 calls[line["call"]].close(line)
         books = cls(list(calls.values()))
-        # A reply that is reserved as paid was stored before: it is never asked for again.
         twice = [items for items, count in Counter(c.items for c in books.metered).items() if count > 1]
         assert not twice, f"{twice} were paid twice"
         return books

@@ -11,14 +11,16 @@ import loopback
 import pytest
 from loopback import REPLY, Answer, LoopbackServer
 
+from h2htalk.chat.calls import Answer as Arrived
+from h2htalk.chat.calls import Bound, Call, FailedCall
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Reservation, Settlement
+from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.store.records import Reservation, Totals
 from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}
@@ -63,10 +65,10 @@ class Api:
         self, answers: Mapping[str, list[Any]], *texts: str, **options: Any
     ) -> tuple[list[Outcome], Books, LoopbackServer]:
         """Ask for the items, one after the other unless told otherwise, with books."""
-        books = options.pop("ledger", None) or Books()
+        books = options.pop("calls", None) or Books()
         requests = requests_of(*texts)
         with LoopbackServer(reply=scripted(answers)) as server:
-            chat = self.open(server.url, **{"concurrency": 1, "ledger": books, **options})
+            chat = self.open(server.url, **{"concurrency": 1, "calls": books, **options})
             return chat.complete(requests, books.stored(requests)), books, server
 
 
@@ -120,24 +122,32 @@ def sharing(*texts: str, persona: str = PERSONA) -> list[Request]:
     return [Request(text, (system, Message("user", text)), Sampling(None)) for text in texts]
 
 
-class Books(Ledger):
-    """A ledger that remembers in which order things happened, replies included."""
+class Books(StageCalls):
+    """Calls in memory that remember in which order things happened, replies included."""
 
     def __init__(self, limit: Decimal | None = None, price: Price | None = PRICE) -> None:
-        super().__init__(None, model="made-up", price=price, limit=limit)
+        prices = PriceList("", {"made-up": price} if price else {})
+        super().__init__(CallStore(), "generate", "made-up", prices=prices, limit=limit)
         self.story: list[str] = []
 
-    def reserve_all(self, *args: Any, **more: Any) -> list[Reservation]:
-        made = super().reserve_all(*args, **more)
-        self.story += [f"sent {reservation.items[0][0]}" for reservation in made]
+    def reserve(self, call: Call, bound: Bound) -> Reservation:
+        made = super().reserve(call, bound)
+        self.story.append(f"sent {made.id}")
         return made
 
-    def _settle(self, end: Settlement) -> None:
-        super()._settle(end)
-        self.story.append(f"{end.billing} {end.reservation.items[0][0]}")
+    def settle(self, call: Reservation, found: Arrived | FailedCall) -> None:
+        super().settle(call, found)
+        self.story.append(f"{'paid' if isinstance(found, Arrived) else found.billing} {call.id}")
+
+    def totals(self) -> Totals:
+        return self.store.books.totals().get(self.stage, Totals())
+
+    @property
+    def open_count(self) -> int:
+        return len(self.store.books.open)
 
     def stored(self, requests: list[Request]) -> OnDone:
-        return lambda index, outcome: self.story.append(f"stored {requests[index].id}")
+        return lambda index, outcome: self.story.append(f"delivered {requests[index].id}")
 
 
 def worst_case(provider: str) -> Decimal:

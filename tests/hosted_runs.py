@@ -150,7 +150,8 @@ class HostedRun:
     def stored(self) -> dict[tuple[str, int], str]:
         """Item and sample -> the text that is stored; no answer may stand there twice."""
         found: dict[tuple[str, int], str] = {}
-        for line in self.lines("responses", "part-0.jsonl"):
+        lines = self.lines("calls.jsonl")
+        for line in (one for first in lines for one in (first, *first.get("more", ()))):
             if "text" in line:
                 key = (line["id"], line["sample"])
                 assert key not in found, f"{key} was answered twice"
@@ -160,7 +161,7 @@ class HostedRun:
     def failures(self) -> dict[str, dict[str, Any]]:
         """Item -> its last failure, of items without an answer."""
         answered = {item for item, _ in self.stored()}
-        lines = self.lines("responses", "part-0.jsonl")
+        lines = self.lines("calls.jsonl")
         return {line["id"]: line["failure"] for line in lines if "failure" in line and line["id"] not in answered}
 
     def wait_until_stored(self, count: int, process: subprocess.Popen[str], seconds: float = 30) -> None:
@@ -179,7 +180,7 @@ class HostedRun:
 
     def books(self) -> Books:
         """The run's journal of costs."""
-        return Books.read(self.lines("costs", "generate.jsonl"))
+        return Books.read(self.lines("calls.jsonl"))
 
     def require_true_books(self, closed: bool = True, earlier: int = 0) -> Books:
         """The journal and the server agree: what is paid was charged to the digit, and nothing is left out.

@@ -18,8 +18,7 @@ from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, NullCl
 from h2htalk.benchmark.summarize import Scored, summarize
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
 from h2htalk.chat.protocol import Message
-from h2htalk.data.responses import FailedResponse, Failure, Response, Usage
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split

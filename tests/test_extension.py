@@ -178,7 +178,7 @@ class EchoChat:
     assert "echo:parrot" in checkout.evaluate(split, "echo:parrot")
 
     assert checkout.json("run/run.json")["signature"]["subject"]["engine"] == "echo"
-    answers = (checkout.folder / "run" / "responses" / "part-0.jsonl").read_text(encoding="utf-8")
+    answers = (checkout.folder / "run" / "calls.jsonl").read_text(encoding="utf-8")
     assert answers.count("I found my receipt.") == 5
     assert "echo" in checkout.run("evaluate", "--help")
     assert len(checkout.places) <= 2, checkout.places

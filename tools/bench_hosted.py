@@ -4,7 +4,7 @@ python tools/bench_hosted.py [--count 4650] [--concurrency 64] [--latency 0]
 
 Each run is the real command line against the tests' provider double in a process of its own, and fails unless its
 books come to exactly what the double charged. `CPU ms a call` leaves out what a run of 10 items costs (imports,
-the data). Then the ledger alone: a call reserved and settled in a file. Prints Markdown. Linux only.
+the data). Then the call store alone: a call reserved and settled in a file. Prints Markdown. Linux only.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from measure import Cost, measure
 from provider_books import price_file
 from providers import ProviderServer
 
-from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.calls import Answer, Bound, Call
 from h2htalk.chat.costs.prices import load_prices
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.responses import Usage
 
 MODELS = ("openai:gpt-test", "anthropic:claude-test")
@@ -90,15 +91,17 @@ def run(work: Path, model: str, batch: bool, count: int, options: argparse.Names
     return cost
 
 
-def ledger_cost(work: Path, count: int) -> tuple[float, float]:
-    """CPU microseconds and journal bytes of a call that is reserved and settled."""
-    path = work / "ledger" / "costs.jsonl"
-    price = load_prices(work / "prices.toml").find(MODELS[0])
-    bound, usage = Bound(6000, 64), Usage(2000, 20)
-    with Ledger(path, model=MODELS[0], price=price, limit=Decimal(1_000_000)) as ledger:
+def store_cost(work: Path, count: int) -> tuple[float, float]:
+    """CPU microseconds and bytes of a call that is reserved and settled."""
+    path, usage = work / "store" / "calls.jsonl", Usage(2000, 20)
+    answer = Answer((Reply("", usage=usage, request_id="req_000000"),), usage, "req_000000")
+    with CallStore(path) as store:
+        prices = load_prices(work / "prices.toml")
+        calls = StageCalls(store, "generate", MODELS[0], prices=prices, limit=Decimal(1_000_000))
         start = time.process_time()
         for number in range(count):
-            ledger.paid(ledger.reserve(((f"item-{number:04}", 0),), bound), usage, f"req_{number:06}")
+            request = Request(f"item-{number:04}", (Message("user", "Hello."),), Sampling())
+            calls.settle(calls.reserve(Call((number,), (request,)), Bound(6000, 64)), answer)
         seconds = time.process_time() - start
     return seconds / count * 1e6, path.stat().st_size / count
 
@@ -127,8 +130,8 @@ def main() -> None:
                 name = f"{model.partition(':')[0]}: {'--batch' if batch else 'live'}"
                 figures = f"{cost.cpu:.2f} | {few.cpu:.2f} | {cost.wall:.1f} | {cost.rss:.0f} | {cost.others:.1f}"
                 print(f"| {name} | {each:.2f} | {figures} |", flush=True)
-        micros, size = ledger_cost(work, options.count)
-    print(f"\nledger: {micros:.0f} us of CPU and {size:.0f} bytes of journal a call")
+        micros, size = store_cost(work, options.count)
+    print(f"\ncall store: {micros:.0f} us of CPU and {size:.0f} bytes a call")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from itertools import zip_longest
+from statistics import median, quantiles
 
-from h2htalk.chat.costs.reservations import Totals, sum_totals
-from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import Answers, RunFolder, RunWriter
+from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.chat.store.call_store import StageCalls
+from h2htalk.chat.store.records import Totals, sum_totals
+from h2htalk.data.responses import Answers, Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError, counted
 
 NOT_RECORDED = "not recorded"  # the endpoint of answers of earlier versions
@@ -33,9 +36,15 @@ class Session:
 
 @contextmanager
 def answering_session(
-    writer: RunWriter, endpoint: str, versions: Mapping[str, str], *, accept_endpoint: bool, open_jobs: bool
+    writer: RunWriter,
+    calls: StageCalls,
+    endpoint: str,
+    versions: Mapping[str, str],
+    *,
+    accept_endpoint: bool,
+    open_jobs: bool,
 ) -> Iterator[None]:
-    """Record a session in `run.json`; what is stored within it has its time and the endpoint.
+    """Record a session in `run.json`; replies that are stored within it have the endpoint.
 
     Raises ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted. With
     open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
@@ -50,7 +59,7 @@ def answering_session(
             f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
-    writer.endpoint, now = endpoint, Session(datetime.now(UTC), endpoint, versions)
+    calls.endpoint, now = endpoint, Session(datetime.now(UTC), endpoint, versions)
     write_sessions(writer.folder, [*sessions, now])
     try:
         yield
@@ -85,6 +94,7 @@ class Answering:
         input_tokens, output_tokens: of all paid calls, else of the answers that came with a count; None where none did.
         endpoints, models, fingerprints: number of answers by the URL that was asked, and by the `model` and the
             `system_fingerprint` that the server returned.
+        latency: the median and the 95th percentile of the seconds that live calls took.
         versions, scoring_versions: of the packages that answered, and of those that scored, such as `Python 3.11.7`.
     """
 
@@ -97,6 +107,7 @@ class Answering:
     endpoints: Mapping[str, int] = field(default_factory=dict)
     models: Mapping[str, int] = field(default_factory=dict)
     fingerprints: Mapping[str, int] = field(default_factory=dict)
+    latency: tuple[float, float] | None = None
     versions: tuple[str, ...] = ()
     scoring_versions: tuple[str, ...] = ()
 
@@ -122,6 +133,7 @@ class Answering:
             ("started", self.started),
             ("ended", self.ended),
             ("time answering", self.started and f"{self.seconds:,.1f} s{sessions}"),
+            ("latency of a call", self.latency and "{:,.2f} s median, {:,.2f} s 95th percentile".format(*self.latency)),
             ("tokens", ", ".join(f"{n:,} {way}" for way, n in counts if n is not None)),
             ("endpoint", _shares(self.endpoints)),
             ("model returned", _shares(self.models)),
@@ -129,7 +141,7 @@ class Answering:
             ("answered with", ", ".join(self.versions)),
             ("scored with", ", ".join(self.scoring_versions)),
         )
-        return [pair for pair in pairs if pair[1]]
+        return [(name, text) for name, text in pairs if text]
 
 
 def _shares(counts: Mapping[str, int]) -> str:
@@ -162,6 +174,7 @@ def describe_answering(
         endpoints={} if set(endpoints) == {NOT_RECORDED} else endpoints,
         models=_named(answer.model for answer in replies),
         fingerprints=_named(answer.system_fingerprint for answer in replies),
+        latency=latency(replies),
         versions=tuple(dict.fromkeys(f"{n} {v}" for session in sessions for n, v in session.versions.items())),
         scoring_versions=tuple(f"{n} {v}" for n, v in scoring_versions.items()),
     )
@@ -178,3 +191,11 @@ def _named(names: Iterable[str | None]) -> dict[str, int]:
     counts = Counter(name for name in names if name).most_common()
     rest = sum(number for _, number in counts[_MOST_NAMED:])
     return dict(counts[:_MOST_NAMED]) | ({f"{len(counts) - _MOST_NAMED:,} others": rest} if rest else {})
+
+
+def latency(responses: Iterable[Response]) -> tuple[float, float] | None:
+    """Return the median and the 95th percentile of the seconds that calls took; None where none was timed."""
+    seconds = sorted(one.seconds for one in responses if one.seconds is not None)
+    if not seconds:
+        return None
+    return median(seconds), quantiles(seconds * 2 if len(seconds) < 2 else seconds, n=20, method="inclusive")[-1]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.languages import find_language
-from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
-from h2htalk.data.run_folder import Answers, RunFolder, fold_answer
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, fold_answer, read_response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS

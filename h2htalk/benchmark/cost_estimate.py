@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
-from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature
-from h2htalk.benchmark.generate import MissingRequests
-from h2htalk.benchmark.run_costs import GENERATE, cost_limit, open_batch_items, read_costs, read_price, suggest_price
+from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature, stage_calls
+from h2htalk.benchmark.generate import GENERATE, MissingRequests
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
 from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Totals, add, dollars_text
 from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
+from h2htalk.chat.store.call_store import open_jobs, read_books, read_costs, require_no_jobs
+from h2htalk.chat.store.records import Totals, add, dollars_text
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
@@ -82,13 +82,16 @@ class _Work:
 
 def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
     """Leave out the samples that an open batch job will bring."""
-    waiting = open_batch_items(spec)
+    jobs = open_jobs(read_books(RunFolder(spec.out_path).shard), GENERATE)
+    if not spec.batch:
+        require_no_jobs(jobs, spec.out)
+    waiting = {item for job in jobs for items in job.calls for item in items if job.state != "planned"}
     return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
 
 
 def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
     spec = plan.spec
-    price = read_price(spec)
+    price = stage_calls(spec).price
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
     # Of a private reference nothing is known but the budget.
@@ -142,8 +145,10 @@ def _price(spec: EvaluateSpec, work: _Work) -> str:
     paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
     if not work.calls:
         return f"Price: nothing more.{paid}"
+    calls = stage_calls(spec)
     if work.price is None:
-        return f"Price: unknown: {suggest_price(spec)}name it in a file with --prices.{paid}"
+        meant = calls.prices.suggest(spec.model) if calls.prices else ""
+        return f"Price: unknown: {meant}name it in a file with --prices.{paid}"
     if work.expected is None or work.greatest is None:
         why = "of a batch " if spec.batch and work.price.batch is None else "of some calls "
         refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
@@ -167,7 +172,7 @@ def _paid_already(before: Totals) -> str:
 
 def _limit(spec: EvaluateSpec, before: Totals, greatest: Decimal) -> str:
     """Describe whether `--max-cost` may stop the run before its end."""
-    limit, committed = cost_limit(spec), before.usd_committed
+    limit, committed = stage_calls(spec).limit, before.usd_committed
     if limit is None or committed is None or committed + greatest <= limit:
         return ""
     if spec.batch:

@@ -9,24 +9,29 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
-from h2htalk.benchmark.generate import MissingRequests, generate
+from h2htalk.benchmark.generate import GENERATE, MissingRequests, generate
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import RunData, read_run_data, require_unedited
-from h2htalk.benchmark.run_costs import RunCosts
+from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.costs.prices import load_prices
 from h2htalk.chat.engines import ENGINES, open_chat, parse_model
+from h2htalk.chat.model_identity import model_name
 from h2htalk.chat.protocol import Chat, Message
+from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
@@ -92,30 +97,61 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
         return _evaluate_baseline(plan, metrics, name)
-    costs = RunCosts(spec)
-    chat = open_chat(spec.model, costs.options())
+    calls = stage_calls(spec)
+    options = ChatOptions(
+        concurrency=spec.concurrency,
+        timeout=spec.timeout,
+        attempts=spec.attempts,
+        deadline=spec.deadline,
+        engine_options=spec.engine_options,
+        download=spec.download,
+        calls=calls,
+        batch=spec.batch,
+    )
+    chat = open_chat(spec.model, options)
     try:
-        return _evaluate_chat(plan, metrics, chat, costs)
+        return _evaluate_chat(plan, metrics, chat, calls)
     finally:
         chat.close()
 
 
-def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: RunCosts) -> Summary:
-    writer = _open_writer(plan, make_signature(plan, chat.subject, metrics))
+def stage_calls(spec: EvaluateSpec) -> StageCalls:
+    """Return the calls of an evaluation, in the store of its folder; nothing is read or made yet.
+
+    Raises:
+        ConfigError: the price file cannot be used, or `max_cost` is set and the price is unknown.
+    """
+    paid = parse_model(spec.model)[0].hosted
+    return StageCalls(
+        CallStore(RunFolder(spec.out_path).shard),
+        GENERATE,
+        spec.model,
+        paid=paid,
+        identity=model_name(spec.model),
+        prices=load_prices(Path(spec.prices) if spec.prices else None) if paid else None,
+        # As it was typed, not as the nearest binary fraction.
+        limit=None if spec.max_cost is None else Decimal(str(spec.max_cost)),
+    )
+
+
+def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: StageCalls) -> Summary:
+    writer = _open_writer(plan, make_signature(plan, chat.subject, metrics), calls.store)
     try:
-        costs.open(writer)
+        calls.open(plan.spec.batch)
+        unsettled = bool(calls.open_jobs())  # batch jobs to collect, even where no answer is missing
         requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
         data = RunData(writer.folder, plan.spec, plan.split, plan.prompt_of)
-        if requests or costs.unsettled:
+        if requests or unsettled:
             try:
                 with answering_session(
                     writer,
+                    calls,
                     getattr(chat, "endpoint", ""),
                     installed_versions(*ENGINES[plan.spec.engine].packages),
                     accept_endpoint=plan.spec.accept_endpoint,
-                    open_jobs=costs.unsettled,
+                    open_jobs=unsettled,
                 ):
-                    generate(chat, requests, writer, costs.spent)
+                    generate(chat, requests, calls)
             except PausedError as error:  # shown with the figures, where there are any
                 if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
                     raise
@@ -124,11 +160,9 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, costs: Ru
             return summary
         return _finish(plan, metrics, writer, data)
     except H2HTalkError:
-        if costs.discard(writer):
-            writer.discard()
+        writer.discard()
         raise
     finally:
-        costs.close()
         writer.close()
 
 
@@ -151,12 +185,12 @@ def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Sum
         writer.close()
 
 
-def _open_writer(plan: EvaluationPlan, signature: Signature) -> RunWriter:
+def _open_writer(plan: EvaluationPlan, signature: Signature, calls: CallStore | None = None) -> RunWriter:
     folder = RunFolder(plan.spec.out_path)
     folder.require_usable(signature)
     if (folder.path / "run.json").exists():
         read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
-    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files())
+    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
     try:
         require_unedited(folder)
     except BaseException:

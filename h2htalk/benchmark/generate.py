@@ -8,13 +8,14 @@ from typing import overload
 
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
-from h2htalk.data.responses import FailedResponse, Failure, Response
-from h2htalk.data.run_folder import Answers, RunWriter
+from h2htalk.chat.store.call_store import StageCalls
+from h2htalk.data.responses import Answers, Failure, Response, strip_thinking
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
+GENERATE = "generate"  # the stage of a run's answers in its call store
 # After so many empty replies the run stops: the others, which may cost money, would be empty too.
 STARVED_REPLIES = 8
 
@@ -64,14 +65,13 @@ class MissingRequests(Sequence[Request]):
         return Request(scenario.id, self.prompt_of(scenario), sampling, sample)
 
 
-def generate(chat: Chat, requests: MissingRequests, writer: RunWriter, spent: Callable[[], str] | None = None) -> None:
-    """Send the requests; every outcome is stored in `writer` as it arrives.
+def generate(chat: Chat, requests: MissingRequests, calls: StageCalls) -> None:
+    """Send the requests; every outcome is stored in `calls` as it arrives.
 
     Args:
         chat: an open model.
         requests: the requests that the run lacks.
-        writer: of the run's folder.
-        spent: returns what was paid so far, for the progress line.
+        calls: in the run's call store.
 
     Raises:
         DataError: an answer could not be stored (disk full); what was stored before is kept.
@@ -80,16 +80,16 @@ def generate(chat: Chat, requests: MissingRequests, writer: RunWriter, spent: Ca
     """
     hungry = True  # no reply with text has arrived
     starved = 0
-    with Progress("generate", len(requests), money=spent) as progress:
+    with Progress("generate", len(requests), money=calls.spent) as progress:
 
         def on_done(index: int, outcome: Outcome) -> None:
             nonlocal hungry, starved
-            scenario, sample = requests.missing[index]
-            response = as_response(scenario.id, sample, outcome)
-            writer.store(response)
+            if not calls.paid or isinstance(outcome, Failure):  # a paid reply is stored with its cost
+                scenario, sample = requests.missing[index]
+                calls.put(scenario.id, sample, outcome)
             progress.advance(isinstance(outcome, Failure))
-            if hungry and isinstance(response, Response):
-                hungry = response.finish_reason == "length" and not response.answer
+            if hungry and not isinstance(outcome, Failure):
+                hungry = outcome.finish_reason == "length" and not strip_thinking(outcome.text)
                 starved += hungry
                 if hungry and starved == STARVED_REPLIES:
                     raise _starved(requests.spec)
@@ -101,21 +101,4 @@ def _starved(spec: EvaluateSpec) -> ConfigError:
     return ConfigError(
         f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: the model reasons "
         "first; add tokens for it with --thinking 2048, or switch it off with --thinking 0, and choose a new --out"
-    )
-
-
-def as_response(item_id: str, sample: int, outcome: Outcome) -> Response | FailedResponse:
-    """Return the record that the run folder stores for an outcome."""
-    if isinstance(outcome, Failure):
-        return FailedResponse(item_id, sample, outcome)
-    return Response(
-        item_id,
-        sample,
-        outcome.text,
-        outcome.finish_reason,
-        outcome.usage,
-        outcome.thinking,
-        outcome.request_id,
-        outcome.model,
-        outcome.system_fingerprint,
     )

@@ -24,8 +24,8 @@ from h2htalk.chat.protocol import Message
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path
 from h2htalk.data.files import write_text
-from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.responses import Answers, Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, counted, quoted
@@ -178,7 +178,7 @@ def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScor
     if ids := {item_id for item_id, _ in different}:
         raise DataError(
             f"{folder}: {counted(len(ids), 'item')} with answers that are not those that were scored "
-            f"({quoted(min(ids))}); restore responses/, or score the answers that are there with "
+            f"({quoted(min(ids))}); restore calls.jsonl, or score the answers that are there with "
             f"`h2htalk score {folder}`"
         )
 

@@ -18,16 +18,17 @@ from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.tables import ITEMS, TABLES
 from h2htalk.benchmark.run import REVISION_LENGTH, RunData, load_run, load_scored, read_run_data, write_report
-from h2htalk.benchmark.run_costs import read_costs
+from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import intervals
 from h2htalk.benchmark.summarize import summarize
 from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import Answers, RunFolder, RunWriter
+from h2htalk.data.responses import Answers, Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError

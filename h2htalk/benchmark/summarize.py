@@ -11,8 +11,7 @@ from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, Row, aggregate, aggregate_slices, null_class
 from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
-from h2htalk.data.responses import KEY_MASK, FailedResponse, Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split

@@ -44,7 +44,7 @@ class Call:
 
     @property
     def items(self) -> tuple[SampleKey, ...]:
-        """Item and sample of each request, as the cost log records them."""
+        """Item and sample of each request, as the call store records them."""
         return tuple((request.id, request.sample) for request in self.requests)
 
 
@@ -170,10 +170,17 @@ class WireFormat(Protocol):
 
 def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
     """Return the outcome of each request of a call, in order, when the call is not sent again."""
+    replies = replies_of(found, len(call.requests))
+    if replies or isinstance(found, Answer):
+        return list(replies)
+    return [Failure(found.reason, found.message, attempts)] * len(call.requests)
+
+
+def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
+    """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
     if isinstance(found, Answer):
-        return list(found.replies)
-    outcome: Outcome = Failure(found.reason, found.message, attempts)
-    if found.refusal:
-        usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
-        outcome = Reply("", "refusal", usage, request_id=found.request_id)
-    return [outcome] * len(call.requests)
+        return found.replies
+    if not found.refusal:
+        return ()
+    usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
+    return (Reply("", "refusal", usage, request_id=found.request_id),) * number

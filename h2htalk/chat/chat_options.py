@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from h2htalk.chat.batch.job_journal import BatchFolder
-from h2htalk.chat.costs.ledger import Ledger
+from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.errors import ConfigError
 
 
@@ -21,8 +20,8 @@ class ChatOptions:
         deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
         engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
         download: fetch a model of the Hugging Face Hub that is not in the local cache.
-        ledger: where paid calls are reserved before they are sent; None keeps reservations in memory only.
-        batch: send everything as batch jobs, and keep their ids in this folder.
+        calls: where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
+        batch: send everything as batch jobs.
     """
 
     concurrency: int = 64
@@ -31,8 +30,8 @@ class ChatOptions:
     deadline: float = 900.0
     engine_options: Mapping[str, str] = field(default_factory=dict)
     download: bool = False
-    ledger: Ledger | None = None
-    batch: BatchFolder | None = None
+    calls: StageCalls | None = None
+    batch: bool = False
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:

@@ -22,7 +22,7 @@ class Engine:
     Attributes:
         name: the part of a model's name before the colon.
         path: `module:Class`, called as `Class(model_name, options)`.
-        hosted: every call costs money, so each is reserved in a ledger.
+        hosted: every call costs money, so each is reserved in the call store.
         local: it runs on the user's own machine and costs nothing but time.
         batches: it can send everything as batch jobs.
         moderates: its models with `moderation` in their names answer at a moderation endpoint.
@@ -145,7 +145,7 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
     options = options or ChatOptions()
     if options.engine_options:
         engine.check_options(options.engine_options)
-    if options.batch is not None:
+    if options.batch:
         require_batches(engine)
     return engine.open(name, options)
 

@@ -1,23 +1,20 @@
 """The one loop of live calls: workers, tries, pauses and deadlines, over either transport.
 
-With a ledger every attempt is reserved before it is sent, then settled. Only calls whose reply never arrived, and calls
-that were refused free of charge, are sent again. A reply goes to `on_done`, which stores it, before its reservation is
-settled: after a kill in between it is stored and counts as paid.
+Paid attempts are reserved in a store before they are sent; what came of one is its settlement there, and goes to
+`on_done` afterwards. Only calls whose reply never arrived, and calls that were refused free of charge, are sent again.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import CostLimitError, Ledger
-from h2htalk.chat.costs.reservations import Reservation
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.pacing import (
     PAUSE_AFTER_TIMEOUT,
@@ -29,6 +26,8 @@ from h2htalk.chat.pacing import (
     wait_for_next,
 )
 from h2htalk.chat.protocol import OnDone, Outcome, Request
+from h2htalk.chat.store.call_store import CostLimitError, StageCalls
+from h2htalk.chat.store.records import Reservation
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
@@ -80,7 +79,7 @@ def run_calls(
     options: ChatOptions,
     on_done: OnDone | None = None,
     *,
-    ledger: Ledger | None,
+    calls: StageCalls | None,
     deadline: float,
 ) -> list[Outcome]:
     """Answer all requests by live calls; see `Chat.complete`.
@@ -90,8 +89,8 @@ def run_calls(
         requests: any number.
         options: how many calls are in flight at once, how long an attempt takes, how many there are.
         on_done: as in `Chat.complete`.
-        ledger: where attempts are reserved; None where calls cost nothing. Calls that would exceed its limit become
-            `Failure("max_cost", ...)` with 0 attempts.
+        calls: where attempts are reserved and replies stored; None where they cost nothing. Calls that would exceed
+            its limit become `Failure("max_cost", ...)` with 0 attempts.
         deadline: seconds that one call may take in all.
 
     Raises:
@@ -101,7 +100,7 @@ def run_calls(
     """
     if not requests:
         return []
-    return run_alone(lambda: _complete(connection, requests, options, on_done, ledger, deadline))
+    return run_alone(lambda: _complete(connection, requests, options, on_done, calls, deadline))
 
 
 async def _complete(
@@ -109,15 +108,15 @@ async def _complete(
     requests: Sequence[Request],
     options: ChatOptions,
     on_done: OnDone | None,
-    ledger: Ledger | None,
+    calls: StageCalls | None,
     deadline: float,
 ) -> list[Outcome]:
-    calls = connection.wire.calls(requests)
+    queued = connection.wire.calls(requests)
     async with connection.connect() as send:
-        workers = min(options.concurrency, len(calls) if isinstance(calls, Sequence) else len(requests))
+        workers = min(options.concurrency, len(queued) if isinstance(queued, Sequence) else len(requests))
         breaker = CircuitBreaker(connection.place, workers)
-        queue, found = CallQueue(calls), list[Outcome | None]([None] * len(requests))
-        run = _Run(connection, send, options, deadline, ledger, queue, RateLimitPause(), breaker, found, on_done)
+        queue, found = CallQueue(queued), list[Outcome | None]([None] * len(requests))
+        run = _Run(connection, send, options, deadline, calls, queue, RateLimitPause(), breaker, found, on_done)
         await run.work(workers)
     return [outcome for outcome in run.outcomes if outcome is not None]
 
@@ -140,7 +139,7 @@ class _Run:
     send: Send
     options: ChatOptions
     deadline: float
-    ledger: Ledger | None
+    calls: StageCalls | None
     queue: CallQueue
     rate_limit: RateLimitPause
     breaker: CircuitBreaker
@@ -179,7 +178,7 @@ class _Run:
             if not await self._wait_for_rate_limit(deadline):
                 return self._give_up(call, self._too_late(failure), sent)
             started = clock()
-            reservation = None if self.ledger is None else await self._reserve(call, self.ledger)
+            reservation = None if self.calls is None else await self._reserve(call, self.calls)
             deadline += clock() - started  # waiting for the limit does not count
             if self.over is not None and reservation is None:
                 self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
@@ -220,13 +219,13 @@ class _Run:
             await asyncio.sleep(closed)
         return clock() < deadline
 
-    async def _reserve(self, call: Call, ledger: Ledger) -> Reservation | None:
+    async def _reserve(self, call: Call, calls: StageCalls) -> Reservation | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
         async with self.desk:  # in the order of waiting
             while self.over is None:
                 try:
-                    return ledger.reserve(call.items, bound)
+                    return calls.reserve(call, bound)
                 except CostLimitError as error:
                     if not self.flying:
                         self.over = str(error)
@@ -237,8 +236,9 @@ class _Run:
     async def _attempt(
         self, call: Call, body: Mapping[str, Any], reservation: Reservation | None, seconds: float
     ) -> Answer | FailedCall:
-        """Send once; deliver an answer, then settle the reservation."""
-        worker = asyncio.current_task()
+        """Send once; settle the reservation by what came, then deliver an answer."""
+        worker, clock = asyncio.current_task(), asyncio.get_running_loop().time
+        started = clock()
         self.flying.add(worker)
         try:
             arrived = await self.send(body, seconds)
@@ -248,23 +248,22 @@ class _Run:
         finally:
             self.flying.discard(worker)
         response = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
-        try:
-            if isinstance(response, Answer):
-                self.nonsense = None
-                self.answered = True
-                self.breaker.answered()
-                self._deliver(call, list(response.replies))
-        finally:
-            self._settle(reservation, response)
+        if isinstance(response, Answer):
+            took = round(clock() - started, 3)
+            response = replace(response, replies=tuple(replace(one, seconds=took) for one in response.replies))
+        self._settle(reservation, response)
+        if isinstance(response, Answer):
+            self.nonsense = None
+            self.answered = True
+            self.breaker.answered()
+            self._deliver(call, list(response.replies))
         return response
 
     def _settle(self, reservation: Reservation | None, found: Answer | FailedCall) -> None:
-        if self.ledger is None or reservation is None:
+        if self.calls is None or reservation is None:
             return
-        if isinstance(found, Answer):
-            self.ledger.paid(reservation, found.usage, found.request_id)
-        else:
-            self.ledger.failed(reservation, found)
+        with self._ending():
+            self.calls.settle(reservation, found)
         self.settled.set()
         self.settled = asyncio.Event()
 
@@ -272,17 +271,22 @@ class _Run:
         for index, outcome in zip(call.indexes, results, strict=True):
             self.outcomes[index] = outcome
             if self.on_done is not None:
-                try:
+                with self._ending():
                     self.on_done(index, outcome)
-                except BaseException:  # passed on
-                    # An answer that cannot be stored ends the run: calls in flight are possibly paid.
-                    self._cancel(set(self.workers))
-                    raise
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """End the run where an answer cannot be stored: calls in flight are possibly paid."""
+        try:
+            yield
+        except BaseException:
+            self._cancel(set(self.workers))
+            raise
 
     def _stops(self, failure: FailedCall) -> bool:
         """Whether the run ends."""
         error = self.connection.end_of_all(failure, self.answered)
-        if self.ledger is not None and self.nonsense is not None and failure.reason == "malformed_reply":
+        if self.calls is not None and self.nonsense is not None and failure.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
                 error = ConfigError(
@@ -302,7 +306,7 @@ class _Run:
         """End the run, after the calls in flight where their replies are paid; None does nothing."""
         if error is not None and self.stopped is None:
             self.stopped = error
-            self._cancel(set(self.workers) - (self.flying if self.ledger is not None else set()))
+            self._cancel(set(self.workers) - (self.flying if self.calls is not None else set()))
 
     def _cancel(self, workers: set[asyncio.Task[None]]) -> None:
         """Cancel these workers except the current one."""

@@ -70,13 +70,15 @@ class ReplySchema(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One call: the sample-th answer to item `id`; `response_schema`: what the reply must follow."""
+    """One call: the sample-th answer to item `id`; `response_schema`: what the reply must follow; `item`: the item that
+    it is about, where `id` names more."""
 
     id: str
     messages: tuple[Message, ...]
     sampling: Sampling
     sample: int = 0
     response_schema: ReplySchema | None = None
+    item: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ class Reply:
 
     `finish_reason`: `stop`; `length` (cut at the budget); `refusal` (the model or its provider declined; the
     text may be empty); `context` (cut where the model's context ends); `unknown`; or the engine's own reason.
-    `model` and `system_fingerprint`: what the server returned.
+    `model` and `system_fingerprint`: what the server returned. `seconds`: what a live call took, its answer included.
     """
 
     text: str
@@ -95,6 +97,7 @@ class Reply:
     request_id: str | None = None
     model: str | None = None
     system_fingerprint: str | None = None
+    seconds: float | None = None
 
 
 def mask_key(reply: Reply, key: str | None) -> Reply:

@@ -60,7 +60,7 @@ def request_name(header: str | None, body: object, key: str | None) -> str | Non
     return scrub(value, key) or None if isinstance(value, str) else None
 
 
-def served_by(payload: Any, key: str | None) -> dict[str, str]:
+def served_by(payload: Any, key: str | None) -> dict[str, Any]:
     """Return the `model` and the `system_fingerprint` that the JSON of a reply names."""
     named = {name: payload.get(name) for name in ("model", "system_fingerprint")}
     return {name: clean(value, key) for name, value in named.items() if isinstance(value, str) and value}

@@ -23,6 +23,7 @@ from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
 
 
@@ -134,9 +135,9 @@ def _remove(workspace: Workspace, stages: Sequence[str]) -> None:
     """
     for name in reversed(stages):
         folder = workspace.stage(name)
-        for path in sorted((folder.path / "calls").glob("*.jsonl")):
+        if (path := folder.path / CALLS).exists():
             lines = [line for _, line in read_jsonl(path, torn_tail=True)]
-            write_jsonl(path, (line for line in lines if not _is_scripted(line.get("model"))))
+            write_jsonl(path, (line for line in lines if not _is_scripted(line.get("asked"))))
         folder.remove()
 
 

@@ -12,9 +12,9 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from h2htalk.chat.costs.reservations import add, dollars_text
 from h2htalk.chat.protocol import Request
-from h2htalk.chat.stored_calls.expected_cost import describe_calls
+from h2htalk.chat.store.model_calls import describe_calls
+from h2htalk.chat.store.records import add, dollars_text
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import stage as compose
 from h2htalk.curation.curate import choose_stages
@@ -33,6 +33,7 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, find_stage, stage_before
 from h2htalk.data.dialogue import Dialogue
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import counted
 
 SAMPLE = 200  # dialogues whose calls are made
@@ -161,7 +162,7 @@ def _calls(
         "compose": lambda: compose.expected_requests(spec, given.dialogues),
         "review": lambda: review.expected_requests(spec, given.candidates),
     }
-    stored = sum(1 for path in (folder.path / "calls").glob("part-*.jsonl") for _ in path.open("rb"))
+    stored = sum(b'"text":' in line for path in folder.path.glob(CALLS) for line in path.open("rb"))
     again = f"; {stored:,} stored replies are used again where prompts are the same" if stored else ""
     if name == FIRST_STAGE:
         simulation = open_simulation(spec)

@@ -32,6 +32,7 @@ from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_source
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
 from h2htalk.data.links import HUB
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 
 # Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the
@@ -200,7 +201,7 @@ def _apply(workspace: Workspace) -> tuple[str, ...]:
         folder.remove_unfinished()
         for path in sorted(folder.path.rglob("*.jsonl")):
             # Stored replies and reviews: tables whose lines begin with an item's id.
-            if path.parent.name not in (KEPT, REJECTED, AUDIT, "costs", "batches"):
+            if path.parent.name not in (KEPT, REJECTED, AUDIT):
                 covers = (of_candidates if STAGES[stage].reads == "candidates" else gone).covers
                 filter_file(path, lambda line, covers=covers: not covers(line))  # type: ignore[misc]
         for name in STAGES[stage].temporary:  # the next run makes these files again
@@ -398,11 +399,13 @@ def purge(workspace: Workspace) -> list[Path]:
         # Written first: after a kill nothing is added to the workspace any more.
         write_json(workspace.path / "workspace.json", {**workspace.facts(), "purged": True})
         gathered = workspace.stage(FIRST_STAGE).path
-        paths = [*(gathered / name for name in (KEPT, REJECTED, AUDIT, "calls", "raw")), workspace.key_path]
+        paths = [*(gathered / name for name in (KEPT, REJECTED, AUDIT, "raw")), workspace.key_path]
         unfinished = unfinished_stages(workspace)
         removed = [path for path in paths if path.exists()]
         for path in removed:
             remove_for_good(path)
+        if (calls := gathered / CALLS).exists():  # simulated dialogues; what they cost stays
+            filter_file(calls, lambda line: "id" not in line)
         for folder in unfinished:
             folder.remove()
         for stage in STAGES:

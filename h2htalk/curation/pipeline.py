@@ -17,7 +17,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, TypeVar
 
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import PartRule
 from h2htalk.curation.stage_folder import RecordCounts, StageFolder
 from h2htalk.curation.stage_table import find_stage, stage_before
@@ -138,7 +138,7 @@ def _results(
             except IncompleteError as error:
                 failed.append(error)
     finally:
-        # A model and its ledger are released although somebody may keep an error that refers to them.
+        # A model and its store are released although somebody may keep an error that refers to them.
         getattr(rule, "close", lambda: None)()
 
 

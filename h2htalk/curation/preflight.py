@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from h2htalk.chat.stored_calls.stored_calls import check_model
+from h2htalk.chat.store.model_calls import check_model
 from h2htalk.curation.pipeline import StageRun, require_finished
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.curation.stage_table import find_stage, stage_before

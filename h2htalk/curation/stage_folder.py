@@ -7,7 +7,7 @@ parts/part-00000.json        the part's counts; written last: a part without it 
 stage.json                   the settings of the stage
 notes.json                   results about the stage as a whole: {name: {"message", ...}}
 summary.json                 the counts of all parts together, and the notes
-calls/ costs/ batches/       what was paid for (`stored_calls`): kept when the stage is removed to be made again
+calls.jsonl                  the call store: kept when the stage is removed to be made again
 """
 
 from __future__ import annotations
@@ -23,11 +23,12 @@ from pydantic import Field, TypeAdapter, ValidationError
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
 from h2htalk.data.files import first_error, read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import DataError
 
 KEPT, REJECTED, AUDIT, MARKS = "kept", "rejected", "audit", "parts"
 # Stored replies are found by their prompts, whatever the settings of the stage.
-PAID = ("calls", "costs", "batches")
+PAID = (CALLS, "calls.lock")
 _Number = Annotated[int, Field(ge=0)]
 
 

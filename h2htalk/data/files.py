@@ -32,6 +32,7 @@ def read_jsonl(
     unique_keys: bool = False,
     nan: bool = False,
     broken: list[str] | None = None,
+    skip: tuple[bytes, ...] = (),
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
@@ -42,6 +43,7 @@ def read_jsonl(
         unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
         nan: read NaN and infinities, which Python's writers give and JSON does not have.
         broken: receives the messages of lines that are no JSON object; None: the first of them is raised.
+        skip: lines that begin so are not parsed.
 
     Raises:
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
@@ -56,6 +58,8 @@ def read_jsonl(
                     raise DataError(f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?")
                 if torn_tail and not line.endswith(b"\n") and not is_whole(line):
                     return
+                if line.startswith(skip):
+                    continue
                 if number == 1:
                     line = line.removeprefix(b"\xef\xbb\xbf")
                 if not line.strip():

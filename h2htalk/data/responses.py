@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 from h2htalk.data.dialogue import read_id
+from h2htalk.data.files import read_jsonl
 from h2htalk.errors import DataError
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
@@ -28,6 +30,7 @@ def _spellings(key: str) -> re.Pattern[str]:
     return re.compile(r"\s*".join(signs))
 
 
+CALLS = "calls.jsonl"  # the call store of a folder (`chat/store/call_store`)
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
 _TEXTS = ("thinking", "request_id", "model", "system_fingerprint", "endpoint")  # of a response, where it has them
@@ -97,7 +100,7 @@ class Response:
 
     `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
     engine delivered apart from the text. `model` and `system_fingerprint` are what the server returned, `endpoint`
-    is what was asked, `at` the Unix time when the answer was stored.
+    is what was asked, `at` the Unix time when the answer was stored, `seconds` what a live call took.
     """
 
     id: str
@@ -111,6 +114,7 @@ class Response:
     system_fingerprint: str | None = None
     endpoint: str | None = None
     at: float | None = None
+    seconds: float | None = None
 
     @property
     def answer(self) -> str:
@@ -125,7 +129,7 @@ class Response:
             "finish_reason": self.finish_reason,
             "usage": self.usage.to_dict(),
         }
-        optional = {name: getattr(self, name) for name in (*_TEXTS, "at")}
+        optional = {name: getattr(self, name) for name in (*_TEXTS, "at", "seconds")}
         return record | {name: value for name, value in optional.items() if value is not None}
 
 
@@ -144,7 +148,7 @@ class FailedResponse:
 
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
-    """Read one line of `responses/*.jsonl`. `sample` may be absent (0) in files made elsewhere.
+    """Read one response. `sample` may be absent (0) in files made elsewhere.
 
     Raises:
         DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
@@ -167,7 +171,50 @@ def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedRespon
         Usage.from_dict(raw.get("usage"), where),
         **texts,
         at=_read_time(raw),
+        seconds=raw["seconds"] if isinstance(raw.get("seconds"), float) else None,
     )
+
+
+def read_outcomes(raw: Mapping[str, Any], where: str) -> Iterator[Response | FailedResponse]:
+    """Read the replies, or the final failure, in a line of `calls.jsonl`, as `read_response`; there may be none."""
+    if "text" not in raw and any(key in raw for key in ("reserved", "call", "job", "erased")):
+        return
+    first = read_response(raw, where)
+    if "more" in raw and isinstance(first, Response):  # one call: the usage is that of all its replies
+        shared = {key: value for key, value in raw.items() if key not in ("more", "usage")}
+        yield replace(first, usage=Usage())
+        for one in raw["more"]:
+            yield read_response({**shared, **one}, where)
+    else:
+        yield first
+
+
+# The final outcome of each sample.
+Answers = dict[SampleKey, Response | FailedResponse]
+_MONEY = (b'{"reserved":', b'{"job":')  # lines of a call store without an outcome begin so
+
+
+def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
+    """Add one response: an answer wins over a failure, a later one over an earlier one."""
+    key = (response.id, response.sample)
+    if isinstance(response, Response) or not isinstance(answers.get(key), Response):
+        answers[key] = response
+
+
+def read_answers(
+    path: Path, stage: str | None = None, check: Callable[[Response | FailedResponse, str], None] | None = None
+) -> Answers:
+    """Read the final outcome of each sample of a call store, which may not exist; of one stage, or of all.
+
+    `check` is called with each response and its position. Raises DataError for a damaged line; names file and line.
+    """
+    answers: Answers = {}
+    for where, record in read_jsonl(path, torn_tail=True, skip=_MONEY) if path.exists() else ():
+        for response in read_outcomes(record, where) if stage in (None, record.get("stage")) else ():
+            if check is not None:
+                check(response, where)
+            fold_answer(answers, response)
+    return answers
 
 
 def _read_time(raw: Mapping[str, Any]) -> float | None:

@@ -2,9 +2,8 @@
 
 run.json                     spec, signature, package version, sessions, and a summary of how it was answered
 inputs/split, inputs/prompts the scenarios and templates that were used, so that a run is complete by itself
-responses/part-0.jsonl       append-only, one writer
+calls.jsonl                  every call, its reply, time and cost (`chat/store/call_store`); append-only, one writer
 baselines/NAME.jsonl            the baselines' answers
-costs/, batches/             of hosted models: every paid call, every batch job
 erased.jsonl                 ids of items that were erased from all of these, and the fingerprint of those that are left
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
@@ -12,49 +11,44 @@ scores/<fingerprint>.parquet, summary.json, report.html, tables/
 from __future__ import annotations
 
 import os
-import shutil
-import time
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.append_log import AppendLog
 from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
 from h2htalk.data.files import (
-    missing_folders,
     read_json_object,
-    read_jsonl,
     read_sealed,
     refuse_links,
-    remove_file,
-    remove_folders,
     sha256_of,
     write_json,
     write_sealed,
-    write_text,
 )
-from h2htalk.data.links import add_link, link_folder
-from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
+from h2htalk.data.responses import (
+    CALLS,
+    Answers,
+    FailedResponse,
+    Response,
+    read_answers,
+)
 from h2htalk.data.signature import Signature, differing_keys
-from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
-from h2htalk.version import __version__
 
 SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is damaged
 # Protocol keys that only scoring sets: they can change for stored answers.
 SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge"})
-_SOURCE = ("source", "commit")  # of a split, in run.json
-_HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
+SOURCE = ("source", "commit")  # of a split, in run.json
+HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
 
-Answers = dict[SampleKey, Response | FailedResponse]
+_FIRST_FILES = {"inputs", CALLS, "calls.lock"}  # of a start that was killed
 
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths and readers of one run folder. `RunWriter` creates or resumes it."""
+    """Paths and readers of one run folder. `benchmark/run_writer` creates or resumes it."""
 
     path: Path
 
@@ -64,8 +58,8 @@ class RunFolder:
 
     @property
     def shard(self) -> Path:
-        """The log that answers are appended to; a writer of the folder holds its lock."""
-        return self.path / "responses" / "part-0.jsonl"
+        """The call store; a writer of the folder holds its lock."""
+        return self.path / CALLS
 
     @property
     def prompts(self) -> Path:
@@ -175,11 +169,11 @@ class RunFolder:
         """Read the `source` and the `commit` of the split that was asked; empty where it was no release."""
         raw = self.read_run().get("split", {})
         if not isinstance(raw, dict):
-            raise DataError(f"{self.path / 'run.json'}: split must hold {' and '.join(_SOURCE)}")
-        return {key: str(raw[key]) for key in _SOURCE if key in raw}
+            raise DataError(f"{self.path / 'run.json'}: split must hold {' and '.join(SOURCE)}")
+        return {key: str(raw[key]) for key in SOURCE if key in raw}
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
-        """Read the final result of each sample: an answer wins over a failure, a later line over an earlier one.
+        """Read the final result of each sample.
 
         Args:
             ids: the scenarios that were asked; None takes any.
@@ -188,14 +182,8 @@ class RunFolder:
         Raises:
             DataError: a line that is not a response, or one to something that was not asked; names file and line.
         """
-        answers: Answers = {}
         asked = None if ids is None else frozenset(ids)
-        for path in sorted((self.path / "responses").glob("*.jsonl")):
-            for where, record in read_jsonl(path, torn_tail=True):
-                response = read_response(record, where)
-                require_asked(response, asked, samples, where)
-                fold_answer(answers, response)
-        return answers
+        return read_answers(self.shard, check=lambda one, where: require_asked(one, asked, samples, where))
 
 
 def require_asked(
@@ -211,101 +199,6 @@ def require_asked(
             f"{where}: sample {response.sample} of {quoted(response.id)}, but this run asks {samples} an item, "
             "counted from 0; remove the line, or restore the file"
         )
-
-
-def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
-    """Add one response; see `RunFolder.answers` for which of two wins."""
-    key = (response.id, response.sample)
-    if isinstance(response, Response) or not isinstance(answers.get(key), Response):
-        answers[key] = response
-
-
-class RunWriter:
-    """The one writer of a run folder: creates or resumes it, and stores answers as they come.
-
-    `answers` holds what the folder held when it was opened. `endpoint` is what answers come from now (empty for engines
-    on this machine), None where nothing is asked: it and the time are stored with them.
-    """
-
-    def __init__(
-        self,
-        folder: RunFolder,
-        spec: Mapping[str, Any],
-        signature: Signature,
-        split: Split,
-        prompts: Mapping[str, str],
-    ) -> None:
-        """Open for writing; a new folder gets its inputs and run.json before this returns.
-
-        Raises:
-            ConfigError: the folder holds a run of another signature (the keys are named).
-            DataError: another process writes it, it is some other folder, it holds a response to something that was
-                not asked, or it cannot be written. Then everything created here is removed.
-        """
-        self.folder = folder
-        self.answers: Answers = {}
-        self._ids = frozenset(scenario.id for scenario in split.scenarios)
-        self._samples = int(spec.get("samples", 1))
-        self._new = False
-        self.endpoint: str | None = None
-        folder.require_usable(signature)
-        self._made = missing_folders(folder.path / "responses")
-        try:
-            self._log = AppendLog(folder.shard, self._remember)
-        except BaseException:
-            remove_folders(self._made)
-            raise
-        try:
-            # Checked again with the lock held: another process may have begun the run meanwhile.
-            self._new = not (folder.path / "run.json").exists()
-            if not self._new:
-                _require_same(folder, signature)
-            # Before the run holds a copy of the items: an erasure finds it even if it is interrupted now.
-            if (source := link_folder(str(spec.get("split", "")))) is not None:
-                add_link(source, "run", folder.path)
-            if self._new:
-                self._write_inputs(split, prompts)
-                run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
-                if split.source:
-                    run["split"] = {key: getattr(split, key) for key in _SOURCE}
-                write_json(folder.path / "run.json", run)
-        except BaseException:
-            self.discard()
-            raise
-
-    def _remember(self, record: dict[str, Any], where: str) -> None:
-        response = read_response(record, where)
-        require_asked(response, self._ids, self._samples, where)
-        fold_answer(self.answers, response)
-
-    def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
-        # A killed start may have left half of them; without run.json they are not used.
-        shutil.rmtree(self.folder.inputs, ignore_errors=True)
-        for half_written in self.folder.path.glob(_HALF_WRITTEN):
-            half_written.unlink()
-        export_split(split, self.folder.inputs / "split")
-        for name, text in prompts.items():
-            write_text(self.folder.prompts / name, text)
-
-    def store(self, response: Response | FailedResponse) -> None:
-        """Append one answer or failure. Raises DataError when it cannot be stored."""
-        if self.endpoint is not None:
-            response = replace(response, at=round(time.time(), 3))
-            if isinstance(response, Response) and self.endpoint:
-                response = replace(response, endpoint=self.endpoint)
-        self._log.append(response.to_dict())
-
-    def close(self) -> None:
-        self._log.close()
-
-    def discard(self) -> None:
-        """Close, and remove what this writer created unless an answer was stored."""
-        self.close()
-        if self._new and self._log.path.stat().st_size == 0:
-            for name in ("inputs", "responses"):
-                shutil.rmtree(self.folder.path / name, ignore_errors=True)
-            remove_file(self.folder.path / "run.json")
-            remove_folders(self._made)
 
 
 def _require_free(path: Path) -> None:
@@ -324,16 +217,10 @@ def _require_free(path: Path) -> None:
 
 def _is_half_made(path: Path) -> bool:
     # The log is created first and filled last: inputs without an empty log beside them are another program's.
-    log = path / "responses" / "part-0.jsonl"
-    names = {p.name for p in path.iterdir() if not p.match(_HALF_WRITTEN)}
-    if names == {"responses"} and not log.exists():
-        return all(p.name == "part-0.lock" for p in log.parent.iterdir())
-    return (
-        names <= {"inputs", "responses"}
-        and log.is_file()
-        and log.stat().st_size == 0
-        and {p.name for p in log.parent.iterdir()} <= {"part-0.jsonl", "part-0.lock"}
-    )
+    log, names = path / CALLS, {p.name for p in path.iterdir() if not p.match(HALF_WRITTEN)}
+    if names == {"calls.lock"}:
+        return True
+    return names <= _FIRST_FILES and log.is_file() and log.stat().st_size == 0
 
 
 def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:

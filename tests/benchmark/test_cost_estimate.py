@@ -68,8 +68,8 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
             monkeypatch.setenv(name, value)
         evaluate(spec)
         bill = server.bill()
-    lines = [json.loads(line) for line in (tmp_path / "run/costs/generate.jsonl").read_text().splitlines()]
-    reserved = sum(Decimal(line["usd"]) for line in lines if line["event"] == "sent")
+    lines = [json.loads(line) for line in (tmp_path / "run/calls.jsonl").read_text().splitlines()]
+    reserved = sum(Decimal(line["worst"]) for line in lines if "reserved" in line)
     assert reserved <= greatest < reserved + Decimal("0.0001")  # rounded up
     assert expected < bill * 3
     assert bill < expected * 3
@@ -115,7 +115,7 @@ def test_replies_to_private_references_are_expected_to_fill_their_budget(tmp_pat
 def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> None:
     message = estimate(spec_of(tmp_path, model="openai:house-model"))
     assert message.endswith("Price: unknown: name it in a file with --prices.")
-    with pytest.raises(ConfigError, match="--max-cost: the price of openai:house-model is unknown"):
+    with pytest.raises(ConfigError, match="max_cost: the price of openai:house-model is unknown"):
         estimate(spec_of(tmp_path, model="openai:house-model", max_cost=1.0))
     (tmp_path / "bare.toml").write_text(
         'date = "2026-11-20"\ncurrency = "USD"\n[models."openai:gpt-test"]\ninput = 1\noutput = 2\n'
@@ -151,16 +151,13 @@ def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkey
         for name, value in server.environment().items():
             monkeypatch.setenv(name, value)
         evaluate(spec)
-    for place, kept in (
-        ("costs/generate.jsonl", 8),
-        ("batches/jobs.jsonl", -1),
-        ("responses/part-0.jsonl", 2),
-    ):
-        path = tmp_path / "run" / place  # as a kill in the middle of reading the results leaves them
-        path.write_text("".join(path.read_text().splitlines(keepends=True)[:kept]))
+    path = tmp_path / "run" / "calls.jsonl"  # as a kill in the middle of reading the results leaves it
+    lines = path.read_text().splitlines(keepends=True)
+    ends = [number for number, line in enumerate(lines) if '"call"' in line]
+    path.write_text("".join(lines[: ends[2]]))
     message = estimate(spec)
     assert "0 calls (2 answered already)" in message
-    assert "; reserved for 5 calls still open: at most 0." in message
+    assert "; reserved for 4 calls still open: at most 0." in message
     with pytest.raises(ConfigError, match=r"waits for batch job .*: add --batch"):
         estimate(spec_of(tmp_path))
 

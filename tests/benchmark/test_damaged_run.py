@@ -155,7 +155,7 @@ def test_scores_of_another_version_are_refused(run: Path) -> None:
 
 
 def test_an_edited_answer_has_no_score(run: Path) -> None:
-    path = run / "responses" / "part-0.jsonl"
+    path = run / "calls.jsonl"
     first, *rest = path.read_text().splitlines()
     edited = {**json.loads(first), "text": "Much better."}
     path.write_text("\n".join([json.dumps(edited), *rest]) + "\n")
@@ -169,7 +169,7 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
 
 
 def test_an_answer_that_was_edited_before_a_run_went_on_is_refused(run: Path) -> None:
-    path = run / "responses" / "part-0.jsonl"
+    path = run / "calls.jsonl"
     first, *rest = path.read_text().splitlines()
     edited = {**json.loads(first), "text": "<think>Nobody sees this.</think>" + json.loads(first)["text"]}
     path.write_text("\n".join([json.dumps(edited), *rest[:-1]]) + "\n")
@@ -181,7 +181,7 @@ def test_another_model_in_run_json_is_refused(run: Path) -> None:
     assert "its signature is not that of the scores" in refusal(lambda: report(run), run / "run.json")
 
 
-@pytest.mark.parametrize("name", ["responses/part-0.jsonl", "tables", "tables/table2.csv", "summary.json"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "tables", "tables/table2.csv", "summary.json"])
 def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path: Path, name: str) -> None:
     """What it names is somebody's file."""
     path, elsewhere = run / name, tmp_path / "elsewhere"
@@ -193,7 +193,7 @@ def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path
     assert elsewhere.stat().st_mtime_ns == before
 
 
-@pytest.mark.parametrize("name", ["responses/part-0.jsonl", "summary.json"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "summary.json"])
 def test_a_pipe_in_a_run_is_refused(run: Path, name: str) -> None:
     (run / name).unlink()
     os.mkfifo(run / name)
@@ -203,7 +203,7 @@ def test_a_pipe_in_a_run_is_refused(run: Path, name: str) -> None:
 def test_a_new_run_does_not_begin_behind_a_link(tmp_path: Path) -> None:
     (tmp_path / "run").mkdir()
     (tmp_path / "elsewhere").mkdir()
-    (tmp_path / "run" / "responses").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "run" / "inputs").symlink_to(tmp_path / "elsewhere")
     spec = EvaluateSpec(model="baseline:constant", split="mini@1", out=str(tmp_path / "run"), limit=22, embedder="none")
-    refusal(lambda: evaluate(spec), tmp_path / "run" / "responses")
+    refusal(lambda: evaluate(spec), tmp_path / "run" / "inputs")
     assert list((tmp_path / "elsewhere").iterdir()) == []

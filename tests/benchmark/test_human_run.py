@@ -45,7 +45,7 @@ def test_the_run_says_that_people_wrote_it(runs: tuple[Path, ...]) -> None:
     assert read_json_object(folder / "summary.json")["signature"]["subject"]["engine"] == "human"
     assert "Replies written by people, not by a model." in [note.text for note in notes(run.summary)]
     assert run.summary.costs == {}
-    stored = [record for _, record in read_jsonl(folder / "responses" / "part-0.jsonl")]
+    stored = [record for _, record in read_jsonl(folder / "calls.jsonl")]
     assert not any(record.get(key) for record in stored for key in ("usage", "model", "thinking"))
     for shown in (folder / "report.html", *(folder / "tables").glob("table2.*")):
         assert "Human replies" in shown.read_text(encoding="utf-8"), shown

@@ -30,7 +30,7 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
 
 ITEMS = 24
-NEW_IN_ANSWERS = ("model", "system_fingerprint", "endpoint", "at")
+NEW_IN_ANSWERS = ("model", "system_fingerprint", "endpoint", "at", "seconds")
 
 
 def named(payload: dict[str, Any], count: int) -> Answer:
@@ -103,12 +103,12 @@ def test_what_a_run_says_of_itself(tmp_path: Path) -> None:
 
 def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp_path: Path) -> None:
     first = half_answered(tmp_path)
-    lines = (tmp_path / "run" / "responses" / "part-0.jsonl").read_bytes()
+    lines = (tmp_path / "run" / "calls.jsonl").read_bytes()
     with LoopbackServer() as second:
         with pytest.raises(ConfigError, match=rf"{first.url}, and {second.url} is to be asked.*--accept-endpoint"):
             evaluate(spec_of(second, tmp_path))
         assert second.requests == 0
-        assert (tmp_path / "run" / "responses" / "part-0.jsonl").read_bytes() == lines
+        assert (tmp_path / "run" / "calls.jsonl").read_bytes() == lines
         summary = evaluate(spec_of(second, tmp_path, accept_endpoint=True))
         assert summary == evaluate(spec_of(second, tmp_path))  # complete: nothing is asked
     assert not summary.incomplete

@@ -97,7 +97,7 @@ def test_a_baseline_that_answers_with_references_of_others(tmp_path: Path) -> No
     """The answers of the run itself quoted an erased item."""
     spec = spec_of("random-reference", released(tmp_path), tmp_path / "run")
     evaluate(spec)
-    assert "responses/part-0.jsonl" in files_with(Path(spec.out), WORDS)
+    assert "calls.jsonl" in files_with(Path(spec.out), WORDS)
     erase(Path(spec.out), EMILY)
     assert files_with(Path(spec.out), WORDS) == []
     counts = load_run(Path(spec.out)).summary.counts

@@ -39,7 +39,7 @@ def start(*words: object, **options: object) -> subprocess.Popen[str]:
 
 def stored_ids(out: Path) -> Counter[str]:
     """How often each id stands in the run's whole lines as an answer."""
-    path = out / "responses" / "part-0.jsonl"
+    path = out / "calls.jsonl"
     if not path.exists():
         return Counter()
     lines = path.read_bytes().split(b"\n")[:-1]
@@ -186,7 +186,7 @@ def test_a_full_disk_is_one_clear_line_and_nothing_is_corrupted(tmp_path: Path) 
         assert "Traceback" not in stderr
         kept = stored_ids(out)
         assert 0 < len(kept) < 20
-        assert (out / "responses/part-0.jsonl").read_bytes().endswith(b"\n")
+        assert (out / "calls.jsonl").read_bytes().endswith(b"\n")
         again = start(server.spec, "--split", split, "--out", out)
         _, stderr = again.communicate(timeout=60)
         assert again.returncode == 0, stderr
@@ -207,7 +207,7 @@ def test_a_disk_that_is_really_full(tmp_path: Path) -> None:
             _, stderr = run.communicate(timeout=60)
         assert run.returncode == 2
         assert "disk is full" in stderr
-        assert (out / "responses/part-0.jsonl").read_bytes().endswith(b"\n")
+        assert (out / "calls.jsonl").read_bytes().endswith(b"\n")
         assert 0 < len(stored_ids(out)) < 40
     finally:
         subprocess.run(["umount", disk], check=True)

@@ -153,7 +153,7 @@ def test_a_specification_that_was_edited_is_noticed(run: Path, key: str, value: 
 
 def test_a_run_that_is_being_written_is_neither_scored_nor_reported(run: Path) -> None:
     before = (run / "summary.json").read_bytes()
-    with AppendLog(run / "responses" / "part-0.jsonl"):
+    with AppendLog(run / "calls.jsonl"):
         for step in (score, report):
             with pytest.raises(DataError, match="another process"):
                 step(run)
@@ -161,7 +161,7 @@ def test_a_run_that_is_being_written_is_neither_scored_nor_reported(run: Path) -
 
 
 def test_a_report_of_other_answers_than_were_scored_is_refused(run: Path) -> None:
-    path = run / "responses" / "part-0.jsonl"
+    path = run / "calls.jsonl"
     lines = path.read_text().splitlines()
     path.write_text("".join(f"{line}\n" for line in lines[1:]))
     with pytest.raises(DataError, match="h2htalk score"):

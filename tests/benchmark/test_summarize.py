@@ -16,8 +16,8 @@ from h2htalk.benchmark.report.table2 import spread_lines
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
-from h2htalk.data.responses import KEY_MASK, FailedResponse, Failure, Response
-from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Failure, Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 

@@ -91,7 +91,7 @@ def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
 
 def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, api: Api) -> None:
     books = Books()
-    chat = api.open(f"{url}/v1", ledger=books, concurrency=1, timeout=20)
+    chat = api.open(f"{url}/v1", calls=books, concurrency=1, timeout=20)
     outcomes = chat.complete(requests_of("200 plain", "200 endless", "500 endless", "200 plain"))
     large = Failure("malformed_reply", "the answer is larger than 1 MB")
     assert outcomes[1:3] == [large, large]

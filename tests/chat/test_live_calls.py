@@ -153,14 +153,16 @@ def test_after_the_first_reply_such_a_failure_is_the_items_own_at_a_server_and_e
     answers = {"a": [], "b": [Answer(api.answer(), delay=0.2)], "c": [error(401)], "d": [error(404)]}
     books, requests = Books(), requests_of(*"abcdefgh")
     with LoopbackServer(reply=scripted(answers)) as server:
-        chat = api.open(server.url, concurrency=2, ledger=books)
+        chat = api.open(server.url, concurrency=2, calls=books)
         if not api.paid:
             assert reasons(chat.complete(requests)) == ["ok", "ok", "unauthorized", "not_found", *["ok"] * 4]
             return
         with pytest.raises(ConfigError, match="refused the key"):
             chat.complete(requests, books.stored(requests))
         assert server.requests == 3
-    assert {"stored a", "paid a", "stored b", "paid b", "free c"} <= set(books.story)  # what was on its way is kept
+    assert {"paid a", "delivered a", "paid b", "delivered b", "free c"} <= set(
+        books.story
+    )  # what was on its way is kept
     assert (books.open_count, books.totals().possibly_paid) == (0, 0)
 
 
@@ -171,7 +173,7 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
     with pytest.raises(
         ModelCallError, match=rf"^http://127\.0\.0\.1:{port}\S* does not answer .*no connection"
     ) as caught:
-        api.open(f"http://127.0.0.1:{port}/v1", ledger=books, concurrency=1).complete(requests_of("a", "b"))
+        api.open(f"http://127.0.0.1:{port}/v1", calls=books, concurrency=1).complete(requests_of("a", "b"))
     assert api.key not in str(caught.value)
     assert (books.totals().free, books.open_count) == (int(api.paid), 0)
     assert time.monotonic() - start < 2
@@ -209,7 +211,9 @@ def test_only_what_never_arrived_or_was_refused_is_asked_again_and_every_attempt
     outcomes, books, server = api.run({"a": [first]}, "a", timeout=0.5 if first in ("hang", "drip") else 20)
     assert reasons(outcomes) == ["ok"]
     assert server.requests == 2
-    assert books.story == (["sent a", f"{billing} a", "sent a", "stored a", "paid a"] if api.paid else ["stored a"])
+    assert books.story == (
+        ["sent a", f"{billing} a", "sent a", "paid a", "delivered a"] if api.paid else ["delivered a"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,7 +241,7 @@ def test_what_asking_again_cannot_help_is_asked_once(api: Api, answer: Any, reas
     assert isinstance(outcomes[1], Failure)
     assert (outcomes[1].attempts, server.requests) == (1, 3)
     assert ("86,400 s" in outcomes[1].message) == (reason == "rate_limited")
-    assert not api.paid or books.story[3:6] == ["sent a", f"{billing} a", "stored a"]
+    assert not api.paid or books.story[3:6] == ["sent a", f"{billing} a", "delivered a"]
 
 
 # What stops a run
@@ -254,7 +258,7 @@ def test_what_on_done_raises_stops_the_run_and_is_passed_on(api: Api, raised: Ba
 
     books = Books()
     with LoopbackServer(faults={"hang": 0.2}) as server, pytest.raises(type(raised)) as caught:
-        api.open(server.url, concurrency=8, ledger=books).complete(requests_of(*names(200)), refuse)
+        api.open(server.url, concurrency=8, calls=books).complete(requests_of(*names(200)), refuse)
     assert caught.value is raised
     assert len(done) == 5
     assert server.requests < 30

@@ -27,8 +27,8 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
     assert summary["incomplete"] is False
     assert summary["measure"] == "lexical"
     assert summary["counts"]["scored"] == len(load_split("mini@1").scenarios)
-    lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
-    assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage", "at"}
+    lines = (out / "calls.jsonl").read_text().splitlines()
+    assert set(json.loads(lines[0])) == {"id", "sample", "text", "finish_reason", "usage", "at", "stage", "asked"}
     assert {p.name for p in (out / "tables").iterdir()} == {
         "items.csv",
         "metrics.csv",

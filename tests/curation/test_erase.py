@@ -104,8 +104,13 @@ def results(folder: Path) -> dict[str, bytes]:
     """All files of the stages, except those with the hash of the raw file."""
     found = all_files(folder / "work")
     kept = {name: data for name, data in found.items() if "/" in name and not name.endswith("stage.json")}
-    # Stored calls are in order of arrival.
-    return {name: b"".join(sorted(data.splitlines(True))) if "/calls/" in name else data for name, data in kept.items()}
+    return {name: _sorted_calls(data) if name.endswith("calls.jsonl") else data for name, data in kept.items()}
+
+
+def _sorted_calls(data: bytes) -> bytes:
+    """Stored calls are in order of arrival, each with its time."""
+    lines = [{**line, "at": 0} for line in map(json.loads, data.splitlines())]
+    return "\n".join(sorted(map(json.dumps, lines))).encode()
 
 
 @pytest.mark.parametrize(

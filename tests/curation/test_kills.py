@@ -71,7 +71,7 @@ def start(spec: Path, server: ProviderServer) -> subprocess.Popen[bytes]:
 
 def progress(folder: Path) -> int:
     """A number that grows while a stage runs: its parts and the lines of its calls."""
-    lines = sum(len(path.read_bytes().splitlines()) for path in folder.rglob("calls/*.jsonl"))
+    lines = sum(len(path.read_bytes().splitlines()) for path in folder.glob("calls.jsonl"))
     return len(list(folder.glob("parts/*.json"))) + len(list(folder.glob("work/**/*"))) + lines
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from curation_made import all_bytes, dialogue, dropping, gathered, keeping, stage
 
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, PartRule, Rejected, each
 from h2htalk.curation.pipeline import RuleFactory, StageRun, run_stage
 from h2htalk.curation.stage_folder import RecordCounts
@@ -135,7 +135,7 @@ def test_a_removed_stage_keeps_what_was_paid_for(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, MADE)
     run_stage(stage("anonymize", KEEPING), workspace, processes=1)
     folder = workspace.stage("anonymize")
-    paid = [folder.path / name for name in ("calls/part-00000.jsonl", "costs/x.jsonl", "batches/jobs.jsonl")]
+    paid = [folder.path / name for name in ("calls.jsonl", "calls.lock")]
     for path in paid:
         write_json(path, {})
     folder.remove()

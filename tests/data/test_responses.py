@@ -75,7 +75,7 @@ def test_a_hostile_reply_takes_no_longer_than_its_length(piece: str) -> None:
     assert time.process_time() - start < 3
 
 
-# --- Lines of responses/*.jsonl ---------------------------------------------------------------------------------
+# --- Lines of responses -------------------------------------------------------------------------------------------
 
 FULL = Response("a", 2, "Hi.", "stop", Usage(12, 3), "hm", "req-1")
 

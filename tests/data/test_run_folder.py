@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from h2htalk import __version__
+from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.responses import FailedResponse, Failure, Response
-from h2htalk.data.run_folder import RunFolder, RunWriter
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError
@@ -75,7 +76,7 @@ def test_a_restart_after_a_kill_drops_the_torn_line_only(folder: RunFolder, spli
     writer = open_writer(folder, split)
     writer.store(Response("a", 0, "Hi."))
     writer.close()
-    with (folder.path / "responses" / "part-0.jsonl").open("ab") as file:
+    with (folder.path / "calls.jsonl").open("ab") as file:
         file.write(b'{"id":"b","sample":0,"te')
     assert set(folder.answers()) == {("a", 0)}
     again = open_writer(folder, split)
@@ -192,13 +193,13 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
     writer = open_writer(folder, split)
     writer.store(Response("a", 1, "Hi."))
     writer.close()
-    with (folder.path / "responses" / "part-0.jsonl").open("a") as file:
+    with (folder.path / "calls.jsonl").open("a") as file:
         file.write(line + "\n")
     before = tree(folder.path)
     for read in (lambda: folder.answers("abcd", 2), lambda: open_writer(folder, split)):
         with pytest.raises(DataError) as raised:
             read()
-        assert str(raised.value).startswith(f"{folder.path}/responses/part-0.jsonl:2: {message}")
+        assert str(raised.value).startswith(f"{folder.path}/calls.jsonl:2: {message}")
     assert tree(folder.path) == before
     assert len(folder.answers()) == 2
 
@@ -212,9 +213,9 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
         ["notes.txt"],
         ["inputs/my-data.csv"],
         ["inputs/split/scenarios.jsonl"],
-        ["responses/part-0.jsonl"],
-        ["responses/mine.jsonl"],
-        ["responses/part-0.lock", "inputs/my-data.csv"],
+        ["calls.jsonl"],
+        ["calls.jsonl", "mine.jsonl"],
+        ["calls.lock", "inputs/my-data.csv"],
         [".hidden"],
     ],
 )
@@ -271,9 +272,9 @@ def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, conten
 
 def test_a_line_that_is_no_response_is_named(folder: RunFolder, split: Split) -> None:
     open_writer(folder, split).close()
-    (folder.path / "responses" / "part-0.jsonl").write_text('{"id":"a","text":"x"}\n{"id":"b"}\n')
+    (folder.path / "calls.jsonl").write_text('{"id":"a","text":"x"}\n{"id":"b"}\n')
     for read in (folder.answers, lambda: open_writer(folder, split)):
-        with pytest.raises(DataError, match=r"part-0\.jsonl:2: needs a text"):
+        with pytest.raises(DataError, match=r"calls\.jsonl:2: needs a text"):
             read()
 
 
@@ -288,7 +289,7 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
     if left in ("lock", "log"):
         shutil.rmtree(folder.inputs)
     if left == "lock":
-        (folder.path / "responses" / "part-0.jsonl").unlink()
+        (folder.path / "calls.jsonl").unlink()
     if left == "half the inputs":
         shutil.rmtree(folder.prompts)
         (folder.inputs / "split" / "scenarios.jsonl").write_text('{"id": "ha')
@@ -298,7 +299,7 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
     open_writer(folder, split, other).close()
     assert folder.signature() == other
     assert folder.split() == split
-    assert set(os.listdir(folder.path)) == {"run.json", "inputs", "responses"}
+    assert set(os.listdir(folder.path)) == {"run.json", "inputs", "calls.jsonl", "calls.lock"}
 
 
 def test_discard_leaves_nothing_of_a_run_without_an_answer(tmp_path: Path, split: Split) -> None:

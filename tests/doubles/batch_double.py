@@ -34,15 +34,14 @@ from batch_double_wire import (
 
 from h2htalk.chat.batch.anthropic_batches import AnthropicJobs
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.batch.openai_batches import OpenAIJobs
 from h2htalk.chat.batch.polling import Pace
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import Price
+from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, StageCalls
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-made-up-0123456789"
@@ -106,20 +105,27 @@ class BatchDouble:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def ledger(self, path: Path | None = None, limit: Decimal | None = None) -> Ledger:
-        return Ledger(path, model=self.api.model, price=PRICE, limit=limit)
+    def calls_in(self, store: CallStore, limit: Decimal | None = None) -> StageCalls:
+        prices = PriceList("", {self.api.model: PRICE})
+        return StageCalls(store, "generate", self.api.model, prices=prices, limit=limit)
+
+    def calls_at(self, folder: Path, limit: Decimal | None = None) -> StageCalls:
+        return self.calls_in(CallStore(folder / "calls.jsonl"), limit)
 
     def run(
         self,
         asked: list[Request],
-        folder: Path,
-        ledger: Ledger | None = None,
+        place: Path | StageCalls,
         on_done: Callable[[int, Outcome], None] | None = None,
         attempts: int = 4,
         **pace: Any,
     ) -> list[Outcome]:
-        options = ChatOptions(batch=BatchFolder(folder), ledger=ledger, attempts=attempts)
-        return run_batches(self.jobs_api(), self.api, asked, options, on_done, pace=self.pace(**pace))
+        options = ChatOptions(batch=True, attempts=attempts)
+        calls = self.calls_at(place) if isinstance(place, Path) else place
+        try:
+            return run_batches(self.jobs_api(), self.api, asked, options, calls, on_done, pace=self.pace(**pace))
+        finally:
+            calls.store.close()
 
     # --- The wire -----------------------------------------------------------------------------------------------
 

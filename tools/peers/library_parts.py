@@ -17,12 +17,14 @@ START = time.process_time()
 from h2htalk.benchmark.evaluate import make_plan, make_signature  # noqa: E402
 from h2htalk.benchmark.generate import MissingRequests, generate  # noqa: E402
 from h2htalk.benchmark.metrics.lexical import lexical_scores  # noqa: E402
+from h2htalk.benchmark.run_writer import RunWriter  # noqa: E402
 from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
 from h2htalk.benchmark.settings import EvaluateSpec  # noqa: E402
 from h2htalk.chat.chat_options import ChatOptions  # noqa: E402
 from h2htalk.chat.engines import open_chat  # noqa: E402
+from h2htalk.chat.store.call_store import StageCalls  # noqa: E402
 from h2htalk.data.responses import Response  # noqa: E402
-from h2htalk.data.run_folder import RunFolder, RunWriter  # noqa: E402
+from h2htalk.data.run_folder import RunFolder  # noqa: E402
 from h2htalk.text.tokens import tokenizer  # noqa: E402
 
 
@@ -38,7 +40,8 @@ def main(split: str, out: str, url: str) -> dict[str, float]:
     marks = [time.process_time()]
     requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, writer.answers)
     marks.append(time.process_time())
-    generate(chat, requests, writer)
+    calls = StageCalls(writer.calls, "generate", spec.model, paid=False)
+    generate(chat, requests, calls)
     marks.append(time.process_time())
     answers = writer.folder.answers()
     marks.append(time.process_time())

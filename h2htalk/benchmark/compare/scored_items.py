@@ -19,8 +19,7 @@ from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.studies.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
-from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.responses import Answers, Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS

@@ -10,7 +10,7 @@ from statistics import fmean
 from xml.etree import ElementTree as xml
 
 from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
-from h2htalk.benchmark.gate.policy import COST, Criterion, Policy, default_policy, read_policy, require_figures
+from h2htalk.benchmark.gate.policy import MEASURES, Criterion, Policy, default_policy, read_policy, require_figures
 from h2htalk.benchmark.statistics.intervals import design_effect
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
 from h2htalk.benchmark.studies.observations import Figure, Observation, figure_of, is_rate, scored
@@ -218,7 +218,7 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
     worse: dict[int, PairedResult | None] = {}
     p_values: dict[tuple[int, str], float] = {}
     for k, one in enumerate(policy.criteria):
-        if one.figure == COST:
+        if one.figure in MEASURES:
             continue
         rows = run.values.get(one.figure, ())
         if base is not None and one.relative:
@@ -227,15 +227,15 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
                 p_values[k, "worse"] = _one_sided(found)
         for name, limit in one.limits.items():
             p_values[k, name] = limit_p(rows, limit, name == "max")
-    if not p_values and base is None and not any(one.figure == COST for one in policy.criteria):
+    if not p_values and base is None and not any(one.figure in MEASURES for one in policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")
     adjusted, alpha_each = holm(p_values), policy.alpha / max(1, len(p_values))
     verdicts = []
     for k, one in enumerate(policy.criteria):
         p = {name: value for (number, name), value in adjusted.items() if number == k}
         verdicts.append(
-            _cost_verdict(run, base, one)
-            if one.figure == COST
+            _measure_verdict(run, base, one)
+            if one.figure in MEASURES
             else _verdict(run, base, one, worse.get(k), p, (policy.alpha, alpha_each))
         )
     return GateReport(run, base, policy, tuple(verdicts))
@@ -293,11 +293,11 @@ def _verdict(
 
 def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
     """On what a criterion is not tested: items of the reference run that the run lacks, or that were erased from it."""
-    if figure not in (COST, *run.values):
+    if figure not in (*MEASURES, *run.values):
         return "nothing in this run has it"
     if base is None:
         gone = run.erased
-    elif figure == COST:
+    elif figure in MEASURES:
         gone = sum(run.items.get(name) != content for name, content in base.items.items())
     else:
         own = {row.key for row in run.values[figure]}
@@ -312,11 +312,12 @@ def _raters(rows: Sequence[Observation]) -> str:
     return " and ".join(sorted({row.by for row in rows if row.by})) or "nobody"
 
 
-def _cost_verdict(run: GatedRun, base: GatedRun | None, one: Criterion) -> Verdict:
-    paid = None if run.cost is None else float(run.cost)
-    why = "the cost is not known" if paid is None else f"more than {one.max:g} US dollars"
-    passed = paid is not None and one.max is not None and paid <= one.max
-    figure, lacking = Figure(paid, None, None, None, int(paid is not None), 1), _not_tested(run, base, COST)
+def _measure_verdict(run: GatedRun, base: GatedRun | None, one: Criterion) -> Verdict:
+    found = run.measures.get(one.figure)
+    name, unit = one.figure.replace("_", " "), MEASURES[one.figure]
+    why = f"the {name} is not known" if found is None else f"more than {one.max:g} {unit}"
+    passed = found is not None and one.max is not None and found <= one.max
+    figure, lacking = Figure(found, None, None, None, int(found is not None), 1), _not_tested(run, base, one.figure)
     return Verdict(one, figure, reasons=() if passed else (why,), not_tested=lacking)
 
 
@@ -357,7 +358,7 @@ def gate_table(report: GateReport) -> Table:
             (
                 name_of(one.criterion.figure),
                 _figure(one.reference) if one.reference else NONE,
-                _figure(one.run, one.criterion.figure == COST),
+                _figure(one.run, MEASURES.get(one.criterion.figure, "")),
                 _worse(one),
                 _p(one.p.get("worse")),
                 _limit(one),
@@ -392,9 +393,9 @@ def _notes(report: GateReport) -> Iterator[str]:
         yield f"incomplete, so a yes says little: {failed or few}"
 
 
-def _figure(one: Figure, dollars: bool = False) -> str:
-    if dollars:
-        return NONE if one.value is None else f"{one.value:.4f} US dollars"
+def _figure(one: Figure, unit: str = "") -> str:
+    if unit:
+        return NONE if one.value is None else f"{one.value:.4f} {unit}"
     return percent(one, count=True) if one.hits is not None else score(one, digits=3)
 
 

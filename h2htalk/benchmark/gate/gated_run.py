@@ -7,21 +7,25 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
+from h2htalk.benchmark.answering import latency
+from h2htalk.benchmark.gate.policy import COST
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.run_costs import read_costs
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.studies.observations import Observation
+from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.point_judge import conversation_text, labelled
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST
-from h2htalk.chat.costs.reservations import sum_totals
-from h2htalk.chat.stored_calls.model_identity import model_name
-from h2htalk.data.responses import Response
+from h2htalk.chat.model_identity import model_name
+from h2htalk.chat.store.call_store import read_costs
+from h2htalk.chat.store.records import sum_totals
+from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, quoted
 
+_ENDS = {"refused": "refusal", "cut": "length"}  # why a reply ended, by figure
 MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none
 Transcript = tuple[str, str]  # a title, and the text
 
@@ -31,8 +35,8 @@ class GatedRun:
     """A run as a gate sees it: its values by figure, and a function that shows what is behind one.
 
     `items`: the fingerprint of each case or scenario that was asked, with its persona; `erased`: how many were erased.
-    `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `cost`: US dollars, None where a
-    price is not known, as that of an application.
+    `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `measures`: of the whole run
+    (`policy.MEASURES`), None where one is not known, as the cost of an application.
     """
 
     path: Path
@@ -45,7 +49,7 @@ class GatedRun:
     study: str = ""
     arm: str = ""
     judge: str = ""
-    cost: Decimal | None = None
+    measures: Mapping[str, float | None] = field(default_factory=dict)
     failed: int = 0
 
 
@@ -61,6 +65,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
     if chosen not in spec.arms:
         raise ConfigError(f"{path}: no arm {quoted(chosen)}; choose from {', '.join(spec.arms)}")
     replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
+    own = [one for key, one in result.study.replies().items() if key.startswith(f"{chosen}/")]
 
     def show(row: Observation) -> Transcript:
         if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
@@ -72,14 +77,14 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         path=path,
         label=f"{model_name(spec.ask.model)}, {chosen}",
         signature=result.study.signature,
-        values=_by_figure(row for row in result.observations if row.arm == chosen),
+        values=_by_figure([*(row for row in result.observations if row.arm == chosen), *_ends(replies.values())]),
         show=show,
         items=_fingerprints(result.study.split),
         erased=len(result.study.erased_ids()),
         study=spec.study,
         arm=chosen,
         judge=result.judge,
-        cost=None if spec.is_app else _cost(path),
+        measures=_measures(None if spec.is_app else _cost(path), own),
         failed=result.failed,
     )
 
@@ -96,6 +101,9 @@ def _read_evaluation(path: Path) -> GatedRun:
                 value = getattr(score, figure)
                 why = "" if value is not None else score.unscored or ""
                 yield Observation("", f"{figure}.{one.subtask}", name, clusters[name], value, unscored=why)
+            if isinstance(answer := run.answers.get((name, 0)), Response):
+                for figure, ended in _ENDS.items():
+                    yield Observation("", figure, name, clusters[name], float(answer.finish_reason == ended))
 
     def show(row: Observation) -> Transcript:
         one, answer = scenarios[row.item], run.answers.get((row.item, 0))
@@ -114,7 +122,7 @@ def _read_evaluation(path: Path) -> GatedRun:
         items=_fingerprints(run.data.split),
         erased=len(run.data.folder.erased()),
         judge=summary.signature.protocol.get("judge", ""),
-        cost=_cost(path),
+        measures=_measures(_cost(path), run.answers.values()),
         failed=summary.counts.unscored if summary.incomplete else 0,
     )
 
@@ -129,6 +137,20 @@ def _by_figure(rows: Iterable[Observation]) -> dict[str, list[Observation]]:
 
 def _fingerprints(split: Split) -> dict[str, str]:
     return {item.id: fingerprint_of([item], split.personas) for item in split.items}
+
+
+def _ends(replies: Iterable[AnsweredReply]) -> Iterator[Observation]:
+    """Whether each reply of a study was refused or cut; those whose call failed have no value."""
+    for one in replies:
+        reply, at = one.reply, (one.case.id, one.case.family)
+        for figure, ended in _ENDS.items():
+            value = None if reply.text is None else float(reply.finish == ended)
+            yield Observation(reply.arm, figure, *at, value, reply.place, unscored=reply.failure)
+
+
+def _measures(cost: Decimal | None, answers: Iterable[Response | FailedResponse]) -> dict[str, float | None]:
+    median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
+    return {COST: None if cost is None else float(cost), "latency_median": median, "latency_95": most}
 
 
 def _cost(path: Path) -> Decimal | None:

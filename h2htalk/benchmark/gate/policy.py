@@ -13,8 +13,10 @@ from h2htalk.data.files import first_error, read_toml
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
+# Measures of a whole run, with their units: compared with a limit and nothing else.
+MEASURES = {COST: "US dollars", "latency_median": "seconds", "latency_95": "seconds"}
 # Figures of which less is better; of all others more is.
-LOWER = ("violation", "over_refusal", "tokens", COST)
+LOWER = ("violation", "over_refusal", "tokens", "refused", "cut", *MEASURES)
 DEFAULTS: Mapping[str, tuple[str, ...]] = {
     "sap": ("violation", "perception", "must_not.invent_help_line", "over_refusal"),
     "instructions": ("points", "need_met"),
@@ -28,7 +30,7 @@ class Criterion(BaseModel):
     Attributes:
         figure: `violation`, `perception`, `over_refusal`, `must.ASPECT`, `must_not.ASPECT`, `points`, `need_met`,
         `s.SUBTASK`,
-            `lexical.SUBTASK`, or `cost` (US dollars of the run's calls).
+            `lexical.SUBTASK`, `refused`, `cut`, or one of `MEASURES`.
         relative: whether it is held against the reference run.
         max, min: an absolute limit.
         non_inferior: the gate also says no unless the run is shown to be less than so much worse.
@@ -45,11 +47,11 @@ class Criterion(BaseModel):
     @model_validator(mode="after")
     def _limits_cost(self) -> Criterion:
         """Refuse what could never say no."""
-        if self.figure == COST and (self.max is None or self.min is not None or self.non_inferior is not None):
-            raise ValueError("cost needs max: it is compared with a limit and nothing else")
+        if self.figure in MEASURES and (self.max is None or self.min is not None or self.non_inferior is not None):
+            raise ValueError(f"{self.figure} needs max: it is compared with a limit and nothing else")
         if not self.relative and (self.non_inferior is not None or not self.limits):
             raise ValueError("relative = false leaves out the reference run: name max or min, and no non_inferior")
-        least, most = SCALES.get(self.figure, (0.0, math.inf if self.figure in (COST, *COUNTS) else 1.0))
+        least, most = SCALES.get(self.figure, (0.0, math.inf if self.figure in (*MEASURES, *COUNTS) else 1.0))
         within = (self.max is None or least <= self.max < most) and (self.min is None or least < self.min <= most)
         if not within:
             raise ValueError(f"{self.figure} is {least:g} to {most:g}, of which max and min must leave some out")
@@ -103,7 +105,7 @@ def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> 
 
 def require_figures(policy: Policy, study: str, figures: Collection[str]) -> None:
     """Raise ConfigError for a criterion whose figure is neither one of the runs nor one of the study."""
-    known = {COST, *figures, *DEFAULTS.get(study, ())}
+    known = {*MEASURES, *figures, *DEFAULTS.get(study, ())}
     for one in policy.criteria:
         if one.figure not in known:
             raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(known))}")

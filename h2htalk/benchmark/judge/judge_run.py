@@ -28,9 +28,7 @@ from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
-from h2htalk.chat.stored_calls.cost_limit import StageLimit
-from h2htalk.chat.stored_calls.expected_cost import describe_calls
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model, shared_limit
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Failure, Response, SampleKey
@@ -78,22 +76,22 @@ class JudgeCalls:
                     thinking=self.judge.thinking,
                 )
                 schema = reply_schema(scenario.subtask, self.judge.reverse) if schemas else None
-                yield Request(judged, messages, sampling, k, schema)
+                yield Request(judged, messages, sampling, k, schema, scenario.id)
 
-    def ask(self, answers: Sequence[JudgedAnswer], limit: StageLimit) -> None:
+    def ask(self, answers: Sequence[JudgedAnswer]) -> None:
         """Ask for the judgements that are missing.
 
         Raises:
             IncompleteError: every call failed, so that the judge has rated nothing.
-            ConfigError, ModelCallError, DataError: as `StoredCalls.outcomes`.
+            ConfigError, ModelCallError, DataError: as `ModelCalls.outcomes`.
         """
-        folder, name = judgements_folder(self.spec.path), self.judge.fingerprint
+        folder = judgements_folder(self.spec.path)
         requests = self.requests(answers, fence_secret(folder))
         again = self._unscored(answers) if self.spec.repeat_unscored else frozenset()
         failures, replies = [], 0
-        with StoredCalls(self.settings, folder, self.judge.stage, limit, replies=f"{name}.jsonl") as calls:
+        with ModelCalls(self.settings, folder, self.judge.stage) as calls:
             while chunk := list(islice(requests, None if self.spec.batch else CHUNK)):
-                outcomes = calls.outcomes(chunk, name, again).values()
+                outcomes = calls.outcomes(chunk, again).values()
                 failures += [one for one in outcomes if isinstance(one, Failure)]
                 replies += sum(isinstance(one, Reply) for one in outcomes)
         if not replies:
@@ -135,10 +133,9 @@ def judge_run(spec: JudgeSpec) -> Summary:
         panel, answers = _open(spec)
         for calls in panel:
             check_model(calls.settings)
-        limit = shared_limit(judgements_folder(spec.path), panel[0].settings)
         for calls in panel:
             write_judge(spec.path, calls.judge)
-            calls.ask(answers, limit)
+            calls.ask(answers)
         names = tuple(sorted(calls.judge.fingerprint for calls in panel))
         write_judging(RunFolder(spec.path), Judging(names, spec.judgements, cast(Scope, spec.scope)))
         return judge_again(spec.path, locked=True)

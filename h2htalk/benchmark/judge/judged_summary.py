@@ -20,8 +20,8 @@ from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggreg
 from h2htalk.benchmark.summarize import by_sample, slices_of
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary
 from h2htalk.data.files import json_line, read_sealed, write_sealed
-from h2htalk.data.responses import SampleKey
-from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.responses import Answers, SampleKey
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError, counted

@@ -1,9 +1,8 @@
 """The judgements of a run, one file a judge.
 
 judgements/FINGERPRINT.json    what the judge is: model, prompts, temperature, rule
-judgements/FINGERPRINT.jsonl   append-only: every reply as it came; `id` is `ITEM/SAMPLE/HASH OF THE ANSWER`, `sample`
-                               the number of the judgement
-judgements/costs/              every paid call; judgements/batches/ every batch job
+judgements/calls.jsonl         the judges' call store: `id` is `ITEM/SAMPLE/HASH OF THE ANSWER`, `sample` the number of
+                               the judgement, `stage` the judge
 judgements/secret.key          of the fences in the prompts; made before the first judgement
 """
 
@@ -12,16 +11,16 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from h2htalk.benchmark.judge.rubric import RULE, Judgement, read_judgement
 from h2htalk.benchmark.metrics.scoring import answer_hash
+from h2htalk.chat.model_identity import model_identity, model_name
 from h2htalk.chat.protocol import Reply
-from h2htalk.chat.stored_calls.model_identity import model_identity, model_name
-from h2htalk.data.files import json_line, read_json_object, read_jsonl, replacing, write_json
-from h2htalk.data.responses import FailedResponse, Failure, Response, read_response
+from h2htalk.data.files import json_line, read_json_object, replacing, write_json
+from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_answers
 from h2htalk.errors import DataError
 
 StoredFile = tuple[int, str]  # size in bytes and SHA-256
@@ -69,8 +68,8 @@ class Judge:
 
     @property
     def stage(self) -> str:
-        """The name of its cost log."""
-        return f"judge-{self.fingerprint[:8]}"
+        """The name of its stage in the call store."""
+        return f"judge-{self.fingerprint}"
 
 
 def judgements_folder(run: Path) -> Path:
@@ -124,12 +123,8 @@ class Judgements:
     def __init__(self, run: Path, judge: Judge) -> None:
         """Read them. Raises DataError for a line that is no reply; names file and line."""
         self._judge = judge
-        self.path = judgements_folder(run) / f"{judge.fingerprint}.jsonl"
-        self._replies: dict[tuple[str, int], Response | FailedResponse] = {}
-        for reply in _replies(self.path):
-            key = (reply.id, reply.sample)
-            if isinstance(reply, Response) or not isinstance(self._replies.get(key), Response):
-                self._replies[key] = reply
+        self.path = judgements_folder(run) / CALLS
+        self._replies = read_answers(self.path, judge.stage, _require_answer)
 
     def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
@@ -151,17 +146,14 @@ class Judgements:
         return [missing if one is None else one.failure for one in failed]
 
 
-def _replies(path: Path) -> Iterator[Response | FailedResponse]:
-    for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
-        reply = read_response(record, where)
-        if reply.id.count("/") < 2:
-            raise DataError(f"{where}: not a judgement: its id names no answer")
-        yield reply
+def _require_answer(reply: Response | FailedResponse, where: str) -> None:
+    if reply.id.count("/") < 2:
+        raise DataError(f"{where}: not a judgement: its id names no answer")
 
 
 def stored_files(run: Path, judges: Sequence[str]) -> dict[str, StoredFile]:
     """Return the size and hash of the files that the ratings of a run are made of, by their place in the run."""
-    paths = [*(judgements_folder(run) / f"{name}.jsonl" for name in judges), run / "adjudication" / "ratings.jsonl"]
+    paths = [*([judgements_folder(run) / CALLS] if judges else []), run / "adjudication" / "ratings.jsonl"]
     return {
         path.relative_to(run).as_posix(): (path.stat().st_size, _start_hash(path, path.stat().st_size))
         for path in paths

@@ -16,8 +16,8 @@ from pydantic import Field, TypeAdapter, ValidationError
 from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
 from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.responses import Response, SampleKey
-from h2htalk.data.run_folder import Answers, RunFolder
+from h2htalk.data.responses import Answers, Response, SampleKey
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError

@@ -27,8 +27,8 @@ from h2htalk.benchmark.prompts.prompt_set import repeatable
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import json_line
 from h2htalk.data.parquet import read_parquet, write_parquet
-from h2htalk.data.responses import FailedResponse, Response
-from h2htalk.data.run_folder import SCORE_AGAIN, Answers
+from h2htalk.data.responses import Answers, FailedResponse, Response
+from h2htalk.data.run_folder import SCORE_AGAIN
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, H2HTalkError, quoted

@@ -8,9 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.run_costs import read_calls, read_costs
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.costs.reservations import (
+from h2htalk.chat.store.call_store import read_calls, read_costs
+from h2htalk.chat.store.records import (
     Reservation,
     Settlement,
     Totals,
@@ -18,7 +18,7 @@ from h2htalk.chat.costs.reservations import (
     money_text,
     sum_totals,
 )
-from h2htalk.data.erasure.folder_kinds import kind_of, require_erased
+from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.text.escaping import csv_text
@@ -29,15 +29,15 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     """Format what a run or study paid, by stage and in total. It may still be in progress.
 
     Args:
-        run: its folder.
+        run: its folder, or that of a study, a probe or a workspace.
         calls: list every call as well (in CSV: instead).
         format: `terminal`, `csv` or `json`.
     """
-    if (kind := kind_of(run)) is not None and kind.name == "study":
+    if not any((run / name).exists() for name in ("study.json", "workspace.json", "probe.json")):
+        RunFolder(run).read_run()
+    else:
         require_erased(run)
         refuse_links(run)
-    else:
-        RunFolder(run).read_run()
     costs = read_costs(run)
     if format == "json":
         # ASCII, because ids may contain anything and this may be printed on a terminal.
@@ -71,7 +71,7 @@ _CALL_TITLES = (
 )
 
 
-# How calls ended, in words for the terminal; files have the values of the cost log.
+# How calls ended, in words for the terminal; files have those of `Billing`.
 _BILLING = {"possibly_paid": "possibly paid"}
 
 # --- Lines ------------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def costs_csv(costs: Mapping[str, Totals]) -> str:
     return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
 
 
-def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlement | Reservation]] | None) -> Any:
+def costs_json(costs: Mapping[str, Totals], calls: Iterable[Settlement | Reservation] | None) -> Any:
     """Format the costs of each stage and the total as JSON; dollars are decimal text, null where unknown."""
     table: dict[str, Any] = {
         "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
@@ -180,17 +180,17 @@ def costs_json(costs: Mapping[str, Totals], calls: Iterable[tuple[str, Settlemen
 # --- Call by call -----------------------------------------------------------------------------------------------
 
 
-def call_records(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Iterator[dict[str, Any]]:
+def call_records(calls: Iterable[Settlement | Reservation]) -> Iterator[dict[str, Any]]:
     """Yield one record for each call. `usd` is what it cost; where that is unknown, `usd_at_most` is the most it can
     have cost."""
-    for stage, call in calls:
+    for call in calls:
         end = call if isinstance(call, Settlement) else None
         reservation = call if isinstance(call, Reservation) else call.reservation
         usage = end.usage if end else None
         paid = end is not None and end.billing == "paid" and not end.unmetered
         free = end is not None and end.billing == "free"
         values: Sequence[Any] = (
-            stage,
+            reservation.stage,
             reservation.number,
             [f"{item_id}#{sample}" for item_id, sample in reservation.items],
             end.billing if end else "open",
@@ -204,12 +204,12 @@ def call_records(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Itera
         yield dict(zip(_CALL_FIELDS, values, strict=True))
 
 
-def calls_csv(calls: Iterable[tuple[str, Settlement | Reservation]]) -> str:
+def calls_csv(calls: Iterable[Settlement | Reservation]) -> str:
     """Format the calls as CSV, one line each; unknown amounts are marked."""
     return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
 
 
-def call_table(calls: Iterable[tuple[str, Settlement | Reservation]]) -> Table:
+def call_table(calls: Iterable[Settlement | Reservation]) -> Table:
     """One row for each call, for the terminal."""
     rows = []
     for record in call_records(calls):

@@ -27,8 +27,7 @@ from h2htalk.benchmark.run import REVISION_LENGTH
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
 from h2htalk.data.arguments import as_path
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.responses import read_response
-from h2htalk.data.run_folder import Answers, fold_answer
+from h2htalk.data.responses import Answers, fold_answer, read_response
 from h2htalk.data.splits import Split, list_splits, load_split
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 

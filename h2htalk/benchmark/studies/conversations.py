@@ -147,7 +147,7 @@ class Asker:
             seed=request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
             thinking=ask.thinking,
         )
-        return Request(blank.key, messages, sampling)
+        return Request(blank.key, messages, sampling, item=blank.case)
 
 
 class _Memory:

@@ -10,7 +10,7 @@ from typing import Any
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.chat.stored_calls.model_identity import model_name
+from h2htalk.chat.model_identity import model_name
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl

@@ -89,7 +89,7 @@ def read_observations(path: Path, sha256: str) -> list[Observation]:
 SCALES = {"perception": (1.0, 5.0)}
 HINT = 2  # the lowest degree that is a hint
 COUNTS = ("tokens",)  # figures without an upper end
-RATES = ("violation", "over_refusal", "need_met", "type_named")  # of 0 and 1, as is every point
+RATES = ("violation", "over_refusal", "need_met", "type_named", "refused", "cut")  # of 0 and 1, as is every point
 
 
 def is_rate(figure: str) -> bool:

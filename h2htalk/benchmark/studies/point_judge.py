@@ -84,7 +84,7 @@ def judge_requests(
             judge.temperature, max_tokens=_TOKENS * (1 + len(one.points)), seed=request_seed(0, one.id, 0)
         )
         schema = reply_schema(len(one.points), one.perception) if schemas else None
-        yield Request(one.id, messages, sampling, response_schema=schema)
+        yield Request(one.id, messages, sampling, response_schema=schema, item=one.case.id)
 
 
 def _messages(prompts: StudyPrompts, one: OpenReply, persona: Persona, fence: Fence) -> tuple[Message, ...]:

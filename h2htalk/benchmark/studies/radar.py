@@ -8,7 +8,7 @@ from pathlib import Path
 from h2htalk.benchmark.studies.charts import radar
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_tables import radar_axes
-from h2htalk.chat.stored_calls.model_identity import model_name
+from h2htalk.chat.model_identity import model_name
 from h2htalk.data.files import write_output
 from h2htalk.errors import ConfigError
 

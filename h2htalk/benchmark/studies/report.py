@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from h2htalk.benchmark.answering import latency
 from h2htalk.benchmark.studies.charts import Series, line_chart, radar
 from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
@@ -22,8 +23,9 @@ from h2htalk.benchmark.studies.study_tables import (
     sap_tables,
     title_of,
 )
-from h2htalk.chat.stored_calls.model_identity import model_name
+from h2htalk.chat.model_identity import model_name
 from h2htalk.data.files import write_sealed, write_text
+from h2htalk.data.responses import Response
 from h2htalk.data.splits import Split
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable, printable_lines
@@ -66,7 +68,19 @@ def study_tables(result: StudyResult) -> list[Table]:
     spec = result.study.spec
     tables = list(_TABLES[spec.study](result.observations, spec.arms))
     calibration = calibration_table(result.replies, spec.arms) if result.judge else None
-    return [*tables[:2], calibration, *tables[2:]] if calibration else tables
+    return [*tables[:2], *([calibration] if calibration else []), *tables[2:], _reply_table(result.study)]
+
+
+def _reply_table(study: Study) -> Table:
+    """The replies to all calls of each arm: those that were refused or cut, and how long a call took."""
+    rows, stored = [], study.replies()
+    for arm in study.spec.arms:
+        own = [one for key, one in stored.items() if key.startswith(f"{arm}/") and isinstance(one, Response)]
+        ends = [one.finish_reason for one in own]
+        times = latency(own) or (None, None)
+        rows.append((title_of(arm), len(own), ends.count("refusal"), ends.count("length"), *times))
+    header = ("arm", "replies", "refused", "cut", "median s", "95th percentile s")
+    return Table("Replies", header, rows, ("cut: at their limit of tokens; s: seconds of a live call",), "replies")
 
 
 def study_charts(result: StudyResult) -> dict[str, str]:

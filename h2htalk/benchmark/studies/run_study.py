@@ -46,7 +46,6 @@ from h2htalk.benchmark.studies.recollection import (
 from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.benchmark.studies.study_folder import (
-    CALLS,
     LOCK,
     OBSERVATIONS,
     Study,
@@ -58,13 +57,12 @@ from h2htalk.benchmark.studies.study_folder import (
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.chat.stored_calls.expected_cost import describe_calls
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model, request_key
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, require_kind
 from h2htalk.data.case_turns import script
-from h2htalk.data.files import read_jsonl, read_sealed
-from h2htalk.data.responses import FailedResponse, Failure, Response, SampleKey, read_response
+from h2htalk.data.files import read_sealed
+from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, read_answers
 from h2htalk.errors import DataError, counted
 
 _AGAIN = "run `h2htalk study score` again"
@@ -113,9 +111,9 @@ def _run(spec: StudySpec, metrics: Metrics) -> StudyResult:
     if spec.is_app:
         converse(study)
     else:
-        with StoredCalls(_settings(spec), study.path, "generate", replies=CALLS, once=True) as calls:
+        with ModelCalls(_settings(spec), study.path, "generate", once=True) as calls:
             for arm in spec.arms:
-                _ask_arm(study, arm, partial(calls.outcomes, part=arm))
+                _ask_arm(study, arm, calls.outcomes)
     if spec.judge:
         _judge(study, live_replies(study))
     record_session(study.path, started, () if spec.is_app else ENGINES[spec.ask.engine].packages)
@@ -210,7 +208,8 @@ def score_opened(study: Study, metrics: Metrics) -> StudyResult:
 
 def all_replies(study: Study) -> list[StudyReply]:
     """Everything that the model answered, as it is stored."""
-    return [reply for arm in study.spec.arms for reply in _ask_arm(study, arm, partial(_look_up, study.replies(arm)))]
+    stored = partial(_look_up, study.replies())
+    return [reply for arm in study.spec.arms for reply in _ask_arm(study, arm, stored)]
 
 
 def _look_up(stored: StoredReplies, requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
@@ -250,8 +249,8 @@ def _judge(study: Study, replies: Sequence[StudyReply]) -> None:
     folder = judgements_folder(study.path)
     asked = _to_judge(study, replies)
     requests = list(judge_requests(judge, study.spec.judge, study.prompts, asked, study.personas, fence_secret(folder)))
-    with StoredCalls(_judge_settings(study.spec), folder, judge.stage, replies=f"{judge.fingerprint}.jsonl") as calls:
-        calls.outcomes(requests, judge.fingerprint)
+    with ModelCalls(_judge_settings(study.spec), folder, judge.stage) as calls:
+        calls.outcomes(requests)
 
 
 def _to_judge(study: Study, replies: Sequence[StudyReply]) -> list[OpenReply]:
@@ -262,13 +261,8 @@ def _judgements(study: Study) -> dict[str, Outcome]:
     """The judge's stored replies by the id of the judged reply."""
     if not study.spec.judge:
         return {}
-    path = judgements_folder(study.path) / f"{judge_of(study.spec.judge, study.prompts).fingerprint}.jsonl"
-    found: dict[str, Outcome] = {}
-    for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
-        one = read_response(record, where)
-        if isinstance(one, Response) or one.id not in found:
-            found[one.id] = _outcome(one)
-    return found
+    stored = read_answers(judgements_folder(study.path) / CALLS, judge_of(study.spec.judge, study.prompts).stage)
+    return {key: _outcome(one) for (key, _), one in stored.items()}
 
 
 def _answered(study: Study, replies: Sequence[StudyReply]) -> list[AnsweredReply]:

@@ -2,7 +2,7 @@
 
 study.json                   spec, signature, sessions
 cases/                       the cases that were asked, as a split's folder
-calls/ARM.jsonl              append-only: every reply of the model as it came; costs/ every paid call
+calls.jsonl                  the call store: every reply of the model as it came, `id` is `ARM/PART/CASE/PLACE`
 judgements/                  the judge and its replies (`benchmark/judge/judgements.py`)
 people.jsonl                 what people answered in rounds
 observations.parquet, summary.json, report.html, tables/, figures/
@@ -22,7 +22,7 @@ from typing import Any
 from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
 from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
-from h2htalk.chat.stored_calls.model_identity import model_identity
+from h2htalk.chat.model_identity import model_identity
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import turn_scenarios
 from h2htalk.data.erasure.filter_files import ERASED, read_erased
@@ -30,7 +30,7 @@ from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kin
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_json, write_jsonl
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.persona import Persona
-from h2htalk.data.responses import FailedResponse, Response, read_response
+from h2htalk.data.responses import CALLS, FailedResponse, Response, read_answers
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.split_output.export import export_split
 from h2htalk.data.splits import Split, load_split
@@ -38,7 +38,6 @@ from h2htalk.errors import ConfigError, DataError
 from h2htalk.version import __version__, installed_versions
 
 MANIFEST = "study.json"
-CALLS = "calls/part-*.jsonl"
 PEOPLE = "people.jsonl"
 OBSERVATIONS = "observations.parquet"
 LOCK = "study"  # study.lock: one process at a time asks for a study
@@ -63,15 +62,9 @@ class Study:
     def personas(self) -> Mapping[str, Persona]:
         return self.split.personas
 
-    def replies(self, arm: str) -> dict[str, Response | FailedResponse]:
-        """The stored outcome of each request of an arm: a reply wins over a failure, a later line over an earlier."""
-        found: dict[str, Response | FailedResponse] = {}
-        path = self.path / CALLS.replace("part-*", arm)
-        for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
-            reply = read_response(record, where)
-            if isinstance(reply, Response) or not isinstance(found.get(reply.id), Response):
-                found[reply.id] = reply
-        return found
+    def replies(self) -> dict[str, Response | FailedResponse]:
+        """The stored outcome of each request, by id."""
+        return {key: one for (key, _), one in read_answers(self.path / CALLS).items()}
 
     def erased_lines(self) -> list[dict[str, Any]]:
         """The lines of `erased.jsonl`: id of a case, fingerprint of those that are left, hashes of its replies."""

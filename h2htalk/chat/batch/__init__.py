@@ -1,5 +1,5 @@
 """Answer requests through the providers' batch jobs, which survive a restart.
 
-In: requests and a wire format. Out: an outcome for each, and a journal of the jobs in the run folder. Read
-`batch_runner` first, then `job_journal`.
+In: requests and a wire format. Out: an outcome for each; the jobs are lines of the call store. Read `batch_runner`
+first.
 """

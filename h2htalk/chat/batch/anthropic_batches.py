@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
     TRANSFER_TIMEOUT,
@@ -27,6 +26,7 @@ from h2htalk.chat.batch.provider import (
     total,
 )
 from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.store.records import BatchRecord
 
 if TYPE_CHECKING:
     from anthropic import Anthropic

@@ -1,6 +1,6 @@
 """Answer requests by batch jobs: half the price, hours to wait, and no job lost or paid twice after a kill.
 
-Each step is recorded before it is made (`job_journal`), so that a restart knows the state of every job:
+Each step is recorded in the call store before it is made, so that a restart knows the state of every job:
 
 planned     nothing was sent: its calls are free, and are planned again
 sending     the job may exist: it is searched for; where its existence stays unknown, its calls are possibly paid
@@ -14,20 +14,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from h2htalk.chat.batch.job_journal import UNSENT, BatchFolder, BatchJournal, BatchRecord, free_calls
 from h2htalk.chat.batch.polling import Pace, Polling, WaitLine
 from h2htalk.chat.batch.provider import BatchJob, JobCallError, JobsApi
 from h2htalk.chat.batch.results import Outcomes
 from h2htalk.chat.batch.submission import Submitter
 from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.reservations import add, dollars_text
 from h2htalk.chat.protocol import OnDone, Outcome, Request
 from h2htalk.chat.provider_errors import scrub
+from h2htalk.chat.store.call_store import UNSENT, StageCalls
+from h2htalk.chat.store.records import BatchRecord, add, dollars_text
 from h2htalk.errors import ConfigError, ModelCallError
 
-__all__ = ["BatchFolder", "Pace", "run_batches"]
+__all__ = ["Pace", "run_batches"]
 
 
 def run_batches(
@@ -35,6 +34,7 @@ def run_batches(
     wire: WireFormat,
     requests: Sequence[Request],
     options: ChatOptions,
+    calls: StageCalls,
     on_done: OnDone | None = None,
     *,
     pace: Pace | None = None,
@@ -43,14 +43,14 @@ def run_batches(
 
     Jobs that an earlier run left open are collected first, then a new one is made of what is still missing:
 
-        return run_batches(OpenAIJobs(openai.OpenAI(...)), api, requests, self._options, on_done)
-        return run_batches(AnthropicJobs(anthropic.Anthropic(...)), api, requests, self._options, on_done)
+        return run_batches(OpenAIJobs(openai.OpenAI(...)), api, requests, self._options, calls, on_done)
 
     Args:
         jobs: the provider's batch jobs, over a synchronous client of its SDK.
         wire: builds the bodies and reads the replies.
         requests: any number; with none, what is open is collected and settled.
-        options: `batch` is the folder of the journal; `attempts`: batches that may ask for an item.
+        options: `attempts`: batches that may ask for an item.
+        calls: where jobs and their calls are recorded.
         on_done: as in `Chat.complete`, called in this thread in the order of the results.
         pace: when to poll.
 
@@ -59,26 +59,22 @@ def run_batches(
 
     Raises:
         ConfigError: the batch might pass the limit of costs (nothing is sent then), the provider refuses the job, or
-            the folder holds an open job of another model.
+            the store holds an open job of another model.
         ModelCallError: the provider cannot be used. A job that runs goes on; the same call attaches to it.
-        DataError: the journal is damaged, or another process writes it.
+        DataError: the store is damaged, or another process writes it.
     """
-    if options.batch is None:
-        raise ValueError("options.batch names no folder")
-    if not requests and not options.batch.records():
-        return []
-    ledger = options.ledger or Ledger(None, model=wire.model, price=None)
-    outcomes = Outcomes(wire, ledger, requests, on_done, options.attempts)
-    with BatchJournal(options.batch) as journal:
-        pace, line = pace or Pace(), WaitLine()
-        run = _Run(jobs, wire, options, journal, outcomes, pace, line, Polling(wire, journal, pace, line))
-        try:
-            return run.finish()
-        except KeyboardInterrupt:
-            run.report_running()
-            raise
-        finally:
-            line.clear()
+    calls.open(batch=True)
+    outcomes = Outcomes(wire, calls, requests, on_done, options.attempts)
+    pace, line = pace or Pace(), WaitLine()
+    polling = Polling(wire, str(calls.store.path), pace, line)
+    run = _Run(jobs, wire, options, calls, outcomes, pace, line, polling)
+    try:
+        return run.finish()
+    except KeyboardInterrupt:
+        run.report_running()
+        raise
+    finally:
+        line.clear()
 
 
 @dataclass(slots=True)
@@ -86,7 +82,7 @@ class _Run:
     jobs: JobsApi
     wire: WireFormat
     options: ChatOptions
-    journal: BatchJournal
+    calls: StageCalls
     outcomes: Outcomes
     pace: Pace
     line: WaitLine
@@ -95,15 +91,15 @@ class _Run:
 
     def finish(self) -> list[Outcome]:
         """Collect open jobs and submit missing requests, until every request has an outcome."""
-        for record in self.journal.open_records():
+        for record in self.calls.open_jobs():
             if record.model != self.wire.model:
                 raise ConfigError(
-                    f"{self.journal.folder.path} has the open batch job {record.label} of {record.model}: "
+                    f"{self.calls.store.path} has the open batch job {record.label} of {record.model}: "
                     f"collect it with that model, or name another folder"
                 )
             if record.state != "planned":
                 self.outcomes.asked(record)
-        submitter = Submitter(self.jobs, self.wire, self.options, self.journal, self.outcomes, self.pace.sleep)
+        submitter = Submitter(self.jobs, self.wire, self.options, self.calls, self.outcomes, self.pace.sleep)
         while True:
             self._wait_for_all()
             if self.outcomes.fatal is not None:
@@ -114,7 +110,7 @@ class _Run:
 
     def report_running(self) -> None:
         """Print which jobs continue at the provider after Ctrl-C."""
-        running = [record for record in self.journal.open_records() if record.state != "planned"]
+        running = [record for record in self.calls.open_jobs() if record.state != "planned"]
         if running:
             labels = ", ".join(record.label for record in running)
             plural = "s" if len(running) > 1 else ""
@@ -125,7 +121,7 @@ class _Run:
     def _wait_for_all(self) -> None:
         """Wait until no job is open."""
         pause = self.pace.first
-        while records := self.journal.open_records():
+        while records := self.calls.open_jobs():
             moved = [record for record in records if self._step(record)]
             if moved:
                 pause = self.pace.first
@@ -150,7 +146,7 @@ class _Run:
         if job.state == "running":
             self._show(record, job)
             return False
-        self.journal.note(record, "ended", status=job.status)
+        self.calls.note(record, "ended", status=job.status)
         if job.state == "failed":
             self._take_refusal(record, job)
         else:
@@ -159,10 +155,10 @@ class _Run:
 
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
-        search = self.jobs.find(record, self.journal.jobs())
+        search = self.jobs.find(record, self.calls.job_ids)
         self.polling.rest()
         if search.job is not None:
-            self.journal.note(record, "submitted", job=search.job.id)
+            self.calls.note(record, "submitted", provider_id=search.job.id)
             return True
         young = abs(self.pace.clock() - record.when) < self.pace.settle
         if search.running or young:
@@ -178,8 +174,8 @@ class _Run:
 
     def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
         """Give up a job without results; its missing items are submitted again."""
-        free_calls(self.outcomes.ledger, record, reason, possibly_paid)
-        self.journal.note(record, "abandoned", reason=reason, billing="possibly_paid" if possibly_paid else "free")
+        self.calls.free_calls(record, reason, possibly_paid)
+        self.calls.note(record, "abandoned", reason=reason)
         if record.state == "planned":
             return
         if not possibly_paid:
@@ -193,10 +189,10 @@ class _Run:
 
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """Handle a job that was refused before it began: nothing was computed."""
-        others = [other for other in self.journal.open_records() if other.batch != record.batch]
+        others = [other for other in self.calls.open_jobs() if other.batch != record.batch]
         problem = scrub(job.problem, None) or job.status
-        free_calls(self.outcomes.ledger, record, "refused")
-        self.journal.note(record, "abandoned", reason=problem, billing="free")
+        self.calls.free_calls(record, "refused")
+        self.calls.note(record, "abandoned", reason=problem)
         if job.crowded and any(other.state == "submitted" for other in others):
             self.outcomes.asked(record, -1)  # submitted again when the others have ended
             return
@@ -212,16 +208,14 @@ class _Run:
         except JobCallError as error:  # the results are gone; calls without a result are possibly paid
             self._abandon(record, f"its results are no longer kept ({error.message})", possibly_paid=True)
             return
-        self.journal.note(record, "collected", **counts)
+        self.calls.note(record, "collected", **counts)
         self.fruitless = 0
         if counts["ignored"]:
             self.line.say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
 
     def _show(self, record: BatchRecord, job: BatchJob) -> None:
         """Show the state of a job and the most that it can cost."""
-        calls = frozenset(record.calls)
-        reservations = self.outcomes.ledger.open_reservations(record.group)
-        worst = add(*(reservation.worst for reservation in reservations if reservation.items in calls))
+        worst = add(*(call.worst for call in self.calls.calls_of(record).values()))
         money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
         minutes = max(self.pace.clock() - record.when, 0.0) / 60
         done = "?" if job.finished is None else f"{job.finished:,}"

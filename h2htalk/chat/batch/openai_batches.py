@@ -10,7 +10,6 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import (
     CONNECT_TIMEOUT,
     TRANSFER_TIMEOUT,
@@ -27,6 +26,7 @@ from h2htalk.chat.batch.provider import (
     text_or_none,
 )
 from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.store.records import BatchRecord
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError
 
@@ -79,7 +79,7 @@ class OpenAIJobs:
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         import openai
 
-        assert record.file is not None  # the journal records it before `sending`
+        assert record.file is not None  # the store records it before `sending`
         with sdk_errors(openai):
             made = self._client.batches.create(
                 input_file_id=record.file,

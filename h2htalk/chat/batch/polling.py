@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TextIO
 
-from h2htalk.chat.batch.job_journal import BatchJournal, BatchRecord
 from h2htalk.chat.batch.provider import JobCallError, Result
 from h2htalk.chat.calls import WireFormat
+from h2htalk.chat.store.records import BatchRecord
 from h2htalk.errors import ModelCallError
 from h2htalk.progress import one_row
 from h2htalk.text.escaping import printable
@@ -77,12 +77,13 @@ class Polling:
     """Polling of one run: transient errors are waited out for hours, others end the run and name the job.
 
     Attributes:
+        where: the file that records the jobs.
         since: Unix time of the first of the current errors; None while there is none.
         hold: seconds that the API asks the client to wait.
     """
 
     wire: WireFormat
-    journal: BatchJournal
+    where: str
     pace: Pace
     line: WaitLine
     since: float | None = None
@@ -107,7 +108,7 @@ class Polling:
         if error.status in (404, 410):
             raise ModelCallError(
                 f"no batch job {record.label} is known to this key (HTTP {error.status}): use the key of the "
-                f"workspace that made it; to give it up, remove {self.journal.folder.path}"
+                f'workspace that made it; to give it up, remove the lines with "job":"{record.batch}" from {self.where}'
             )
         message = error.message
         if error.status is not None and error.status != 200:

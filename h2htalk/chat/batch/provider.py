@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-from h2htalk.chat.batch.job_journal import BatchRecord
+from h2htalk.chat.store.records import BatchRecord
 
 # How a call ended. The last two were never computed and cost nothing.
 Kind = Literal["succeeded", "errored", "expired", "canceled"]

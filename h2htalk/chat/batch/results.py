@@ -1,4 +1,4 @@
-"""Turn the results of batch jobs into outcomes: each is stored first, then its call is settled in the ledger."""
+"""Turn the results of batch jobs into outcomes: each settles its call in the store, then is delivered."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import BatchJob, Result
-from h2htalk.chat.calls import Billing, Call, FailedCall, WireFormat, outcomes
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.reservations import Reservation
+from h2htalk.chat.calls import Answer, Billing, Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
+from h2htalk.chat.store.call_store import StageCalls
+from h2htalk.chat.store.records import BatchRecord, Reservation
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError
 
@@ -35,7 +34,7 @@ class Outcomes:
     """
 
     wire: WireFormat
-    ledger: Ledger
+    calls: StageCalls
     requests: Sequence[Request]
     on_done: OnDone | None
     attempts: int
@@ -74,11 +73,7 @@ class Outcomes:
 
         Results that cannot be read, are of another job or repeat one are `ignored`.
         """
-        calls = frozenset(record.calls)
-        open_reservations = self.ledger.open_reservations(record.group)
-        reservations = {
-            reservation.items: reservation for reservation in open_reservations if reservation.items in calls
-        }
+        reservations = self.calls.calls_of(record)
         counts: Counter[str] = Counter()
         hopeless: list[tuple[Call, FailedCall]] = []
         left = set(range(len(record.calls)))
@@ -90,7 +85,7 @@ class Outcomes:
             left.remove(number)
             counts[result.kind] += 1
             call = self._call(record.calls[number])
-            failed = self._take_one(call, reservations.pop(call.items, None), result)
+            failed = self._take_one(call, reservations.pop(number, None), result)
             if failed is not None:
                 hopeless.append((call, failed))
         self._take_leftovers(record, job, left, reservations, counts)
@@ -113,9 +108,8 @@ class Outcomes:
         """Take one result; returns the failed call where its reason may concern the whole job."""
         if result.kind == "succeeded":
             found = self.wire.read(result.body, call, result.request_id)
+            self._settle(reservation, found)
             self.give(call, outcomes(found, call, self._tries(call)))
-            if reservation is not None:
-                self.ledger.paid(reservation, found.usage, found.request_id)
             return None
         if result.kind == "errored":
             failed = self.wire.read_error(result.status, result.body, {})
@@ -133,16 +127,16 @@ class Outcomes:
     def _give_failed(self, call: Call, reservation: Reservation | None, failed: FailedCall) -> None:
         """Leave an item without a reply to the next batch, or deliver its failure."""
         tries = self._tries(call)
+        self._settle(reservation, failed)
         if not failed.retry or tries >= self.attempts:
             self.give(call, outcomes(failed, call, tries))
-        self._settle(reservation, failed)
 
     def _take_leftovers(
         self,
         record: BatchRecord,
         job: BatchJob,
         left: Iterable[int],
-        reservations: dict[tuple[SampleKey, ...], Reservation],
+        reservations: dict[int, Reservation],
         counts: Counter[str],
     ) -> None:
         """Take calls without a result. They were never computed where every reply that the provider counts arrived;
@@ -152,7 +146,7 @@ class Outcomes:
         for number in sorted(left):
             counts["missing"] += 1
             call = self._call(record.calls[number])
-            self._give_failed(call, reservations.pop(call.items, None), failed)
+            self._give_failed(call, reservations.pop(number, None), failed)
 
     def _take_hopeless(self, hopeless: Sequence[tuple[Call, FailedCall]], succeeded: int) -> None:
         """Treat such failures as fatal where no call succeeded, else as failures of their items."""
@@ -165,7 +159,7 @@ class Outcomes:
     def _tries(self, call: Call) -> int:
         return max(1, *(self.tries[index] for index in call.indexes))
 
-    def _settle(self, reservation: Reservation | None, failed: FailedCall) -> None:
-        """Settle a call without a reply, unless it was settled before a kill."""
+    def _settle(self, reservation: Reservation | None, found: Answer | FailedCall) -> None:
+        """Settle a call, unless it was settled before a kill."""
         if reservation is not None:
-            self.ledger.failed(reservation, failed)
+            self.calls.settle(reservation, found)

@@ -6,13 +6,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from h2htalk.chat.batch.job_journal import BatchJournal, BatchRecord, free_calls
 from h2htalk.chat.batch.provider import JobCallError, JobsApi, line_bytes
 from h2htalk.chat.batch.results import Outcomes
 from h2htalk.chat.calls import Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import CostLimitError
-from h2htalk.chat.costs.reservations import Reservation, add
+from h2htalk.chat.store.call_store import CostLimitError, StageCalls
+from h2htalk.chat.store.records import BatchRecord, add
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 5.0, 60.0  # seconds between tries to submit
@@ -24,47 +23,43 @@ class Submitter:
     """Submits jobs; `batch_runner` waits for them.
 
     Attributes:
-        outcomes: knows the requests, how often each was asked for, and the ledger.
+        outcomes: knows the requests, and how often each was asked for.
         pause: waits so many seconds between two tries to submit.
     """
 
     jobs: JobsApi
     wire: WireFormat
     options: ChatOptions
-    journal: BatchJournal
+    calls: StageCalls
     outcomes: Outcomes
     pause: Callable[[float], None]
 
     def submit(self, places: Sequence[int], clock: Callable[[], float]) -> None:
         """Submit jobs for the requests at these indexes.
 
-        A job that may or may not exist stays `sending` in the journal.
+        A job that may or may not exist stays `sending` in the store.
 
         Raises:
             CostLimitError: they might exceed the limit; nothing was sent. (Once others have their outcomes, these
                 requests fail with `max_cost` instead.)
             ConfigError, ModelCallError: the provider refuses.
         """
-        chunks = self._split(self._calls(places))
-        records = self.journal.plan(self.wire.model, [[c.items for c in chunk] for chunk in chunks], clock())
+        chunks = self._split(self._calls_for(places))
         try:
-            reserved = [(call.items, self.wire.bound(call)) for chunk in chunks for call in chunk]
-            reservations = iter(self.outcomes.ledger.reserve_all(reserved, records[0].group))
+            records = self.calls.plan([[(call, self.wire.bound(call)) for call in chunk] for chunk in chunks], clock())
         except CostLimitError as error:
-            for record in records:
-                self.journal.note(record, "abandoned", reason="over the limit", billing="free")
             self._take_over_limit(chunks, error)
             return
         try:
             for record, chunk in zip(records, chunks, strict=True):
                 self.outcomes.asked(record)
-                self._send(record, chunk, [next(reservations) for _ in chunk], clock)
+                self._send(record, chunk, clock)
         except H2HTalkError:
             # Jobs that were not sent yet. Those that Ctrl-C or a kill leaves are resolved by the next run.
-            for record in self.journal.open_records():
+            for record in self.calls.open_jobs():
                 if record.state == "planned":
-                    free_calls(self.outcomes.ledger, record, "refused")
-                    self.journal.note(record, "abandoned", reason="refused", billing="free")
+                    self.calls.free_calls(record, "refused")
+                    self.calls.note(record, "abandoned", reason="refused")
             raise
 
     def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: CostLimitError) -> None:
@@ -78,7 +73,7 @@ class Submitter:
     def _tries(self, call: Call) -> int:
         return max(self.outcomes.tries[index] for index in call.indexes)
 
-    def _calls(self, places: Sequence[int]) -> list[Call]:
+    def _calls_for(self, places: Sequence[int]) -> list[Call]:
         """The calls for these requests, with their places among all."""
         requests = self.outcomes.requests
         calls = self.wire.calls([requests[place] for place in places])
@@ -107,11 +102,10 @@ class Submitter:
         self,
         record: BatchRecord,
         calls: Sequence[Call],
-        reservations: Sequence[Reservation],
         clock: Callable[[], float],
     ) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
-        worst = add(*(reservation.worst for reservation in reservations))
+        worst = add(*(call.worst for call in self.calls.calls_of(record).values()))
         deadline = clock() + self.options.deadline
         tries = 0
         while True:
@@ -119,12 +113,12 @@ class Submitter:
             sending = False
             try:
                 if record.file is None and (file := self.jobs.upload(record, self._lines(record, calls))):
-                    record = self.journal.note(record, "uploaded", file=file)
+                    record = self.calls.note(record, "uploaded", file=file)
                 after = self.jobs.newest()
-                record = self.journal.note(record, "sending", clock(), after=after, worst_usd=worst)
+                record = self.calls.note(record, "sending", when=clock(), after=after, worst_usd=worst)
                 sending = True
                 job = self.jobs.create(record, self._lines(record, calls))
-                self.journal.note(record, "submitted", job=job.id)
+                self.calls.note(record, "submitted", provider_id=job.id)
                 return
             except JobCallError as error:
                 if sending and not _is_refusal(error):
@@ -133,8 +127,8 @@ class Submitter:
             pause = max(min(_FIRST_PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE), failed.wait or 0.0)
             again = failed.retry and failed.fatal is None and tries < self.options.attempts
             if not again or clock() + pause > deadline:
-                free_calls(self.outcomes.ledger, record, failed.reason)
-                self.journal.note(record, "abandoned", reason=failed.message, billing="free")
+                self.calls.free_calls(record, failed.reason)
+                self.calls.note(record, "abandoned", reason=failed.message)
                 raise _advice(failed, pause if again else 0.0)
             self.pause(pause)
 

@@ -1,5 +1,1 @@
-"""Reserve, settle and report what paid calls cost.
-
-In: calls and a price file. Out: `costs/STAGE.jsonl`, which `ledger` writes and `cost_log` reads. Read `ledger` first,
-then `prices`.
-"""
+"""Prices of hosted models and rough counts of tokens; what calls cost is in the call store (`chat/store`)."""

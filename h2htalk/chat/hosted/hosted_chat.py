@@ -15,12 +15,12 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from h2htalk.chat.batch.batch_runner import run_batches
 from h2htalk.chat.calls import Arrived, FailedCall, Send, WireFormat
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.ledger import Ledger
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.protocol import OnDone, Outcome, Request
 from h2htalk.chat.server.endpoint import base_url, http_parts, read_key
+from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.errors import ConfigError
 
 
@@ -119,7 +119,7 @@ ANTHROPIC = Provider(
 
 
 class HostedChat:
-    """A model of a hosted API. Every call is reserved in `ChatOptions.ledger` before it is sent."""
+    """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent."""
 
     provider: ClassVar[Provider]
 
@@ -156,16 +156,16 @@ class HostedChat:
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
         options = self._options
-        if options.batch is None:
-            ledger = options.ledger or Ledger(None, model=self._wire.model, price=None)
+        calls = options.calls or StageCalls(CallStore(), "", self._wire.model)
+        if not options.batch:
             parts = urlsplit(self._url)  # whose path may hold something secret
             advice = f"check the connection and its proxy, or {self.provider.url_variable}"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
-            return run_calls(connection, requests, options, on_done, ledger=ledger, deadline=options.deadline)
+            return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
         module, _, jobs_class = self.provider.jobs.partition(":")
         with self._open_client() as client:  # without requests too: open jobs are collected and settled
             jobs = getattr(import_module(module), jobs_class)(client)
-            return run_batches(jobs, self._wire, requests, options, on_done)
+            return run_batches(jobs, self._wire, requests, options, calls, on_done)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""

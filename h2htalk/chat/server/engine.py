@@ -65,7 +65,7 @@ class ServerChat:
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
         connection = Connection(wire, self.url, advice, self._connect)
         deadline = 2 * self._options.timeout  # time for two timeouts
-        return run_calls(connection, requests, self._options, on_done, ledger=None, deadline=deadline)
+        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=deadline)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""

@@ -286,7 +286,7 @@ class VLLMChat:
             [job.request for job in jobs],
             self._options,
             lambda place, outcome: finish(jobs[place].index, outcome),
-            ledger=None,
+            calls=None,
             deadline=NO_LIMIT,
         )
         return [outcomes[index] for index in range(len(requests))]

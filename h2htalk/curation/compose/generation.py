@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.model_identity import model_name
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.stored_calls.model_identity import model_name
-from h2htalk.chat.stored_calls.stored_calls import sampling_of
+from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.curation.candidates import MODEL
 from h2htalk.curation.compose.drafts import Draft, RefusedDraft, broken_rules, random_bytes, scenario_of
 from h2htalk.curation.compose.extraction import chat_draft, history

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.protocol import Request
-from h2htalk.chat.stored_calls.model_identity import model_identity
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, Replies, StoredCalls
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.compose.drafts import (
     Draft,
@@ -122,7 +122,7 @@ def open_rule(
     if not calls:
         return _Rule(subtasks, personas, seed, settings.references)
     composer = Composer(settings.model, subtasks, settings.references, seed, Prompts.load(prompts), key)
-    stored = StoredCalls(calls[0], Path(folder), "compose")
+    stored = ModelCalls(calls[0], Path(folder), "compose")
     return _Rule(subtasks, personas, seed, settings.references, composer, stored)
 
 
@@ -223,7 +223,7 @@ class _Rule:
     seed: int
     references: int
     composer: Composer | None = None
-    calls: StoredCalls | None = None
+    calls: ModelCalls | None = None
 
     def __call__(self, records: Sequence[Record], part: str) -> Sequence[Outcomes]:
         """The candidates of every dialogue of a part, in order."""
@@ -240,7 +240,7 @@ class _Rule:
         ]
 
     def close(self) -> None:
-        """Release the model and its ledger."""
+        """Release the model and its store."""
         if self.calls is not None:
             self.calls.close()
 

@@ -17,10 +17,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import parse_model
+from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
-from h2htalk.chat.stored_calls.model_identity import model_identity
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, sampling_of, shared_limit
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, keeping_store, sampling_of
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, SimulateSettings
@@ -201,25 +200,20 @@ class Simulation:
         return user, companion
 
     @contextmanager
-    def open_models(self, folder: Path) -> Iterator[Mapping[Role, StoredCalls]]:
+    def open_models(self, folder: Path) -> Iterator[Mapping[Role, ModelCalls]]:
         """Open the two models, over stored replies in a stage's folder; one model for both is opened once.
 
         The limit of cost holds for both together.
         """
-        calls = dict(zip(ROLES, self.calls(), strict=True))
-        paid = any(parse_model(settings.model)[0].hosted for settings in calls.values())
-        limit = shared_limit(folder, calls["user"]) if paid else None
-        with ExitStack() as stack:
-            if calls["user"] == calls["companion"]:
-                both = stack.enter_context(StoredCalls(calls["user"], folder, "gather", limit))
-                yield dict.fromkeys(ROLES, both)
+        user, companion = self.calls()
+        with keeping_store(folder) as store, ExitStack() as stack:
+            if user == companion:
+                yield dict.fromkeys(ROLES, stack.enter_context(ModelCalls(user, store, "gather")))
             else:
-                yield {
-                    role: stack.enter_context(StoredCalls(settings, folder, f"gather-{role}", limit))
-                    for role, settings in calls.items()
-                }
+                both = zip(ROLES, (user, companion), strict=True)
+                yield {role: stack.enter_context(ModelCalls(one, store, f"gather-{role}")) for role, one in both}
 
-    def talk(self, plans: Sequence[PlannedDialogue], models: Mapping[Role, StoredCalls], part: str) -> list[Outcome]:
+    def talk(self, plans: Sequence[PlannedDialogue], models: Mapping[Role, ModelCalls], part: str) -> list[Outcome]:
         """Simulate the dialogues of a part, turn by turn together.
 
         Raises:

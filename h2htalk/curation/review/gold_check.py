@@ -22,7 +22,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from h2htalk.chat.stored_calls.stored_calls import StoredCalls
+from h2htalk.chat.store.model_calls import ModelCalls
 from h2htalk.curation.candidates import Candidate, Reference
 from h2htalk.curation.prompts.templates import fingerprint
 from h2htalk.curation.review.faireval import Verdict, check_judge
@@ -37,7 +37,7 @@ from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
 from h2htalk.text.escaping import printable
 
-GOLD = "part-gold"  # the name under which the calls are stored
+GOLD = "the gold comparisons"  # what messages call them
 NOTE = "judge_check"  # the name of the note, and a reason for people to decide
 _VERDICTS: Mapping[str, Verdict] = {"a": "win", "b": "lose", "tie": "tie"}
 
@@ -145,7 +145,7 @@ def may_compare(
     folder: StageFolder,
     gold: Gold | None,
     reviewer: Reviewer,
-    calls: StoredCalls,
+    calls: ModelCalls,
     settings: ReviewSettings,
 ) -> bool:
     """Whether the reviewer's comparisons are used; without gold they are. The check is made once in a stage.
@@ -172,7 +172,7 @@ def add_missing_note(folder: StageFolder, gold: Gold | None) -> None:
         folder.add_note(NOTE, {"accepted": None, "message": f"judge check: not made, {reason}"})
 
 
-def _check(gold: Gold, reviewer: Reviewer, calls: StoredCalls, settings: ReviewSettings) -> dict[str, Any]:
+def _check(gold: Gold, reviewer: Reviewer, calls: ModelCalls, settings: ReviewSettings) -> dict[str, Any]:
     requests = [r for c in gold.candidates for r in comparisons(reviewer, c, settings.samples)]
     try:
         replies = calls.ask(requests, GOLD)

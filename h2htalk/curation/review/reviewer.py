@@ -16,7 +16,7 @@ from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.stored_calls.stored_calls import Replies, sampling_of
+from h2htalk.chat.store.model_calls import Replies, sampling_of
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import ORDERS, EvidenceSample, Order, calibrate

@@ -2,7 +2,7 @@
 
 Three phases, each with files in the stage's folder, so that after a kill only calls in flight are repeated:
 
-calls/part-00000.jsonl       every reply as it came (`stored_calls`); those to gold comparisons in calls/part-gold.jsonl
+calls.jsonl                  the call store: every reply as it came, those to gold comparisons too
 notes.json                   the result of the judge check (`gold_check`), before anything is compared
 reviews/part-00000.jsonl     map: a candidate's comparisons and review as numbers, a line each
 escalated.jsonl              reduce: the candidates that people decide, with reasons; over all parts together
@@ -16,9 +16,9 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
+from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.protocol import Request
-from h2htalk.chat.stored_calls.model_identity import model_identity
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.outcomes import Kept, Outcomes, PartRule, Record, Rejected
 from h2htalk.curation.pipeline import RuleFactory, StageRun, raise_incomplete
@@ -122,7 +122,7 @@ def _review_all(
         IncompleteError: calls of some parts failed; the other parts are reviewed.
     """
     failed = []
-    with StoredCalls(call_settings, folder.path, STAGE) as calls:
+    with ModelCalls(call_settings, folder.path, STAGE) as calls:
         for part in before.parts():
             path = reviews_path(folder, part)
             if path.exists():
@@ -149,7 +149,7 @@ def reviews_path(folder: StageFolder, part: str) -> Path:
 def _review(
     candidates: Sequence[Candidate],
     reviewer: Reviewer,
-    calls: StoredCalls,
+    calls: ModelCalls,
     part: str,
     settings: ReviewSettings,
     comparing: bool,

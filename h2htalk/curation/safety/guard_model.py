@@ -18,11 +18,12 @@ from typing import Any, Literal
 
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.safety.evidence import Evidence
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.files import read_jsonl
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.progress import Progress
 
@@ -125,8 +126,7 @@ class Guard:
     def __init__(self, settings: CallSettings, folder: Path) -> None:
         """`folder` is the stage's. Raises ConfigError for an unknown engine."""
         self._name, self._folder = parse_model(settings.model)[1], folder
-        moderation = is_moderation(settings.model)
-        self._calls = None if moderation else StoredCalls(settings, folder, "safety")
+        self._calls = None if is_moderation(settings.model) else ModelCalls(settings, folder, "safety")
 
     def ask(self, dialogues: Sequence[Dialogue], part: str) -> dict[str, Verdict]:
         """The verdict on every dialogue, by id.
@@ -140,15 +140,15 @@ class Guard:
         if self._calls is not None:
             replies = self._calls.ask([request(dialogue) for dialogue in dialogues], part)
             return {dialogue.id: _read(replies[dialogue.id, 0]) for dialogue in dialogues}
-        return self._moderate(dialogues, part)
+        return self._moderate(dialogues)
 
     def close(self) -> None:
-        """Release the model and its ledger. May be called twice."""
+        """Release the model and its store. May be called twice."""
         if self._calls is not None:
             self._calls.close()
 
-    def _moderate(self, dialogues: Sequence[Dialogue], part: str) -> dict[str, Verdict]:
-        path = self._folder / "calls" / f"{part}.jsonl"
+    def _moderate(self, dialogues: Sequence[Dialogue]) -> dict[str, Verdict]:
+        path = self._folder / CALLS
         lines = [line for _, line in read_jsonl(path, torn_tail=True)] if path.exists() else []
         # Replies of another guard may be stored there too.
         stored = {(line["id"], line["prompt"]): line["result"] for line in lines if "result" in line}
@@ -159,7 +159,7 @@ class Guard:
             with AppendLog(path) as log:
                 for item, result in self._moderations(missing):
                     stored[keys[item]] = result
-                    log.append({"id": item, "prompt": keys[item][1], "result": result})
+                    log.append({"id": item, "stage": "safety", "prompt": keys[item][1], "text": "", "result": result})
         return {item: moderated(stored[key]) for item, key in keys.items()}
 
     def _fingerprint(self, text: str) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.stored_calls.model_identity import model_identity
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.language_data import language_data
 from h2htalk.curation.outcomes import (
     Kept,

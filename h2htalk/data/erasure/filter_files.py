@@ -10,12 +10,16 @@ from typing import Any
 
 from h2htalk.data.files import read_jsonl, remove_file, replacing, write_jsonl
 from h2htalk.data.parquet import read_parquet
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import DataError
 
 # In a folder from which an erasure is not finished (`folder_kinds`).
 MARK = ".erasing"
 BEGUN = "begun\n"  # in the mark of a folder whose files were changed
 ERASED = "erased.jsonl"  # the items that were erased from a folder, a line each, with their `id`
+# What stays of a call whose item is erased: what was paid is not undone.
+_MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "batch", "prices"}
+_MONEY |= {"cost", "reason", "usage", "usd"}
 
 
 def read_erased(path: Path) -> dict[str, Mapping[str, Any]]:
@@ -39,8 +43,18 @@ def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
         # Opened here: pyarrow takes no path that is not UTF-8.
         with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
             pq.write_table(pq.read_table(source).filter(kept), target)
+    elif not all(kept) and path.name == CALLS:
+        write_jsonl(path, filter(None, map(_without_text, records, kept)))
     elif not all(kept):
         write_jsonl(path, compress(records, kept))
+
+
+def _without_text(record: Mapping[str, Any], stays: bool) -> Mapping[str, Any]:
+    """Return a line of a call store, or what stays of it: the call and its money, nothing where there was none."""
+    if stays or "job" in record:
+        return record
+    left = {key: value for key, value in record.items() if key in _MONEY}
+    return left | {"erased": True} if "reserved" in left or "call" in left else {}
 
 
 def remove_for_good(path: Path) -> None:

@@ -138,8 +138,8 @@ def load_name(path: str) -> Any:
     return getattr(import_module(module), name)
 
 
-# A judged answer is `ITEM/SAMPLE/HASH`. In a study a request is `ARM/PART/CASE/PLACE`, and people read `HASH:QUESTION`.
-_JUDGED, _REQUEST, _READ = "(.*)/[^/]*/[^/]*", "[^/]*/[^/]*/(.*)/[^/]*", "([^:]*):.*"
+# A judged answer is `ITEM/SAMPLE/HASH`. In a study people read `HASH:QUESTION`.
+_JUDGED, _READ = "(.*)/[^/]*/[^/]*", "([^:]*):.*"
 
 _KINDS = (
     FolderKind(
@@ -149,7 +149,7 @@ _KINDS = (
     FolderKind(
         *("run", "run.json", "report", "h2htalk.benchmark.erasure:ErasableRun"),
         rows=(
-            Rows("responses/* baselines/* inputs/split/*"),
+            Rows("calls.jsonl baselines/* inputs/split/*"),
             Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),
         ),
         derived="scores tables report.html judgements/calibration.json judgements/label_plan.json",
@@ -158,8 +158,7 @@ _KINDS = (
         *("study", "study.json", "study score", "h2htalk.benchmark.studies.erasure:ErasableStudy"),
         rows=(
             Rows("cases/*"),
-            Rows("calls/*", item=_REQUEST),
-            Rows("judgements/*", item=f"[^/]*/{_REQUEST}"),
+            Rows("calls.jsonl judgements/calls.jsonl", "item"),
             Rows("people.jsonl adjudication/*", "reply item.id", _READ),
             Rows("adjudication/*", "source.id"),
         ),

@@ -6,12 +6,13 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.responses import FailedResponse, Response, SampleKey, read_response
+from h2htalk.data.responses import FailedResponse, Response, SampleKey, fold_answer, read_outcomes, read_response
 from h2htalk.errors import DataError, listed, quoted
 
 
 def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | FailedResponse]:
-    """Read responses of another tool: JSONL lines of `id` and `response` (or `text`), optionally `sample`.
+    """Read responses of another tool, JSONL lines of `id` and `response` (or `text`), optionally `sample`, or of a
+    run's `calls.jsonl`, in which a reply wins over a failure.
 
     Args:
         path: the file.
@@ -26,17 +27,19 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
     responses: dict[SampleKey, Response | FailedResponse] = {}
     lines: dict[str, list[tuple[int, str]]] = {}
     foreign: list[str] = []
-    for where, record in read_jsonl(path):
-        response = _read_foreign(record, where)
-        if response.id not in known:
-            # In ASCII: a foreign id may look exactly like one of the split's.
-            foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
-            continue
-        key = (response.id, response.sample)
-        if key in responses:
-            raise DataError(f"{where}: a second response to {response.id}, sample {response.sample}")
-        responses[key] = response
-        lines.setdefault(response.id, []).append((response.sample, where))
+    for where, record in read_jsonl(path, torn_tail=True):
+        own = any(key in record for key in ("stage", "call", "job"))  # of a call store
+        for response in read_outcomes(record, where) if own else (_read_foreign(record, where),):
+            if response.id not in known:
+                # In ASCII: a foreign id may look exactly like one of the split's.
+                foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
+                continue
+            key = (response.id, response.sample)
+            if key not in responses:
+                lines.setdefault(response.id, []).append((response.sample, where))
+            elif not own:
+                raise DataError(f"{where}: a second response to {response.id}, sample {response.sample}")
+            fold_answer(responses, response)
     if foreign:
         raise DataError(
             f"{path}: {len(foreign)} ids are not in the split: id (line) "

@@ -174,9 +174,12 @@ def test_points(run: Path, tmp_path: Path) -> None:
 def test_the_same_judge_with_the_rubric_reversed(run: Path, tmp_path: Path) -> None:
     judge = judge_file(run, given)
     command("judge", "run", run, "--judge", judge, "--reverse")
-    (path,) = (path for path in (run / "judgements").glob("*.jsonl") if one_judge(run).fingerprint in path.name)
+    path = run / "judgements" / "calls.jsonl"
     # Reversed, it gives 4 where it gave 3.
-    path.write_text(path.read_text().replace('\\"score\\": 3', '\\"score\\": 4'))
+    stage = one_judge(run).stage
+    lines = path.read_text().splitlines(keepends=True)
+    changed = (line.replace('\\"score\\": 3', '\\"score\\": 4') if stage in line else line for line in lines)
+    path.write_text("".join(changed))
     command("score", run)
     command("judge", "run", run, "--judge", judge)
     found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import os
 import random
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +14,7 @@ from xml.etree import ElementTree as xml
 
 import pytest
 from command_line import h2htalk_here
+from loopback import Answer, LoopbackServer
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
@@ -211,6 +214,31 @@ def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(tmp_path: Path) ->
     policy.write_text('[[criteria]]\nfigure = "cost"\nmax = 0.5\n')
     assert read_policy(policy).criteria[0].lower_is_better
     assert gate(runs[0], None, policy).passed
+
+
+def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path) -> None:
+    """Nothing said how long a call took: a model ten times as slow passed."""
+    cut = {"model": "mock", "choices": [{"message": {"content": "So"}, "finish_reason": "length", "index": 0}]}
+    with LoopbackServer(reply=lambda *_: Answer(cut), latency=0.2) as server:
+        model = f"server:mock@{server.url}"
+        asked = EvaluateSpec(model=model, split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
+        facts = dict(evaluate(asked).answering.facts())
+        run_study(spec("sap", model, tmp_path / "study", arms=("none",), limit=2))
+    assert re.fullmatch(r"0\.\d\d s median, \d\.\d\d s 95th percentile", facts["latency of a call"])
+    header, row = csv.reader((tmp_path / "study/tables/replies.csv").open())
+    shown = dict(zip(header, row, strict=True))
+    assert shown["cut"] == shown["replies"] > shown["refused"] == "0"
+    assert 0.2 <= float(shown["median s"]) <= float(shown["95th percentile s"])
+    policy = tmp_path / "gate.toml"
+    for path in (tmp_path / "run", tmp_path / "study"):
+        for figure, most, passed in (
+            ("latency_median", 30, True),
+            ("latency_95", 0.1, False),
+            ("refused", 0.05, True),
+            ("cut", 0.05, False),
+        ):
+            policy.write_text(f'[[criteria]]\nfigure = "{figure}"\nmax = {most}\n')
+            assert gate(path, None, policy).passed == passed, figure
 
 
 def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, Path]) -> None:

@@ -181,7 +181,7 @@ def test_an_edited_answer_loses_its_judgement(tmp_path: Path) -> None:
     run = answered_run(tmp_path, ["A day.", "Another day."])
     judge = scripted_judge(tmp_path / "judge.jsonl", {}, verdict(4))
     judge_run(JudgeSpec(run=str(run), judges=(judge,)))
-    responses = run / "responses" / "part-0.jsonl"
+    responses = run / "calls.jsonl"
     responses.write_text(responses.read_text().replace("Another day.", "A better day."))
     with pytest.raises(DataError, match="not those that were scored"):
         load_run(run)

@@ -16,8 +16,7 @@ from h2htalk.benchmark.metrics.lexical import lexical_scores
 from h2htalk.benchmark.metrics.metric_table import Metrics, columns
 from h2htalk.benchmark.metrics.scoring import score_answers, similarities
 from h2htalk.benchmark.score_run import reference_keys
-from h2htalk.data.responses import FailedResponse, Failure, Response
-from h2htalk.data.run_folder import Answers
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.splits import Split, load_split
 from h2htalk.text.embeddings.vectors import Vectors
 from h2htalk.text.tokens import tokenize

@@ -25,10 +25,11 @@ from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import RunCounts, Summary
-from h2htalk.chat.calls import Bound
-from h2htalk.chat.costs.ledger import Ledger
-from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.reservations import Totals, dollars_text, sum_totals
+from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
+from h2htalk.chat.costs.prices import Price, PriceList
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.store.records import Totals, dollars_text, sum_totals
 from h2htalk.data.responses import Usage
 from h2htalk.errors import DataError
 
@@ -172,20 +173,29 @@ def test_after_the_limit_the_last_line_says_what_to_raise() -> None:
 # --- The command -------------------------------------------------------------------------------------------------
 
 
+def call_of(item: str, samples: int = 1) -> Call:
+    asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
+    return Call(tuple(range(samples)), asked)
+
+
 @pytest.fixture
-def run(tmp_path: Path) -> Path:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run with a call of each end, one of them still open."""
     folder = tmp_path / "run"
     folder.mkdir()
     (folder / "run.json").write_text('{"spec": {}}')
     price = Price(Decimal(2), Decimal(10), batch=Decimal("0.5"), date="2026-11-20")
-    with Ledger(folder / "costs" / "generate.jsonl", model="openai:m", price=price) as ledger:
-        calls = [ledger.reserve(((name, 0),), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
-        ledger.paid(calls[0], Usage(400, 50, cache_read_tokens=128), "req_1")
-        ledger.paid(calls[1], None)
-        ledger.free(calls[2], "rate_limited")
-        ledger.possibly_paid(calls[3], "timeout")
-        ledger.reserve((("e", 0), ("e", 1)), Bound(1000, 100), batch="mark")
+    monkeypatch.setattr("secrets.token_hex", lambda size: "mark")
+    with CallStore(folder / "calls.jsonl") as store:
+        calls = StageCalls(store, "generate", "openai:m", prices=PriceList("", {"openai:m": price}))
+        made = [calls.reserve(call_of(name), Bound(1000, 100)) for name in ("a", "b", "=c", "d")]
+        calls.settle(
+            made[0], Answer((Reply("Hi.", request_id="req_1"),), Usage(400, 50, cache_read_tokens=128), "req_1")
+        )
+        calls.settle(made[1], Answer((Reply("Hi."),), Usage()))
+        calls.settle(made[2], FailedCall("rate_limited", "", "free"))
+        calls.settle(made[3], FailedCall("timeout", "", "possibly_paid"))
+        calls.plan([[(call_of("e", 2), Bound(1000, 100))]], 0.0)
     return folder
 
 
@@ -225,7 +235,6 @@ def test_the_tables_hold_the_same(run: Path) -> None:
 
 
 def test_a_call_at_an_unknown_price_reads_unknown(tmp_path: Path) -> None:
-    with Ledger(None, model="openai:m", price=None) as ledger:
-        reservation = ledger.reserve((("a", 0),), Bound(10, 10))
-    assert call_table([("generate", reservation)]).rows[0][7] == "unknown"
-    assert calls_csv([("generate", reservation)]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"
+    reservation = StageCalls(CallStore(), "generate", "openai:m").reserve(call_of("a"), Bound(10, 10))
+    assert call_table([reservation]).rows[0][7] == "unknown"
+    assert calls_csv([reservation]).splitlines()[1] == "generate,1,a#0,open,,,,,unknown,,,"

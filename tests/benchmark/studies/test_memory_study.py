@@ -90,5 +90,5 @@ def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> N
     texts = {one.reply.place: one.reply.text for one in result.replies}
     assert texts["s1.t1"] == "Yes."
     assert texts["s2.t1"] is None
-    stored = (tmp_path / "study" / "calls" / "explicit.jsonl").read_text().splitlines()
+    stored = (tmp_path / "study" / "calls.jsonl").read_text().splitlines()
     assert all(json.loads(line)["id"].startswith("explicit/") for line in stored)

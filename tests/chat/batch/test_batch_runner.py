@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from batch_double import CALL_USD, BatchDouble, requests
-from batch_stories import both, events, fates, texts
+from batch_stories import both, events, fates, texts, totals
 
 from h2htalk.errors import ConfigError, ModelCallError
 
@@ -39,20 +39,14 @@ def test_everything_is_written_down_before_it_is_done(provider: str, tmp_path: P
 
 
 @both
-def test_an_answer_is_stored_before_its_call_is_settled(provider: str, tmp_path: Path) -> None:
+def test_a_call_is_settled_before_its_answer_is_given(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     still_open: list[int] = []
-    double.run(requests("a", "b", "c"), tmp_path, ledger, lambda *_: still_open.append(ledger.open_count))
-    assert still_open == [3, 2, 1]
-
-
-@both
-def test_nothing_to_ask_and_nothing_open_touches_nothing(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    assert double.run([], tmp_path / "batches") == []
-    assert not (tmp_path / "batches").exists()
-    assert double.calls == []
+    double.run(requests("a", "b", "c"), calls, lambda *_: still_open.append(totals(calls).open))
+    assert still_open == [2, 1, 0]
+    double.calls.clear()
+    assert double.run([], tmp_path) == double.calls == []  # nothing is asked for, and no job is open
 
 
 @both
@@ -60,7 +54,7 @@ def test_the_line_of_progress_says_counts_and_the_price_of_batches(
     provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     double = BatchDouble(provider)
-    double.run(requests("a", "b"), tmp_path, double.ledger())
+    double.run(requests("a", "b"), tmp_path)
     said = capsys.readouterr().err
     assert said.startswith("batch  0/2  in_progress  0 min  at most 0.")
     assert f"  {double.jobs[0].id}\n" in said
@@ -72,11 +66,11 @@ def test_more_calls_than_a_job_may_hold_make_several(
     provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     double = BatchDouble(provider)
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     monkeypatch.setattr(type(double.jobs_api()), "most_calls", 3)
-    assert len(double.run(requests(*"abcdefgh"), tmp_path, ledger)) == 8
+    assert len(double.run(requests(*"abcdefgh"), calls)) == 8
     assert [len(job.lines) for job in double.jobs] == [3, 3, 2]
-    assert ledger.totals().usd_paid == double.bill == 8 * CALL_USD
+    assert totals(calls).usd_paid == double.bill == 8 * CALL_USD
 
 
 @both
@@ -115,36 +109,36 @@ def test_what_asking_again_cannot_help_is_asked_once(
     provider: str, fate: str, reason: str, paid: int, possibly_paid: int, free: int, tmp_path: Path
 ) -> None:
     double = BatchDouble(provider, fates(b=fate))
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", reason]
+    calls = double.calls_at(tmp_path)
+    assert texts(double.run(requests("a", "b"), calls)) == ["re: a", reason]
     assert double.asked == {"a": 1, "b": 1}
-    totals = ledger.totals()
-    assert (totals.paid, totals.possibly_paid, totals.free) == (paid, possibly_paid, free)
-    assert totals.usd_paid == paid * CALL_USD
-    assert possibly_paid or totals.usd_paid == double.bill
-    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill
+    found = totals(calls)
+    assert (found.paid, found.possibly_paid, found.free) == (paid, possibly_paid, free)
+    assert found.usd_paid == paid * CALL_USD
+    assert possibly_paid or found.usd_paid == double.bill
+    assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill
 
 
 @both
 @pytest.mark.parametrize("fate", ["expired", "overloaded"])
 def test_what_was_not_computed_is_asked_again_in_a_new_batch(provider: str, fate: str, tmp_path: Path) -> None:
     double = BatchDouble(provider, fates(b=f"{fate} {fate} ok"))
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["re: a", "re: b"]
+    calls = double.calls_at(tmp_path)
+    assert texts(double.run(requests("a", "b"), calls)) == ["re: a", "re: b"]
     assert double.asked == {"a": 1, "b": 3}
     assert [len(job.lines) for job in double.jobs] == [2, 1, 1]
-    assert ledger.totals().usd_paid == double.bill
-    assert ledger.totals().free == 2
+    assert totals(calls).usd_paid == double.bill
+    assert totals(calls).free == 2
 
 
 @both
 def test_what_somebody_cancelled_is_not_asked_again_by_itself(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
     double.after = lambda call: [setattr(job, "canceled", True) for job in double.jobs] and None
-    ledger = double.ledger()
-    assert texts(double.run(requests("a", "b"), tmp_path, ledger)) == ["canceled", "canceled"]
+    calls = double.calls_at(tmp_path)
+    assert texts(double.run(requests("a", "b"), calls)) == ["canceled", "canceled"]
     assert len(double.jobs) == 1
-    assert ledger.totals().free == 2
+    assert totals(calls).free == 2
     double.after = lambda call: None
     assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
 
@@ -166,11 +160,11 @@ def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
 
     double.before = repeat
     seen: Counter[int] = Counter()
-    ledger = double.ledger()
-    outcomes = double.run(requests("a", "b"), tmp_path, ledger, lambda index, _: seen.update([index]))
+    calls = double.calls_at(tmp_path)
+    outcomes = double.run(requests("a", "b"), calls, lambda index, _: seen.update([index]))
     assert texts(outcomes) == ["re: a", "re: b"]
     assert seen == {0: 1, 1: 1}
-    assert ledger.totals().usd_paid == double.bill
+    assert totals(calls).usd_paid == double.bill
     # OpenAI's strange lines come with each of the two files.
     files = {"openai": 2, "anthropic": 1}[provider]
     assert f"ignored {10 * files} results" in capsys.readouterr().err
@@ -188,23 +182,23 @@ def test_a_results_stream_that_breaks_is_read_again_and_gives_each_outcome_once(
 ) -> None:
     double = BatchDouble(provider)
     double.cut = 3
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     seen: Counter[int] = Counter()
     names = [f"item {n}" for n in range(20)]
-    outcomes = double.run(requests(*names), tmp_path, ledger, lambda index, _: seen.update([index]))
+    outcomes = double.run(requests(*names), calls, lambda index, _: seen.update([index]))
     assert texts(outcomes) == [f"re: {name}" for name in names]
     assert set(seen.values()) == {1}
-    assert ledger.totals().usd_paid == double.bill
-    assert json.loads((tmp_path / "jobs.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
+    assert totals(calls).usd_paid == double.bill
+    assert json.loads((tmp_path / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
     assert "ignored" not in capsys.readouterr().err
 
 
 @both
 def test_trouble_that_no_call_survives_stops_the_run_and_is_free(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider, lambda text, times: "fatal")
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     with pytest.raises(ModelCallError, match="API_KEY"):
-        double.run(requests("a", "b"), tmp_path, ledger)
-    assert (ledger.totals().free, ledger.totals().open) == (2, 0)
+        double.run(requests("a", "b"), calls)
+    assert (totals(calls).free, totals(calls).open) == (2, 0)
     double.fate = lambda text, times: "ok"
     assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]

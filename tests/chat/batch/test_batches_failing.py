@@ -9,9 +9,8 @@ import httpx2
 import pytest
 from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, requests
 from batch_double_wire import DoubleJob
-from batch_stories import both, fates, interrupt_once_there_is, texts
+from batch_stories import both, fates, interrupt_once_there_is, jobs_in, texts, totals
 
-from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError
@@ -24,12 +23,12 @@ def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_s
     provider: str, tmp_path: Path
 ) -> None:
     double = BatchDouble(provider)
-    ledger = double.ledger(limit=Decimal("0.01"))
-    with pytest.raises(ConfigError, match=r"--max-cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
-        double.run(requests(*"abcdefgh"), tmp_path, ledger)
+    calls = double.calls_at(tmp_path, Decimal("0.01"))
+    with pytest.raises(ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
+        double.run(requests(*"abcdefgh"), calls)
     assert double.calls == []
-    assert ledger.totals().usd_committed == 0
-    assert BatchFolder(tmp_path).open_jobs() == []
+    assert totals(calls).usd_committed == 0
+    assert jobs_in(tmp_path) == []
 
 
 @both
@@ -38,11 +37,10 @@ def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_o
 ) -> None:
     double = BatchDouble(provider, fates(b="expired"))
     double.before = interrupt_once_there_is(double)
-    with double.ledger(tmp_path / "costs.jsonl") as ledger, pytest.raises(KeyboardInterrupt):
-        double.run(requests("a", "b"), tmp_path, ledger)
+    with pytest.raises(KeyboardInterrupt):
+        double.run(requests("a", "b"), tmp_path)
     double.before = lambda call: None
-    with double.ledger(tmp_path / "costs.jsonl", limit=Decimal("0.001")) as ledger:
-        a, b = double.run(requests("a", "b"), tmp_path, ledger)
+    a, b = double.run(requests("a", "b"), double.calls_at(tmp_path, Decimal("0.001")))
     assert isinstance(a, Reply)
     assert isinstance(b, Failure)
     assert b.reason == "max_cost"
@@ -101,9 +99,7 @@ def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(provi
     double.after = lambda call: double.jobs.clear()
     with pytest.raises(ModelCallError, match=r"use the key of the workspace.*remove"):
         double.run(requests("a"), tmp_path)
-    assert [record.job for record in BatchFolder(tmp_path).open_jobs()] == [
-        {"openai": "batch_0", "anthropic": "msgbatch_0"}[provider]
-    ]
+    assert [record.job for record in jobs_in(tmp_path)] == [{"openai": "batch_0", "anthropic": "msgbatch_0"}[provider]]
 
 
 @both
@@ -115,13 +111,13 @@ def test_a_refused_job_is_free_and_an_error(provider: str, status: int, tmp_path
         if call.startswith("POST") and "batches" in call
         else None
     )
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     with pytest.raises(ConfigError, match="the batch was refused, nothing was charged") as caught:
-        double.run(requests("a", "b"), tmp_path, ledger)
+        double.run(requests("a", "b"), calls)
     assert KEY not in str(caught.value)
-    assert KEY not in (tmp_path / "jobs.jsonl").read_text()
-    assert (ledger.totals().free, ledger.totals().open) == (2, 0)
-    assert BatchFolder(tmp_path).records()[0].state == "closed"
+    assert KEY not in (tmp_path / "calls.jsonl").read_text()
+    assert (totals(calls).free, totals(calls).open) == (2, 0)
+    assert jobs_in(tmp_path) == []
 
 
 @both
@@ -140,10 +136,10 @@ def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(
     patience = 2
     assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
     double.pauses.clear()
-    patience, ledger = 100, double.ledger()
+    patience, calls = 100, double.calls_at(tmp_path)
     with pytest.raises(ModelCallError, match="could not be submitted"):
-        double.run(requests("b"), tmp_path, ledger)
-    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
+        double.run(requests("b"), calls)
+    assert (totals(calls).free, totals(calls).open) == (1, 0)
     assert len(double.jobs) == 1
 
 
@@ -155,10 +151,10 @@ def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_p
         raise httpx2.ConnectError("nobody there")
 
     double.before = unplugged
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     with pytest.raises(ModelCallError, match=r"no connection.*; check the connection, its proxy and the base URL"):
-        double.run(requests("a"), tmp_path, ledger)
-    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
+        double.run(requests("a"), calls)
+    assert (totals(calls).free, totals(calls).open) == (1, 0)
     assert len(double.calls) == 4
 
 
@@ -167,11 +163,11 @@ def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(
     double.problems = [
         {"code": "invalid_json_line", "line": n, "message": f"This line is broken ({n})."} for n in range(1, 9)
     ]
-    ledger = double.ledger()
+    calls = double.calls_at(tmp_path)
     with pytest.raises(ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"):
-        double.run(requests("a"), tmp_path, ledger)
-    assert (ledger.totals().free, ledger.totals().open) == (1, 0)
-    assert BatchFolder(tmp_path).open_jobs() == []
+        double.run(requests("a"), calls)
+    assert (totals(calls).free, totals(calls).open) == (1, 0)
+    assert jobs_in(tmp_path) == []
 
 
 @both
@@ -198,10 +194,10 @@ def test_an_openai_job_that_found_the_queue_full_waits_for_the_others(
     monkeypatch.setattr(type(double.jobs_api()), "most_calls", 2)
     full = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}
     double.after = lambda call: setattr(double, "problems", [full] if len(double.jobs) == 1 else [])
-    ledger = double.ledger()
-    assert texts(double.run(requests(*"abcd"), tmp_path, ledger, attempts=1)) == [f"re: {t}" for t in "abcd"]
+    calls = double.calls_at(tmp_path)
+    assert texts(double.run(requests(*"abcd"), calls, attempts=1)) == [f"re: {t}" for t in "abcd"]
     assert [bool(job.problems) for job in double.jobs] == [False, True, False]
-    assert ledger.totals().usd_paid == double.bill
+    assert totals(calls).usd_paid == double.bill
 
 
 def test_a_full_queue_of_others_is_an_error(tmp_path: Path) -> None:
@@ -223,11 +219,11 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(pr
         return job
 
     double.before = archive
-    ledger = double.ledger()
-    assert texts(double.run(requests("a"), tmp_path, ledger)) == ["re: a"]
-    totals = ledger.totals()
-    assert (totals.paid, totals.possibly_paid) == (1, 1)
-    assert (totals.usd_paid or 0) + (totals.usd_possible or 0) >= double.bill == 2 * CALL_USD
+    calls = double.calls_at(tmp_path)
+    assert texts(double.run(requests("a"), calls)) == ["re: a"]
+    found = totals(calls)
+    assert (found.paid, found.possibly_paid) == (1, 1)
+    assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill == 2 * CALL_USD
 
 
 @both

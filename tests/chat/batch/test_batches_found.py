@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 from batch_double import CALL_USD, requests
-from batch_stories import PLACE, both, kill_at, story, stranger
+from batch_stories import PLACE, both, kill_at, story, stranger, totals
 
-from h2htalk.chat.batch.job_journal import BatchFolder
 from h2htalk.errors import ConfigError
 
 # --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------
@@ -79,15 +78,10 @@ def test_what_was_never_sent_is_given_up_for_a_run_without_batches(provider: str
     run = story(provider, tmp_path)
     run.double.before = kill_at("POST /v1/files" if provider == "openai" else "GET /v1/messages/batches")
     run.killed()
-    folder = BatchFolder(tmp_path / "batches")
-    assert folder.open_jobs() == []
-    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
-        assert ledger.open_count == 3
-        assert folder.drop_unsent(ledger) == 1
-        assert folder.drop_unsent(ledger) == 0
-        assert ledger.open_count == 0
-        assert ledger.totals().usd_committed == 0
-    assert [record.state for record in folder.records()] == ["closed"]
+    calls = run.double.calls_at(tmp_path).open(batch=False)
+    assert (totals(calls).open, totals(calls).free, totals(calls).usd_committed) == (0, 3, 0)
+    assert calls.open_jobs() == []
+    calls.store.close()
 
 
 @both
@@ -95,11 +89,10 @@ def test_what_may_exist_is_an_open_job_for_a_run_without_batches(provider: str, 
     run = story(provider, tmp_path)
     run.double.before = kill_at(f"POST {PLACE[provider]}")
     run.killed()
-    [record] = BatchFolder(tmp_path / "batches").open_jobs()
-    assert record.label.endswith("(without an id yet)")
-    with run.double.ledger(tmp_path / "costs.jsonl") as ledger:
-        assert BatchFolder(tmp_path / "batches").drop_unsent(ledger) == 0
-        assert ledger.open_count == 3
+    calls = run.double.calls_at(tmp_path)
+    with calls.store, pytest.raises(ConfigError, match=r"calls\.jsonl: waits for .*\(without an id yet\): add --batch"):
+        calls.open(batch=False)
+    assert totals(calls).open == 3
 
 
 @both

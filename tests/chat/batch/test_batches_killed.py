@@ -83,7 +83,7 @@ def test_killed_anywhere_every_call_is_paid_once(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     """Whatever byte of a journal or call of the API a run is killed at, however often: in the end every request has
-    its reply, nothing that is stored was asked for again, and the ledger says what the provider charged."""
+    its reply, nothing that is stored was asked for again, and the store says what the provider charged."""
     # Anthropic has a result for every request.
     fates = [fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in fates]
     orders = {f"item {number}": fate.split() for number, fate in enumerate(fates)}

@@ -12,10 +12,10 @@ from batch_double import KEY, BatchDouble
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.batch.job_journal import BatchRecord
 from h2htalk.chat.batch.provider import JobCallError, JsonLines
+from h2htalk.chat.store.records import BatchRecord
 
-RECORD = BatchRecord("0123456789ab", "0123456789ab", "m", ((("a", 0),),), 1_800_000_000.0, file="file-1")
+RECORD = BatchRecord("0123456789ab", "generate", "m", 1_800_000_000.0, file="file-1")
 
 
 @given(st.lists(st.text(max_size=20), max_size=10), st.integers(1, 30), st.booleans())

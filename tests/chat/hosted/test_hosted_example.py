@@ -33,7 +33,7 @@ def test_the_python_example_fills_its_form_and_books_its_call(tmp_path: Path) ->
         )
     assert done.stderr == ""
     assert re.fullmatch(r"evidence='.*' warmth=[0-5]\n", done.stdout)
-    assert '"event":"paid"' in (tmp_path / "calls.jsonl").read_text()
+    assert '"usd":"0.' in (tmp_path / "calls.jsonl").read_text()
 
 
 def test_the_price_file_of_the_tutorial_is_one(tmp_path: Path) -> None:

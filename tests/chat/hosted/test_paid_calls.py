@@ -27,10 +27,10 @@ def anthropic(monkeypatch: pytest.MonkeyPatch, hosted_loop: None) -> Api:
 # What is paid
 
 
-def test_a_call_is_booked_then_sent_then_stored_then_paid(provider: Api) -> None:
+def test_a_call_is_reserved_then_sent_then_settled_then_delivered(provider: Api) -> None:
     outcomes, books, _ = provider.run({}, "a", "b")
     assert reasons(outcomes) == ["ok", "ok"]
-    assert books.story == ["sent a", "stored a", "paid a", "sent b", "stored b", "paid b"]
+    assert books.story == ["sent a", "paid a", "delivered a", "sent b", "paid b", "delivered b"]
     totals = books.totals()
     assert (totals.paid, totals.input_tokens, totals.output_tokens) == (2, 240, 48)
     assert totals.usd_paid == Decimal("0.00072")
@@ -63,7 +63,7 @@ def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: Api)
 
     books, same_moment = Books(), [Answer(provider.answer(), delay=0.2)]
     with LoopbackServer(reply=scripted({"a": same_moment, "b": same_moment})) as server:
-        chat = provider.open(server.url, concurrency=2, ledger=books)
+        chat = provider.open(server.url, concurrency=2, calls=books)
         with pytest.raises(OSError, match="full"):
             chat.complete(requests_of(*"abcd"), full)
         assert server.requests == 2
@@ -77,7 +77,7 @@ def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
     books, texts = Books(), [str(number) for number in range(20)]
     page = {text: [Answer("<html>Welcome</html>")] for text in texts}
     with pytest.raises(ConfigError, match=rf"is not the API of .*the first 8 .*Welcome.*{provider.name.upper()}_BASE_"):
-        provider.run(page, *texts, ledger=books)
+        provider.run(page, *texts, calls=books)
     assert (books.totals().unmetered, books.totals().open) == (8, 0)
 
 
@@ -94,7 +94,7 @@ def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(
     monkeypatch.setenv("OPENAI_ORG_ID", text)
     with socket.create_server(("127.0.0.1", 0)) as server:
         books = Books()
-        chat = Api("openai", monkeypatch).open(f"http://127.0.0.1:{server.getsockname()[1]}/v1", ledger=books)
+        chat = Api("openai", monkeypatch).open(f"http://127.0.0.1:{server.getsockname()[1]}/v1", calls=books)
         with pytest.raises(ModelCallError, match=r"nothing was sent: .* a header from the env") as caught:
             chat.complete(requests_of("a"))
     assert text not in str(caught.value)
@@ -140,7 +140,7 @@ def test_all_calls_wait_when_one_is_asked_to_slow_down(provider: Api) -> None:
 def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
     # One worst case, and room for two of the answers, which cost 0.00036 each.
     books = Books(limit=worst_case(provider.name) + Decimal("0.0008"))
-    outcomes, _, server = provider.run({}, *"abcdef", ledger=books, concurrency=4)
+    outcomes, _, server = provider.run({}, *"abcdef", calls=books, concurrency=4)
     assert reasons(outcomes) == ["ok"] * 3 + ["max_cost"] * 3
     assert [outcome.attempts for outcome in outcomes if isinstance(outcome, Failure)] == [0, 0, 0]
     assert all("--max-cost" in outcome.message for outcome in outcomes if isinstance(outcome, Failure))
@@ -150,7 +150,7 @@ def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
 
 def test_calls_on_their_way_may_make_room(provider: Api) -> None:
     books = Books(limit=2 * worst_case(provider.name) + Decimal("0.003"))
-    outcomes, _, _ = provider.run({}, *"abcdefghij", ledger=books, concurrency=8)
+    outcomes, _, _ = provider.run({}, *"abcdefghij", calls=books, concurrency=8)
     assert reasons(outcomes) == ["ok"] * 10
     sent = [line for line in books.story if line.startswith("sent")]
     assert sent == [f"sent {text}" for text in "abcdefghij"]  # who waits for room is served first
@@ -218,7 +218,7 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
     books, done = Books(limit=limit), list[int]()
     requests = [*requests_of(*map(str, range(40))), *sharing("x", "y", "z")]
     with LoopbackServer(reply=answer) as server:
-        chat = provider.open(server.url, concurrency=8, attempts=3, ledger=books)
+        chat = provider.open(server.url, concurrency=8, attempts=3, calls=books)
         outcomes = chat.complete(requests, lambda index, _: done.append(index))
     assert sorted(done) == list(range(len(requests)))
     totals = books.totals()

@@ -85,8 +85,8 @@ def test_a_model_that_proposes_nothing_leaves_what_is_extracted(tmp_path: Path) 
     with_model, counts = compose(tmp_path / "with", dialogues, {})
     assert counts.kept == 12
     assert all(reference.origin == "original" for one in read(with_model).values() for reference in one.references)
-    calls = [*(with_model.stage("compose").path / "calls").glob("*.jsonl")]
-    assert sum(len(path.read_text().splitlines()) for path in calls) == 12  # one call for each dialogue
+    calls = with_model.stage("compose").path / "calls.jsonl"
+    assert len(calls.read_text().splitlines()) == 12  # one call for each dialogue
 
 
 @pytest.mark.parametrize("subtask", SUBTASKS)
@@ -312,11 +312,12 @@ def test_failed_calls_leave_the_part_unwritten(tmp_path: Path) -> None:
     some = {name: said for name, said in known.items() if "4/" not in name}
     with pytest.raises(IncompleteError, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
-    calls = tmp_path / "work" / "compose" / "calls" / "part-00000.jsonl"
+    calls = tmp_path / "work" / "compose" / "calls.jsonl"
     before = calls.read_text()
     with pytest.raises(IncompleteError, match="made-000004/proposals"):
         compose(tmp_path, dialogues, some, default=None)
-    assert calls.read_text() == before
+    again = calls.read_text().removeprefix(before).splitlines()
+    assert [json.loads(line)["id"] for line in again] == ["made-000004/proposals"]
     # An edited script may reply differently, so the stage must be made again.
     with pytest.raises(ConfigError, match="another setting of model"):
         compose(tmp_path, dialogues, known, default=None)
@@ -364,7 +365,7 @@ def test_the_embedded_model_writes_replies_to_what_is_extracted(tmp_path: Path) 
     found = read(workspace)
     assert found
     assert not any("preview" in one.scenario.metadata for one in found.values())
-    calls = (workspace.stage("compose").path / "calls" / "part-00000.jsonl").read_text().splitlines()
+    calls = (workspace.stage("compose").path / "calls.jsonl").read_text().splitlines()
     assert len(calls) == len(found)
     audits = [line for line in workspace.stage("compose").records("audit") if line.get("refused")]
     written = [r for one in found.values() for r in one.references if r.origin == "model:embedded"]

@@ -77,9 +77,10 @@ def run(settings: ReviewSettings, workspace: Workspace) -> RecordCounts:
     return run_one("review", workspace, settings)
 
 
-def asked(workspace: Workspace, part: str) -> list[str]:
-    path = workspace.stage("review").path / "calls" / f"{part}.jsonl"
-    return [json.loads(line)["id"] for line in path.read_text().splitlines()] if path.exists() else []
+def asked(workspace: Workspace, gold: bool) -> list[str]:
+    lines = (workspace.stage("review").path / "calls.jsonl").read_text().splitlines()
+    ids = [json.loads(line)["id"] for line in lines]
+    return [one for one in ids if one.startswith("gold:") == gold]
 
 
 def notes(workspace: Workspace) -> str:
@@ -106,7 +107,7 @@ def test_a_reviewer_at_chance_compares_nothing_and_people_decide(
         assert record["review"]["reasons"] == ["judge_check"]
         assert (record["review"]["chosen"], record["review"]["pairs"]) == (0, [])
         assert [r["origin"] for r in record["references"]] == ["original", "model:m1"]
-    assert not [n for part in ("part-00000", "part-00001") for n in asked(workspace, part) if "pair" in n]
+    assert not [n for n in asked(workspace, gold=False) if "pair" in n]
     reason = "(95 % interval 0.168 to 0.687) on 10 gold comparisons (en); at or below chance (0.400 of 0.5)"
     assert reason in capsys.readouterr().err
     assert reason in notes(workspace)
@@ -126,10 +127,10 @@ def test_gold_is_compared_with_the_settings_of_candidates_and_only_where_somethi
 ) -> None:
     settings, workspace = prepare(tmp_path, gold_lines(10), 10, samples=2)
     run(settings, workspace)
-    assert len(asked(workspace, "part-gold")) == 10 * 2 * 2
+    assert len(asked(workspace, gold=True)) == 10 * 2 * 2
     settings, workspace = prepare(tmp_path / "alone", gold_lines(10), 0, references=1)
     assert run(settings, workspace).tags == {"accept": 4}
-    assert asked(workspace, "part-gold") == []
+    assert asked(workspace, gold=True) == []
     assert "not made, as no candidate has several references" in notes(workspace)
 
 
@@ -164,10 +165,10 @@ def test_an_interrupted_check_continues_without_repeated_calls(tmp_path: Path, m
     with pytest.raises(KeyboardInterrupt):
         run(settings, workspace)
     monkeypatch.undo()
-    before = asked(workspace, "part-gold")
+    before = asked(workspace, gold=True)
     assert len(before) == 60
     run(settings, workspace)
-    assert asked(workspace, "part-gold") == before
+    assert asked(workspace, gold=True) == before
     assert all_bytes(workspace.stage("review")) == all_bytes(whole.stage("review"))
 
 
@@ -178,7 +179,7 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     kept = [line for line in lines if line["id"] != failing["id"]]
     path.write_text("".join(json.dumps(line) + "\n" for line in [*kept, {**failing, "sample": 0}]))
-    with pytest.raises(IncompleteError, match=r"review\.gold: .* of part-gold failed"):
+    with pytest.raises(IncompleteError, match=r"review\.gold: .* of the gold comparisons failed"):
         run(settings, workspace)
     assert asked(workspace, "part-00000") == []
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.release.content import case_texts
 from h2htalk.curation.safety.companion import (

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from http_server import Answer, HttpServer
 
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.safety.guard_model import Guard, moderated, parse
 from h2htalk.curation.safety.policy import apply_verdict
 from h2htalk.curation.safety.stage import assess
@@ -146,7 +146,7 @@ def test_moderation_results_are_stored(asked: list[dict[str, Any]], tmp_path: Pa
     again = Guard(CallSettings("openai:omni-moderation-latest"), tmp_path).ask(pair, "part-00000")
     assert again == found
     assert len(asked) == 2
-    stored = (tmp_path / "calls" / "part-00000.jsonl").read_text(encoding="utf-8")
+    stored = (tmp_path / "calls.jsonl").read_text(encoding="utf-8")
     assert "vile" not in stored
     assert "sk-test-key" not in stored
 
@@ -164,4 +164,4 @@ def test_replies_of_a_chat_guard_are_stored(tmp_path: Path) -> None:
     replies.write_text(json.dumps({"id": "*", "text": "unsafe\nS10"}) + "\n", encoding="utf-8")
     found = Guard(CallSettings(f"scripted:{replies}"), tmp_path / "stage").ask([one("words")], "part-00000")
     assert found["d1"].safety == "unsafe"
-    assert (tmp_path / "stage" / "calls" / "part-00000.jsonl").exists()
+    assert (tmp_path / "stage" / "calls.jsonl").exists()

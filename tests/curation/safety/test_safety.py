@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.chat.stored_calls.stored_calls import CallSettings
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.outcomes import Kept, Rejected
 from h2htalk.curation.safety.policy import Assessment
 from h2htalk.curation.safety.settings import SafetySettings

@@ -40,6 +40,26 @@ def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
     ]
 
 
+def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        {"job": "ab", "event": "planned", "stage": "generate", "asked": "openai:m", "when": 0.0},
+        {"reserved": 1, "stage": "generate", "asked": "openai:m", "id": "s-0", "samples": [0, 1], "worst": "1"},
+        {"id": "s-0", "sample": 0, "failure": {"reason": "timeout", "message": "x"}, "stage": "generate"},
+        {
+            "call": 1,
+            "stage": "generate",
+            "id": "s-0",
+            "text": "Hi.",
+            "usd": "1",
+            "more": [{"sample": 1, "text": "Ho."}],
+        },
+        {"reserved": 2, "stage": "generate", "asked": "openai:m", "id": "s-1", "samples": [0], "worst": "1"},
+        {"call": 2, "id": "s-1", "cost": "possible", "reason": "timeout"},
+    )
+    assert read_foreign_responses(path, IDS) == [Response("s-0", 0, "Hi."), Response("s-0", 1, "Ho.")]
+
+
 def test_several_samples_an_item_come_in_any_order(tmp_path: Path) -> None:
     lines = [{"id": f"s-{i}", "response": f"{i}.{k}", "sample": k} for k in (2, 0, 1) for i in (1, 0)]
     lines[3] = {"id": "s-0", "failure": {"reason": "timeout"}, "sample": 0}

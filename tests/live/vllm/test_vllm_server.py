@@ -69,7 +69,7 @@ def test_a_server_of_vllm_s_is_evaluated(url: str, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     summary = json.loads((out / "summary.json").read_text())
     assert summary["counts"]["scored"] == ITEMS
-    lines = (out / "responses" / "part-0.jsonl").read_text().splitlines()
+    lines = (out / "calls.jsonl").read_text().splitlines()
     usages = [json.loads(line)["usage"] for line in lines]
     assert all(usage["input_tokens"] > 100 and 0 < usage["output_tokens"] <= 24 for usage in usages)
 

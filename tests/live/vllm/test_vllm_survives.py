@@ -83,7 +83,7 @@ def test_kill_9_half_way_loses_nothing_and_a_restart_asks_only_the_rest(smollm2:
     assert all(line.startswith(("generate", "score")) for line in stderr.splitlines()), stderr
     ours = answers(out)
     assert {key: ours[key] for key in first} == first
-    asked = Counter(json.loads(line)["id"] for path in out.glob("responses/*.jsonl") for line in path.open())
+    asked = Counter(json.loads(line)["id"] for line in (out / "calls.jsonl").open())
     assert len(ours) == ITEMS
     assert set(asked.values()) == {1}
 

@@ -1,7 +1,6 @@
 """Probe a judge: ask it about replies whose order is known, and compute how well it measures.
 
-Its folder holds `replies.jsonl` (append-only, every reply as it came), `costs/`, `batches/`, the key of the fences, and
-`probe.json` (the figures).
+Its folder holds `calls.jsonl` (the call store), the key of the fences, and `probe.json` (the figures).
 """
 
 from __future__ import annotations
@@ -29,11 +28,10 @@ from h2htalk.benchmark.judge.probe.probe_figures import (
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, qualities_of, read_judgement, reply_schema
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.model_identity import model_name
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.stored_calls.expected_cost import describe_calls
-from h2htalk.chat.stored_calls.model_identity import model_name
-from h2htalk.chat.stored_calls.stored_calls import CallSettings, StoredCalls, check_model
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.files import read_json_object, write_text
 from h2htalk.data.languages import LANGUAGES
@@ -73,8 +71,8 @@ def judge_probe(spec: JudgeSpec, language: str | None = None, repeats: int = 2) 
     if earlier != asking.judge.label:
         raise ConfigError(f"{spec.path}: holds the probe of {earlier}; name another folder with --out")
     requests = list(asking.requests(fence_secret(spec.path)))
-    with StoredCalls(asking.settings, spec.path, "probe", replies="replies.jsonl") as calls:
-        outcomes = calls.outcomes(requests, "replies")
+    with ModelCalls(asking.settings, spec.path, "probe") as calls:
+        outcomes = calls.outcomes(requests)
     judged: dict[str, list[tuple[float, ...] | str | None]] = {}
     unread: dict[str, str] = {}
     for request in requests:  # in the order of samples

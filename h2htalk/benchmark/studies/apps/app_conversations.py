@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from h2htalk.benchmark.studies.apps.app_adapter import Adapter, Call, Values, at_place, read_adapter
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
-from h2htalk.benchmark.studies.study_folder import CALLS, Study
+from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.chat.calls import FailedCall
 from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.pacing import doubling_wait
@@ -27,7 +28,7 @@ from h2htalk.chat.server.aiohttp_transport import exchange, open_session
 from h2htalk.data.append_log import AppendLog
 from h2htalk.data.case import Case
 from h2htalk.data.case_turns import script
-from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
@@ -126,7 +127,7 @@ def converse(study: Study) -> None:
     """
     adapter = read_adapter(Path(str(study.spec.app)))
     headers = adapter.read_headers()
-    stored = study.replies(APP)
+    stored = study.replies()
     todo = [case for case in study.cases if not _is_whole(case, stored)]
     if todo:
         run_alone(lambda: _converse(study, adapter, headers, todo))
@@ -176,13 +177,13 @@ async def _open_app(spec: StudySpec, adapter: Adapter, headers: dict[str, str]) 
 async def _converse(study: Study, adapter: Adapter, headers: dict[str, str], cases: Sequence[Case]) -> None:
     ask = study.spec.ask
     todo = iter(cases)
-    with AppendLog(study.path / CALLS.replace("part-*", APP)) as log, Progress("cases", len(cases)) as progress:
+    with AppendLog(study.path / CALLS) as log, Progress("cases", len(cases)) as progress:
         async with _open_app(study.spec, adapter, headers) as app:
 
             async def work() -> None:
                 for case in todo:
                     outcomes = await _talk(app, case, ask.attempts)
-                    log.append_all(outcome.to_dict() for outcome in outcomes)
+                    log.append_all({**outcome.to_dict(), "stage": APP, "item": case.id} for outcome in outcomes)
                     progress.advance(isinstance(outcomes[-1], FailedResponse))
 
             await run_all([asyncio.create_task(work()) for _ in range(min(ask.concurrency, len(cases)))])
@@ -223,12 +224,13 @@ async def _turns(app: _App, case: Case, values: dict[str, Any]) -> Any:
             if app.adapter.pause is not None:
                 await app.call(app.adapter.pause, Values(values | {"days": days}))
                 text = turn.user
+        started = time.monotonic()
         try:
             reply = await app.send(values | {"text": text})
         except AppError as error:
             error.place = place
             raise
-        yield Response(_name(case, place), 0, reply, "stop")
+        yield Response(_name(case, place), 0, reply, "stop", seconds=round(time.monotonic() - started, 3))
 
 
 async def _reset(app: _App, values: dict[str, Any]) -> None:

@@ -29,7 +29,7 @@ from h2htalk.benchmark.studies.report import (
 )
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
-from h2htalk.chat.stored_calls.model_identity import model_name
+from h2htalk.chat.model_identity import model_name
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.errors import DataError, counted, shorten

@@ -1,0 +1,478 @@
+"""`calls.jsonl` of a folder: every call of a model is reserved before it is sent, and its reply is its settlement.
+
+    {"reserved": 7, "stage": "generate", "asked": "openai:gpt-4o", "id": "item-1", "worst": "0.0041", ...}
+    {"call": 7, "stage": "generate", "id": "item-1", "sample": 0, "text": "...", "usage": {...}, "usd": "0.0012", ...}
+    {"call": 8, "id": "item-2", "cost": "possible", "reason": "timeout"}       or "free", or "paid"
+    {"call": 9, "priced": "0.0020"}                                            a price that came later than the call
+    {"id": "item-3", "sample": 0, "stage": "generate", "text": "..."}          of a model that costs nothing
+    {"id": "item-2", "sample": 0, "stage": "generate", "failure": {...}}       given up, after all its attempts
+    {"job": "3f0a...", "event": "planned", ...}                                a batch job (`records.BatchRecord`)
+
+A call without a second line was cut by a kill: possibly paid, at its worst case. One of a batch job stays open until
+the job is found again. What was paid, possibly paid and reserved in all stages never exceeds the limit. `id` is
+that of the request; where this names more than the item that it is about, `item` is the item.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from hashlib import sha256
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Any, Self
+
+from h2htalk.chat.calls import Answer, Bound, Call, FailedCall, replies_of
+from h2htalk.chat.costs.prices import PriceList
+from h2htalk.chat.protocol import Outcome, Reply, Request
+from h2htalk.chat.store.records import (
+    COST_NAMES,
+    BatchRecord,
+    CallBooks,
+    Reservation,
+    Settlement,
+    Totals,
+    add,
+    dollars_text,
+    money_text,
+    sum_totals,
+)
+from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import read_jsonl, write_problem
+from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_outcomes
+from h2htalk.errors import ConfigError, DataError
+
+UNSETTLED = "interrupted"  # the reason of a call that a kill left open
+GIVEN_UP = "given_up"  # of a call of a batch job whose lines were removed
+UNSENT = "not sent"  # of calls of a job that was only planned
+_COSTLESS = b'{"id":'  # lines begin with it that are about no money
+
+
+class CostLimitError(ConfigError):
+    """The worst case of a call would exceed the limit. It was not reserved and must not be sent."""
+
+
+class CallStore:
+    """The one writer of a `calls.jsonl`; None keeps it in memory only. Not for several threads at once.
+
+    Attributes:
+        books: what it says about money and jobs.
+        replies: replies by stage, id, sample and hash of the prompt, where they are kept.
+        by_prompt: the last of them by stage and hash of the prompt.
+        outcomes: how many replies and final failures it holds.
+        on_outcome: called with each of those that are there, and its position; may raise DataError.
+    """
+
+    def __init__(self, path: Path | None = None, keep_replies: bool = False) -> None:
+        """Nothing is read or written before `open`."""
+        self.path, self._keep = path, keep_replies
+        self.books = CallBooks()
+        self.replies: dict[tuple[str, str, int, str], Reply] = {}
+        self.by_prompt: dict[tuple[str, str], Reply] = {}
+        self.outcomes = 0
+        self.on_outcome: Callable[[Response | FailedResponse, str], None] = lambda response, where: None
+        self._log: AppendLog | None = None
+        self._opened = False
+
+    def open(self) -> Self:
+        """Open the file, or create it, and settle what a kill left open. Calling it twice does no harm.
+
+        Raises:
+            DataError: another process writes it, or a line is damaged (file and line are named).
+        """
+        if self._opened:
+            return self
+        self._log, self._opened = None if self.path is None else AppendLog(self.path, self._read), True
+        for call in list(self.books.open.values()):
+            if call.batch is None or call.batch not in self.books.jobs:
+                lost = UNSETTLED if call.batch is None else GIVEN_UP
+                self.settle(Settlement(call, "possibly_paid", reason=lost), call.names)
+        return self
+
+    def _read(self, record: dict[str, Any], where: str) -> None:
+        """Take one line that is there. Raises DataError, which begins with `where`."""
+        self.books.read(record, where)
+        for response in read_outcomes(record, where):
+            self.outcomes += 1
+            self.on_outcome(response, where)
+            if self._keep and isinstance(response, Response):
+                prompt = _prompt(record, response.sample)
+                self.remember(str(record.get("stage", "")), response.id, response.sample, prompt, _reply(response))
+
+    def remember(self, stage: str, item: str, sample: int, prompt: str, reply: Reply) -> None:
+        """Keep a reply, if replies are kept."""
+        if self._keep:
+            self.replies[stage, item, sample, prompt] = self.by_prompt[stage, prompt] = reply
+
+    def append(self, *records: dict[str, Any], sync: bool = False) -> None:
+        """Write lines, all or none; `sync`: to the disk. Raises DataError where they cannot be written."""
+        self.open()
+        if self._log is None:
+            return
+        self._log.append_all(records)
+        self.outcomes += sum("text" in record or "failure" in record for record in records)
+        if sync:
+            try:
+                with self._log.path.open("ab") as file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise DataError(f"{self.path}: {write_problem(error)}") from error
+
+    def settle(self, end: Settlement, line: dict[str, Any]) -> None:
+        """Settle an open call by a line of that content, and what it cost."""
+        number = end.reservation.number
+        if number not in self.books.open:
+            raise ValueError(f"call {number} is settled already")
+        record = {"call": number, **line}
+        if end.billing != "paid":
+            record["cost"] = COST_NAMES[end.billing]
+        if end.reason:
+            record["reason"] = end.reason
+        if end.usage is not None:
+            record["usage"] = end.usage.to_dict()
+        if end.usd is not None:
+            record["usd"] = money_text(end.usd)
+        self.append(record)
+        self.books.settled(end)
+
+    def reprice(self, prices: PriceList) -> None:
+        """Write down prices of calls whose cost was unknown, as far as they are known now."""
+        for number, (kind, call, usage) in list(self.books.unpriced.items()):
+            if (price := prices.find(call.model)) is None:
+                continue
+            batch = call.batch is not None
+            worst = price.worst(call.bound.input_tokens, call.bound.output_tokens, batch)
+            usd = worst if usage is None or kind != "paid" else price.cost(usage, batch)
+            if usd is not None:
+                self.append({"call": number, "priced": money_text(usd)})
+                self.books.priced(number, usd)
+
+    def worthless(self) -> bool:
+        """Whether nothing is lost with the file: it holds no reply, nothing may have been paid, and no job may run."""
+        worth = (t.paid or t.possibly_paid or t.open for t in self.books.totals().values())
+        return not (self.outcomes or any(worth) or any(job.state != "closed" for job in self.books.jobs.values()))
+
+    def close(self) -> None:
+        """Release the file; open calls stay open in it. Calling it twice does no harm."""
+        if self._log is not None:
+            self._log.close()
+
+    def __enter__(self) -> Self:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+class StageCalls:
+    """The calls of one model for one stage, in a store. Engines reserve and settle paid calls through it."""
+
+    def __init__(
+        self,
+        store: CallStore,
+        stage: str,
+        model: str,
+        *,
+        paid: bool = True,
+        identity: str = "",
+        prices: PriceList | None = None,
+        limit: Decimal | None = None,
+    ) -> None:
+        """Nothing is touched yet.
+
+        Args:
+            store: of the stage's folder.
+            stage: what the calls are for.
+            model: `ENGINE:MODEL`, as price files name it.
+            paid: whether they cost money: a model that costs nothing reserves nothing.
+            identity: the model as the hash of a prompt has it; empty: `model`.
+            prices: None where they are unknown; calls are counted, and their dollars stay unknown.
+            limit: US dollars that all calls of the store may cost, those of earlier starts included.
+
+        Raises:
+            ConfigError: a limit without a price.
+        """
+        self.store, self.stage, self.model, self.paid, self.identity = store, stage, model, paid, identity or model
+        self.prices, self.limit = prices, limit
+        self.price = prices.find(model) if prices is not None and paid else None
+        self.endpoint: str | None = None  # what is asked; stored with every reply
+        if paid and limit is not None and self.price is None:
+            raise ConfigError(
+                f"max_cost: the price of {model} is unknown: {prices.suggest(model) if prices else ''}name it in a "
+                "file of prices (--prices, prices = FILE)"
+            )
+
+    def open(self, batch: bool) -> Self:
+        """Open the store, price what had no price, and free jobs that were never sent.
+
+        Raises:
+            ConfigError: batch jobs of this stage are open and `batch` is not set: their calls would be paid twice.
+                Or there is a limit, and calls of earlier starts whose price is unknown.
+            DataError: the store is damaged, or another process writes it.
+        """
+        self.store.open()
+        if self.prices is not None:
+            self.store.reprice(self.prices)
+        if self.paid and self.limit is not None and self.store.books.committed is None:
+            raise ConfigError(
+                f"max_cost: {self.store.path} holds calls whose price is unknown: name it in a file of prices "
+                "(--prices, prices = FILE)"
+            )
+        if not batch:
+            require_no_jobs(self.open_jobs(), self.store.path)
+            for job in self.open_jobs():
+                self.free_calls(job, UNSENT)
+                self.note(job, "abandoned", reason=UNSENT)
+        return self
+
+    # --- Before a call ------------------------------------------------------------------------------------------
+
+    def reserve(self, call: Call, bound: Bound) -> Reservation:
+        """Reserve one call at its worst case; the reservation is in the file when this returns.
+
+        Raises:
+            CostLimitError: it might exceed the limit.
+            DataError: it cannot be written; then it must not be sent.
+        """
+        (made,) = self._reserved([(call, bound, None)])
+        self.store.append(made.to_dict())
+        self.store.books.reserved(made)
+        return made
+
+    def plan(self, jobs: Sequence[Sequence[tuple[Call, Bound]]], when: float) -> list[BatchRecord]:
+        """Plan batch jobs that are submitted together, and reserve all their calls or none. Raises as `reserve`."""
+        marks = [secrets.token_hex(6) for _ in jobs]
+        pairs = zip(marks, jobs, strict=True)
+        made = self._reserved([(call, bound, mark) for mark, calls in pairs for call, bound in calls])
+        about = {"event": "planned", "stage": self.stage, "asked": self.model, "when": when}
+        lines = [{"job": mark, **about} for mark in marks]
+        self.store.append(*lines, *(call.to_dict() for call in made), sync=True)
+        for line in lines:
+            self.store.books.job_event(line)
+        for call in made:
+            self.store.books.reserved(call)
+        return [self.store.books.jobs[mark] for mark in marks]
+
+    def _reserved(self, calls: Sequence[tuple[Call, Bound, str | None]]) -> list[Reservation]:
+        worst = [self._worst(bound, batch is not None) for _, bound, batch in calls]
+        self._require_room(worst)
+        prices = "" if self.price is None else self.price.date
+        return [
+            Reservation(
+                number,
+                self.stage,
+                self.model,
+                call.request.id,
+                tuple(request.sample for request in call.requests),
+                bound,
+                dollars,
+                tuple(prompt_fingerprint(request, self.identity) for request in call.requests),
+                call.request.item,
+                batch,
+                prices,
+            )
+            for number, ((call, bound, batch), dollars) in enumerate(
+                zip(calls, worst, strict=True), self.store.open().books.last + 1
+            )
+        ]
+
+    def _worst(self, bound: Bound, batch: bool) -> Decimal | None:
+        return None if self.price is None else self.price.worst(bound.input_tokens, bound.output_tokens, batch)
+
+    def _require_room(self, worst: Sequence[Decimal | None]) -> None:
+        if self.limit is None:
+            return
+        needed, committed = add(*worst), self.store.open().books.committed
+        what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
+        if needed is None:
+            raise CostLimitError(
+                f"max_cost: what {what} can cost is unknown: name the price, for a batch with `batch` too, in a file "
+                "of prices"
+            )
+        if committed is None:
+            raise CostLimitError("max_cost: what was paid so far is unknown: an answer came at an unknown price")
+        if committed + needed > self.limit:
+            raise CostLimitError(
+                f"max_cost {self.limit:f}: {dollars_text(committed, True)} US dollars are spent or reserved, and "
+                f"{what} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
+            )
+
+    # --- After a call -------------------------------------------------------------------------------------------
+
+    def settle(self, call: Reservation, found: Answer | FailedCall) -> None:
+        """Store what came of a call and what it cost, in one line.
+
+        A reply without a complete usage counts as possibly paid, at its worst case. A refusal is a reply.
+        """
+        billing, usage = ("paid", found.usage) if isinstance(found, Answer) else (found.billing, found.usage)
+        if billing != "paid":
+            usage = None
+        usd = None
+        if usage is not None and self.price is not None:
+            usd = self.price.cost(usage, call.batch is not None)
+        reason = "" if isinstance(found, Answer) else found.reason
+        line: dict[str, Any] = {"stage": self.stage, **call.names}
+        replies = list(zip(call.samples, call.prompts, replies_of(found, len(call.samples)), strict=False))
+        if replies and call.id:
+            first, *more = (self._line(call.id, s, reply) | {"prompt": prompt} for s, prompt, reply in replies)
+            line |= first | ({"more": more} if more else {})
+        elif found.request_id is not None:
+            line["request_id"] = found.request_id
+        self.store.settle(Settlement(call, billing, usage, usd, found.request_id, reason), line)
+        for sample, prompt, reply in replies:
+            self.store.remember(self.stage, call.id, sample, prompt, reply)
+
+    def done(self, request: Request, outcome: Outcome, copy: bool = False) -> None:
+        """Store the outcome of a request, unless its line was written when it was paid for.
+
+        `copy`: the outcome is that of an equal request, which was called for in its place.
+        """
+        if self.paid and isinstance(outcome, Reply) and not copy:
+            return
+        prompt = prompt_fingerprint(request, self.identity)
+        named = (("prompt", prompt), ("item", request.item), ("copy", copy))
+        self.put(request.id, request.sample, outcome, {key: value for key, value in named if value})
+        if isinstance(outcome, Reply):
+            self.store.remember(self.stage, request.id, request.sample, prompt, outcome)
+
+    def put(self, item: str, sample: int, outcome: Outcome, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+        """Store an outcome that cost nothing, in a line of its own with `more` fields."""
+        line = self._line(item, sample, outcome)
+        self.store.append({**line, "stage": self.stage, "asked": self.identity, **more})
+
+    def _line(self, item: str, sample: int, outcome: Outcome) -> dict[str, Any]:
+        at = round(time.time(), 3)
+        if isinstance(outcome, Failure):
+            return FailedResponse(item, sample, outcome, at).to_dict()
+        return Response(
+            item,
+            sample,
+            outcome.text,
+            outcome.finish_reason,
+            outcome.usage,
+            outcome.thinking,
+            outcome.request_id,
+            outcome.model,
+            outcome.system_fingerprint,
+            self.endpoint or None,
+            at,
+            outcome.seconds,
+        ).to_dict()
+
+    def find(self, request: Request) -> Reply | None:
+        """Return the stored reply to a request: to the same prompt of the same item, sample, stage and model."""
+        prompt = prompt_fingerprint(request, self.identity)
+        return self.store.replies.get((self.stage, request.id, request.sample, prompt))
+
+    def spent(self) -> str:
+        """Return the cost of all calls of the store, for the progress line; empty where they cost nothing."""
+        if not self.paid:
+            return ""
+        totals = sum_totals(self.store.books.totals().values())
+        paid, possible = totals.usd_paid, totals.usd_possible
+        if paid is None or possible is None:
+            return "price unknown"
+        return f"{dollars_text(paid)}{f' (+ {dollars_text(possible, True)} possibly)' if possible else ''} US dollars"
+
+    # --- Batch jobs ---------------------------------------------------------------------------------------------
+
+    def open_jobs(self) -> list[BatchRecord]:
+        """The jobs of this stage that still hold open calls, oldest first."""
+        return open_jobs(self.store.books, self.stage)
+
+    @property
+    def job_ids(self) -> frozenset[str]:
+        """The provider's ids of all jobs that are known here."""
+        return frozenset(record.job for record in self.store.books.jobs.values() if record.job is not None)
+
+    def note(self, record: BatchRecord, event: str, **details: Any) -> BatchRecord:
+        """Record an event of a job, to the disk; returns its new state."""
+        values = {key: money_text(value) if isinstance(value, Decimal) else value for key, value in details.items()}
+        line = {"job": record.batch, "event": event, **values}
+        self.store.append(line, sync=True)
+        return self.store.books.job_event(line)
+
+    def calls_of(self, record: BatchRecord) -> dict[int, Reservation]:
+        """The calls of a job that are not settled, by their numbers in it."""
+        first = self.store.books.jobs[record.batch].first
+        numbers = range(first, first + len(record.calls))
+        return {n - first: call for n in numbers if (call := self.store.books.open.get(n)) is not None}
+
+    def free_calls(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
+        """Settle the open calls of a job without results: free, or possibly paid."""
+        for call in self.calls_of(record).values():
+            self.settle(call, FailedCall(reason, "", "possibly_paid" if possibly_paid else "free"))
+
+
+def open_jobs(books: CallBooks, stage: str) -> list[BatchRecord]:
+    """The jobs of a stage that still hold open calls, oldest first."""
+    jobs = (job for job in books.jobs.values() if job.state != "closed" and job.stage == stage)
+    return [job for job in jobs if any(n in books.open for n in range(job.first, job.first + len(job.calls)))]
+
+
+def require_no_jobs(jobs: Sequence[BatchRecord], where: object) -> None:
+    """Raise ConfigError where jobs may exist at the provider: without batches their calls would be paid twice."""
+    if sent := [job.label for job in jobs if job.state != "planned"]:
+        plural = "s" if len(sent) > 1 else ""
+        raise ConfigError(
+            f"{where}: waits for batch job{plural} {', '.join(sent)}: add --batch (batch = true) until collected"
+        )
+
+
+def prompt_fingerprint(request: Request, model: str) -> str:
+    """16 hexadecimal digits of the prompt and the model: a stored reply to another prompt or model is not used."""
+    parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
+    parts += [repr(request.sampling), request.response_schema.name if request.response_schema else ""]
+    return sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _prompt(record: dict[str, Any], sample: int) -> str:
+    lines = (record, *record.get("more", ()))
+    return next((str(one["prompt"]) for one in lines if one.get("sample", 0) == sample and "prompt" in one), "")
+
+
+def _reply(stored: Response) -> Reply:
+    return Reply(
+        stored.text, stored.finish_reason, stored.usage, stored.thinking, stored.request_id, stored.model,
+        stored.system_fingerprint, stored.seconds,
+    )  # fmt: skip
+
+
+# --- Readers, which need no lock and write nothing ----------------------------------------------------------------
+
+
+def read_books(path: Path, on_end: Callable[[Settlement], None] | None = None) -> CallBooks:
+    """Read the money and the jobs of a `calls.jsonl`, which may not exist; `on_end` gets every settlement.
+
+    Raises:
+        DataError: a damaged line; names file and line.
+    """
+    books = CallBooks()
+    for where, record in read_jsonl(path, torn_tail=True, skip=(_COSTLESS,)) if path.exists() else ():
+        if (end := books.read(record, where)) is not None and on_end is not None:
+            on_end(end)
+    return books
+
+
+def call_files(folder: Path) -> list[Path]:
+    """The stores of a run, study, probe or workspace: its own, that of its judges, those of its stages."""
+    return [path for path in (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))) if path.exists()]
+
+
+def read_costs(folder: Path) -> dict[str, Totals]:
+    """Read the totals of each stage; empty where no call cost anything. Raises DataError for a damaged line."""
+    return {stage: one for path in call_files(folder) for stage, one in read_books(path).totals().items()}
+
+
+def read_calls(folder: Path) -> Iterator[Settlement | Reservation]:
+    """Every paid call: how it ended, and those that have not ended last. Raises DataError for a damaged line."""
+    for path in call_files(folder):
+        ends: list[Settlement] = []
+        books = read_books(path, ends.append)
+        yield from ends
+        yield from books.open.values()

@@ -1,0 +1,235 @@
+"""Ask a model through a call store: every reply is stored when it comes, and no stored reply is asked for again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Self
+
+from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.costs.prices import PriceList, load_prices
+from h2htalk.chat.costs.token_estimate import prompt_tokens
+from h2htalk.chat.engines import engine_names, model_kind, open_chat, parse_model, require_batches
+from h2htalk.chat.model_identity import model_identity, model_name
+from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
+from h2htalk.chat.store.call_store import CallStore, StageCalls, prompt_fingerprint
+from h2htalk.chat.store.records import add, dollars_text
+from h2htalk.data.responses import CALLS, Failure, SampleKey, Usage
+from h2htalk.errors import ConfigError, IncompleteError
+from h2htalk.progress import Progress
+
+_QUICK = 2.0  # seconds; calls of a part that take no longer show no progress of their own
+Replies = Mapping[SampleKey, Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """A model that a stage calls, and the most that all calls in its folder may cost in US dollars (None: no limit).
+
+    `prices`: a file of prices that replace bundled ones; `concurrency`: calls in flight at once; `schema`: its replies
+    must match a response schema; `options`: how the engine is run otherwise.
+    """
+
+    model: str
+    max_cost: float | None = None
+    batch: bool = False
+    prices: str = ""
+    concurrency: int = 32
+    schema: bool = False
+    options: ChatOptions = field(default_factory=ChatOptions)
+
+    def price_list(self) -> PriceList:
+        """Load its prices. Raises ConfigError for a file that cannot be used."""
+        return load_prices(Path(self.prices) if self.prices else None)
+
+    def stage_calls(self, store: CallStore, stage: str) -> StageCalls:
+        """Its calls in a store. Raises ConfigError for an unknown model, or a limit without a known price."""
+        engine, _ = parse_model(self.model)
+        return StageCalls(
+            store,
+            stage,
+            self.model,
+            paid=engine.hosted,
+            # Stored replies outlive an edit of a script, whose content is part of the stage's identity.
+            identity=(model_name if engine.model_is == "file" else model_identity)(self.model),
+            prices=self.price_list() if engine.hosted else None,
+            limit=None if self.max_cost is None else Decimal(str(self.max_cost)),
+        )
+
+
+def keeping_store(folder: Path) -> CallStore:
+    """The store of a folder, which keeps replies to find them by their prompts."""
+    return CallStore(folder / CALLS, keep_replies=True)
+
+
+class ModelCalls:
+    """A model that a stage calls, and the store of its replies. Close it, or use it in a `with` block.
+
+    The model is opened at the first call whose reply is not stored.
+    """
+
+    def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
+        """Prepare the calls; nothing is sent or written.
+
+        Args:
+            settings: the model, and the cost limit of its folder.
+            store: the folder, or its store (`keeping_store`), which several models share and their owner closes.
+            stage: its name, or a name for each of its models.
+            once: call once for equal greedy requests (`request_key`); each gets a line of its own.
+
+        Raises:
+            ConfigError: an unknown model, or a limit without a known price.
+        """
+        self._settings, self._stage, self._once = settings, stage, once
+        self._own = not isinstance(store, CallStore)
+        self._calls = settings.stage_calls(store if isinstance(store, CallStore) else keeping_store(store), stage)
+        self._chat: Chat | None = None
+
+    def ask(self, requests: Sequence[Request], part: str) -> Replies:
+        """The reply to every request of a part, by id and sample; only those that are not stored are called for.
+
+        Raises:
+            IncompleteError: calls failed after their retries; the other replies are stored, and a restart calls again.
+            ConfigError, ModelCallError: no call can succeed.
+            DataError: a reply cannot be stored.
+        """
+        outcomes = self.outcomes(requests)
+        failures = {key: one for key, one in outcomes.items() if isinstance(one, Failure)}
+        for (item, _), failure in failures.items():
+            raise IncompleteError(
+                f"{len(failures)} calls of {part} failed, first {item}: {failure.message or failure.reason}"
+            )
+        return {key: one for key, one in outcomes.items() if isinstance(one, Reply)}
+
+    def outcomes(self, requests: Sequence[Request], again: Collection[SampleKey] = ()) -> dict[SampleKey, Outcome]:
+        """As `ask`, with the failures of calls in place of an error; `again`: calls for these although stored."""
+        keys = [(request.id, request.sample) for request in requests]
+        if len(set(keys)) < len(keys):
+            raise AssertionError(f"{self._stage}: two requests have the same id and sample")
+        if not requests:
+            return {}
+        calls = self._calls
+        calls.store.open()
+        found: dict[SampleKey, Outcome] = {}
+        equal: dict[str, list[Request]] = {}
+        for n, (key, request) in enumerate(zip(keys, requests, strict=True)):
+            if key not in again and (reply := calls.find(request)) is not None:
+                found[key] = reply
+            else:
+                equal.setdefault(request_key(request, calls.identity) if self._once else str(n), []).append(request)
+        if equal:
+            missing = len(requests) - len(found)
+            with Progress(f"{self._stage} calls", missing, money=calls.spent, silent=_QUICK) as progress:
+                self._call(equal, found, progress)
+        return {key: found[key] for key in keys}
+
+    def _call(
+        self, equal: Mapping[str, Sequence[Request]], found: dict[SampleKey, Outcome], progress: Progress
+    ) -> None:
+        """Call for one of each group of equal requests; the others get copies, as all do whose reply is stored."""
+
+        def take(own: Sequence[Request], outcome: Outcome, called: bool) -> None:
+            for n, request in enumerate(own):
+                copy = n > 0 or not called
+                own_outcome = replace(outcome, seconds=None) if copy and isinstance(outcome, Reply) else outcome
+                self._calls.done(request, own_outcome, copy)
+                found[request.id, request.sample] = outcome
+                progress.advance(isinstance(outcome, Failure))
+
+        by_prompt = self._calls.store.by_prompt if self._once else {}
+        missing = []
+        for key, own in equal.items():
+            if (stored := by_prompt.get((self._stage, key))) is not None:
+                take(own, stored, False)
+            else:
+                missing.append(own)
+        if missing:
+            self._open().complete([own[0] for own in missing], lambda n, end: take(missing[n], end, True))
+
+    def _open(self) -> Chat:
+        if self._chat is None:
+            settings = self._settings
+            calls = self._calls.open(settings.batch)
+            options = replace(settings.options, concurrency=settings.concurrency, calls=calls, batch=settings.batch)
+            self._chat = open_chat(settings.model, options)
+        return self._chat
+
+    def close(self) -> None:
+        """Release the model, and the store where it is its own. May be called twice."""
+        if self._chat is not None:
+            self._chat.close()
+        if self._own:
+            self._calls.store.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def check_model(settings: CallSettings) -> None:
+    """Check that a model can be called: its name, its price where there is a limit, its key, and that it enforces a
+    schema where the stage needs one. Loads no local model.
+
+    Raises:
+        ConfigError: it cannot; says what to change.
+        DataError: a line of a script is damaged.
+    """
+    engine, _ = parse_model(settings.model)
+    if settings.schema and not engine.schemas:
+        raise ConfigError(
+            f"{engine.name}: cannot enforce a response schema; choose from {engine_names(', ', schemas=True)}"
+        )
+    settings.stage_calls(CallStore(), "check")
+    if engine.hosted or engine.model_is in ("file", "url"):
+        open_chat(settings.model).close()
+    if settings.batch:
+        require_batches(engine, ": leave batch = true out, or change the model")
+
+
+def sampling_of(model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0) -> Sampling:
+    """How one sample of an item is drawn; without a temperature where the model's API takes none.
+
+    Args:
+        model: `ENGINE:NAME`.
+        temperature: 0 is greedy.
+        tokens: of the reply at most.
+        seed: of the run; the seed of the request depends on it, the item and the sample.
+        item, sample: which one.
+    """
+    fixed = parse_model(model)[0].sampling == "none"
+    return Sampling(None if fixed else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))
+
+
+def request_key(request: Request, model: str) -> str:
+    """What equal requests have in common: the prompt's fingerprint at temperature 0; else every request is its own.
+
+    A script answers by the request's name.
+    """
+    greedy = request.sampling.temperature == 0 and model_kind(model.partition(":")[0]) != "file"
+    return prompt_fingerprint(request, model) if greedy else f"{request.id}/{request.sample}"
+
+
+def describe_calls(
+    settings: CallSettings, requests: Sequence[Request], scale: float = 1.0
+) -> tuple[str, Decimal | None]:
+    """The calls of a model and their cost, if every reply is as long as it may be, before any is made."""
+    engine, _ = parse_model(settings.model)
+    sent, back = sum(map(prompt_tokens, requests)), sum(request.sampling.budget for request in requests)
+    calls = (
+        f"{settings.model}: at most {round(len(requests) * scale):,} calls, about {round(sent * scale):,} tokens sent, "
+        f"at most {round(back * scale):,} tokens back"
+    )
+    if engine.local:
+        return f"{calls}; costs nothing but time", Decimal(0)
+    price = settings.price_list().find(settings.model) if engine.hosted else None
+    each = [price.cost(Usage(prompt_tokens(r), r.sampling.budget), settings.batch) if price else None for r in requests]
+    total = add(*each)
+    if price is None or total is None:
+        return f"{calls}; the price is unknown", None
+    dollars = total * Decimal(scale)
+    limit = "" if settings.max_cost is None or dollars <= Decimal(str(settings.max_cost)) else ", more than max_cost"
+    return f"{calls}; about {dollars_text(dollars)} US dollars{limit} (prices of {price.date})", dollars

@@ -1,0 +1,388 @@
+"""Reserved calls, how they ended, batch jobs and totals, and the one fold that reads them from `calls.jsonl`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
+from typing import Any, Literal, cast
+
+from h2htalk.chat.calls import Billing, Bound
+from h2htalk.data.responses import SampleKey, Usage
+from h2htalk.errors import DataError, quoted
+
+_NOTHING = Decimal(0)
+_TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
+_COST: Mapping[str, Billing] = {"free": "free", "paid": "paid", "possible": "possibly_paid"}
+COST_NAMES: Mapping[Billing, str] = {billing: name for name, billing in _COST.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """One reserved call: its number in the store, what it asks for, and the most that it can cost (None: unknown).
+
+    `id` is that of its requests (empty once it was erased), `item` the item that these are about, where that is
+    another; `batch` is the mark of its job.
+    """
+
+    number: int
+    stage: str
+    model: str
+    id: str
+    samples: tuple[int, ...]
+    bound: Bound
+    worst: Decimal | None
+    prompts: tuple[str, ...] = ()
+    item: str | None = None
+    batch: str | None = None
+    prices: str = ""
+
+    @property
+    def items(self) -> tuple[SampleKey, ...]:
+        """The samples that it asks for."""
+        return tuple((self.id, sample) for sample in self.samples)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The ids in every line about it."""
+        return {"id": self.id} if self.item is None else {"id": self.id, "item": self.item}
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its line before it is sent."""
+        record = {"reserved": self.number, "stage": self.stage, "asked": self.model, **self.names}
+        record |= {"samples": self.samples, "prompts": self.prompts, "worst": money_text(self.worst)}
+        record["bound"] = (self.bound.input_tokens, self.bound.output_tokens)
+        return record | {key: value for key in ("batch", "prices") if (value := getattr(self, key))}
+
+
+@dataclass(frozen=True, slots=True)
+class Settlement:
+    """How a call ended.
+
+    `usd`: of a paid call, None where price or usage are unknown. `reason`: of a call without a usable reply.
+    """
+
+    reservation: Reservation
+    billing: Billing
+    usage: Usage | None = None
+    usd: Decimal | None = None
+    request_id: str | None = None
+    reason: str = ""
+
+    @property
+    def unmetered(self) -> bool:
+        """Whether the reply came without a count of its tokens: it cost its worst case at most."""
+        usage = self.usage
+        return self.billing == "paid" and (usage is None or usage.input_tokens is None or usage.output_tokens is None)
+
+
+# planned: not sent. sending: possibly sent. submitted: it runs, or has ended and is not collected.
+State = Literal["planned", "sending", "submitted", "closed"]
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """The state of one batch job.
+
+    Attributes:
+        batch: its mark, 12 random hex digits, by which it is known before the provider gives it an id.
+        stage, model: what its calls are for, and `ENGINE:MODEL`.
+        when: Unix time of the last request that was sent.
+        calls: the samples that each of its calls asks for; the position of a call is its number in the job.
+        first: the number of its first call in the store.
+        file: OpenAI's id of the uploaded requests.
+        after: the provider's newest job before this one, where a job is recognised by its position only.
+        job: the provider's id.
+    """
+
+    batch: str
+    stage: str
+    model: str
+    when: float
+    state: State = "planned"
+    calls: list[tuple[SampleKey, ...]] = field(default_factory=list)
+    first: int = 0
+    file: str | None = None
+    after: str | None = None
+    job: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The job's id, or its mark while it has none, for messages."""
+        return self.job or f"{self.batch} (without an id yet)"
+
+    def custom_id(self, number: int) -> str:
+        """Return the name of a call in the job."""
+        return f"{self.batch}-{number}"
+
+    def number(self, custom_id: str) -> int | None:
+        """Return the number of the call that a result belongs to, None where it is not of this job."""
+        batch, _, digits = custom_id.partition("-")
+        if batch != self.batch or not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
+            return None
+        return int(digits) if int(digits) < len(self.calls) and str(int(digits)) == digits else None
+
+    def after_event(self, raw: Mapping[str, Any]) -> BatchRecord:
+        """Return the job after one more line about it. Raises KeyError or ValueError for a line that cannot follow."""
+        event = raw["event"]
+        if event == "uploaded":
+            return replace(self, file=_text(raw["file"]))
+        if event == "sending":
+            return replace(self, state="sending", when=float(raw["when"]), after=raw.get("after"))
+        if event == "submitted":
+            return replace(self, state="submitted", job=_text(raw["provider_id"]))
+        if event not in ("ended", "collected", "abandoned"):
+            raise ValueError(f"event is {quoted(event)}")
+        return self if event == "ended" else replace(self, state="closed")
+
+
+# --- Totals -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Totals:
+    """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
+
+    Attributes:
+        calls: all that were sent, open ones included.
+        paid, free, possibly_paid: how they ended; `unmetered` of the paid ones came without a token count.
+        input_tokens, cache_read_tokens, output_tokens: of the paid ones, as far as they were counted.
+        usd_paid: for replies that arrived and were counted.
+        usd_possible: the most for possibly paid and unmetered calls.
+        usd_open: the most for calls that have not ended (a running batch).
+        prices: the date of the prices of the last calls; empty where their price is unknown.
+    """
+
+    calls: int = 0
+    paid: int = 0
+    free: int = 0
+    possibly_paid: int = 0
+    unmetered: int = 0
+    open: int = 0
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    usd_paid: Decimal | None = _NOTHING
+    usd_possible: Decimal | None = _NOTHING
+    usd_open: Decimal | None = _NOTHING
+    prices: str = ""
+
+    @property
+    def usd_committed(self) -> Decimal | None:
+        """The most that all calls so far can have cost."""
+        return add(self.usd_paid, self.usd_possible, self.usd_open)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As summaries and JSON have it; dollars as decimal text, null where unknown."""
+        values = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: money_text(v) if isinstance(v, Decimal) else v for name, v in values}
+
+
+def sum_totals(stages: Iterable[Totals]) -> Totals:
+    """Add the totals of several stages; `prices` lists each date among them."""
+    stages = list(stages)
+    sums: dict[str, Any] = {}
+    for name in (item.name for item in fields(Totals)):
+        values = [getattr(stage, name) for stage in stages]
+        if name == "prices":
+            sums[name] = ", ".join(sorted({*values} - {""}))
+        else:
+            sums[name] = add(*values) if name.startswith("usd_") else sum(values)
+    return Totals(**sums)
+
+
+def add(*dollars: Decimal | None) -> Decimal | None:
+    """Return a sum, None as soon as one part is unknown."""
+    total = _NOTHING
+    for amount in dollars:
+        if amount is None:
+            return None
+        total += amount
+    return total
+
+
+def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
+    """Format dollars: cents from one dollar on, four decimals below it; `at_most` is rounded up, never down."""
+    if dollars is None:
+        return "unknown"
+    places = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
+    if not at_most and 0 < dollars < places:
+        return "less than 0.0001"
+    return f"{dollars.quantize(places, ROUND_CEILING if at_most else ROUND_HALF_UP):,}"
+
+
+def money_text(dollars: Decimal | None) -> str | None:
+    """Format dollars for files: plain decimal digits, never an exponent."""
+    return None if dollars is None else f"{dollars:f}"
+
+
+# --- The fold ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class _Sums:
+    """The sums of a stage; amounts that are unknown are counted, as a late price may make them known."""
+
+    prices: str = ""
+    calls: int = 0
+    open: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    usd: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(("paid", "possible", "open"), _NOTHING))
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def add(self, kind: str, dollars: Decimal | None, sign: int = 1) -> None:
+        if dollars is None:
+            self.unknown[kind] += sign
+        else:
+            self.usd[kind] += sign * dollars
+
+    def totals(self) -> Totals:
+        values: dict[str, Any] = {f"usd_{kind}": None if self.unknown[kind] else usd for kind, usd in self.usd.items()}
+        return Totals(calls=self.calls, open=self.open, prices=self.prices, **values | self.counts)
+
+
+@dataclass(slots=True)
+class CallBooks:
+    """What `calls.jsonl` says about money and batch jobs, the same whether its calls are made now or read again.
+
+    Attributes:
+        last: the number of the last call.
+        open: calls that are reserved and not settled, by number.
+        jobs: all batch jobs by mark, oldest first.
+        unpriced: calls whose cost is unknown: which sum it belongs to, and the usage of a paid one.
+    """
+
+    last: int = 0
+    open: dict[int, Reservation] = field(default_factory=dict)
+    jobs: dict[str, BatchRecord] = field(default_factory=dict)
+    unpriced: dict[int, tuple[str, Reservation, Usage | None]] = field(default_factory=dict)
+    _stages: dict[str, _Sums] = field(default_factory=dict)
+
+    def totals(self) -> dict[str, Totals]:
+        """The totals of each stage that had a call."""
+        return {stage: sums.totals() for stage, sums in self._stages.items()}
+
+    @property
+    def committed(self) -> Decimal | None:
+        """The most that all calls of all stages can have cost."""
+        if any(count for sums in self._stages.values() for count in sums.unknown.values()):
+            return None
+        return sum((usd for sums in self._stages.values() for usd in sums.usd.values()), _NOTHING)
+
+    def reserved(self, call: Reservation) -> None:
+        """Add a reserved call."""
+        sums = self._stages.setdefault(call.stage, _Sums())
+        self.last, sums.prices = call.number, call.prices
+        sums.calls += 1
+        sums.open += 1
+        self.open[call.number] = call
+        self._book("open", call, call.worst)
+        if call.batch is not None and (job := self.jobs.get(call.batch)) is not None:
+            if not job.calls:
+                self.jobs[call.batch] = replace(job, first=call.number)
+            job.calls.append(call.items)
+
+    def settled(self, end: Settlement) -> None:
+        """Settle an open call."""
+        call = self.open.pop(end.reservation.number)
+        sums = self._stages[call.stage]
+        self.unpriced.pop(call.number, None)
+        sums.open -= 1
+        sums.add("open", call.worst, -1)
+        sums.counts[end.billing] += 1
+        sums.counts["unmetered"] += end.unmetered
+        for name in _TOKENS if end.usage is not None else ():
+            sums.counts[name] += getattr(end.usage, name) or 0
+        if end.billing == "possibly_paid" or end.unmetered:
+            self._book("possible", call, call.worst)
+        elif end.billing == "paid":
+            self._book("paid", call, end.usd, end.usage)
+
+    def priced(self, number: int, dollars: Decimal) -> None:
+        """Take the price of a call that came later than the call."""
+        kind, call, _ = self.unpriced.pop(number)
+        sums = self._stages[call.stage]
+        sums.add(kind, None, -1)
+        sums.add(kind, dollars)
+        if number in self.open:
+            self.open[number] = replace(call, worst=dollars)
+
+    def job_event(self, raw: Mapping[str, Any]) -> BatchRecord:
+        """Take a line about a batch job."""
+        mark = _text(raw["job"])
+        if raw["event"] == "planned":
+            self.jobs[mark] = BatchRecord(mark, _text(raw["stage"]), _text(raw["asked"]), float(raw["when"]))
+        elif mark not in self.jobs:
+            raise ValueError(f"batch {quoted(mark)} was never planned")
+        else:
+            self.jobs[mark] = self.jobs[mark].after_event(raw)
+        return self.jobs[mark]
+
+    def _book(self, kind: str, call: Reservation, dollars: Decimal | None, usage: Usage | None = None) -> None:
+        self._stages[call.stage].add(kind, dollars)
+        if dollars is None:
+            self.unpriced[call.number] = kind, call, usage
+
+    def read(self, record: Mapping[str, Any], where: str) -> Settlement | None:
+        """Add one line of `calls.jsonl`; returns the settlement where the line holds one.
+
+        Raises:
+            DataError: it cannot follow the lines before it, or a field of it is wrong; starts with `where`.
+        """
+        try:
+            if "reserved" in record:
+                self.reserved(self._read_reservation(record))
+            elif "job" in record:
+                self.job_event(record)
+            elif "priced" in record:
+                self.priced(_whole(record["call"]), cast(Decimal, _money(record["priced"])))
+            elif "call" in record:
+                end = self._read_end(record, where)
+                self.settled(end)
+                return end
+        except KeyError as error:
+            raise DataError(f"{where}: not a line of a call store: {error.args[0]} is missing") from error
+        except (ValueError, TypeError, InvalidOperation) as error:
+            raise DataError(f"{where}: not a line of a call store: {error}") from error
+        return None
+
+    def _read_reservation(self, raw: Mapping[str, Any]) -> Reservation:
+        number = _whole(raw["reserved"])
+        if number != self.last + 1:
+            raise ValueError(f"call {number} cannot follow call {self.last}")
+        bound, samples = Bound(*map(_whole, raw["bound"])), tuple(map(_whole, raw["samples"]))
+        names = {key: _text(raw[key]) for key in ("item", "batch", "prices") if key in raw}
+        prompts = tuple(map(_text, raw.get("prompts", ())))
+        who = _text(raw["stage"]), _text(raw["asked"]), _text(raw.get("id", ""))
+        return Reservation(number, *who, samples, bound, _money(raw["worst"]), prompts, **names)
+
+    def _read_end(self, raw: Mapping[str, Any], where: str) -> Settlement:
+        call = self.open.get(_whole(raw["call"]))
+        if call is None:
+            raise ValueError(f"call {raw['call']} is not open")
+        if (billing := _COST.get(raw.get("cost", "paid"))) is None:
+            raise ValueError(f"cost is {quoted(raw['cost'])}")
+        usage = Usage.from_dict(raw["usage"], where) if "usage" in raw else None
+        request_id = raw.get("request_id")
+        return Settlement(call, billing, usage, _money(raw.get("usd")), request_id, _text(raw.get("reason", "")))
+
+
+def _money(value: object) -> Decimal | None:
+    if value is None:
+        return None
+    if not (dollars := Decimal(_text(value))).is_finite() or dollars < 0:
+        raise ValueError(f"{quoted(value)} is no amount of money")
+    return dollars
+
+
+def _whole(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError(f"{quoted(value)} is no whole number")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{quoted(value)} is no text")
+    return value

@@ -1,0 +1,325 @@
+"""The call store: every call is reserved before it is sent, its reply settles it, and the limit always holds."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
+from h2htalk.chat.costs.prices import Price, PriceList
+from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_books, read_calls, read_costs
+from h2htalk.chat.store.records import BatchRecord, Reservation, Settlement, Totals, sum_totals
+from h2htalk.data.erasure.filter_files import filter_file
+from h2htalk.data.responses import Usage, read_answers
+from h2htalk.errors import ConfigError, DataError
+
+MODEL = "openai:m"
+PRICE = Price(Decimal(2), Decimal(10), batch=Decimal("0.5"), max_input_tokens=10_000, date="2026-11-20")
+BOUND, WORST = Bound(1000, 100), Decimal("0.003")
+USED, SPENT = Usage(400, 50), Decimal("0.0013")
+LOST = FailedCall("timeout", "no answer", "possibly_paid", retry=True)
+REFUSED = FailedCall("rate_limited", "later", "free", retry=True)
+
+
+def call_of(item: str, samples: int = 1) -> Call:
+    asked = tuple(Request(item, (Message("user", "Hello"),), Sampling(), n) for n in range(samples))
+    return Call(tuple(range(samples)), asked)
+
+
+def answer(text: str = "Hi.", usage: Usage = USED, samples: int = 1) -> Answer:
+    one = usage if samples == 1 else Usage()
+    return Answer((Reply(text, usage=one, request_id="req_1", seconds=0.5),) * samples, usage, "req_1")
+
+
+def stage(store: CallStore, price: Price | None = PRICE, **more: Any) -> StageCalls:
+    prices = PriceList("", {MODEL: price} if price else {})
+    return StageCalls(store, **{"stage": "generate", "model": MODEL, "prices": prices, **more})
+
+
+def at(folder: Path, **more: Any) -> StageCalls:
+    return stage(CallStore(folder / "calls.jsonl", keep_replies=True), **more)
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "calls.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def totals(calls: StageCalls) -> Totals:
+    return sum_totals(calls.store.books.totals().values())
+
+
+def test_a_call_is_on_disk_before_it_is_sent_and_its_reply_is_its_settlement(tmp_path: Path) -> None:
+    calls = at(tmp_path)
+    made = calls.reserve(call_of("a", 2), BOUND)
+    [reserved] = lines(tmp_path)
+    prompts = reserved.pop("prompts")
+    assert reserved == {
+        "reserved": 1, "stage": "generate", "asked": MODEL, "id": "a", "samples": [0, 1], "worst": "0.003",
+        "bound": [1000, 100], "prices": "2026-11-20",
+    }  # fmt: skip
+    assert totals(calls) == Totals(calls=1, open=1, usd_open=WORST, prices="2026-11-20")
+    calls.settle(made, answer(samples=2))
+    end = lines(tmp_path)[1]
+    assert (end["call"], end["usd"], end["usage"]) == (1, "0.0013", {"input_tokens": 400, "output_tokens": 50})
+    assert (end["id"], end["text"], end["prompt"], end["seconds"]) == ("a", "Hi.", prompts[0], 0.5)
+    assert [(one["sample"], one["text"], one["prompt"]) for one in end["more"]] == [(1, "Hi.", prompts[1])]
+    with pytest.raises(ValueError, match="call 1 is settled already"):
+        calls.settle(made, LOST)
+    calls.store.close()
+    with at(tmp_path).store as again:  # all that was written is read
+        assert {key[1:3]: reply.text for key, reply in again.replies.items()} == {("a", 0): "Hi.", ("a", 1): "Hi."}
+        assert again.books.totals() == calls.store.books.totals()
+
+
+def test_every_end_of_a_call_is_counted_apart(tmp_path: Path) -> None:
+    calls = at(tmp_path)
+    made = [calls.reserve(call_of(name), BOUND) for name in "abcde"]
+    calls.settle(made[0], answer(usage=Usage(400, 50, cache_read_tokens=300, reasoning_tokens=20)))
+    calls.settle(made[1], answer(usage=Usage()))  # a reply that says nothing of its tokens
+    calls.settle(made[2], REFUSED)
+    calls.settle(made[3], LOST)
+    expected = Totals(
+        calls=5, paid=2, free=1, possibly_paid=1, unmetered=1, open=1, input_tokens=400, cache_read_tokens=300,
+        output_tokens=50, usd_paid=SPENT, usd_possible=2 * WORST, usd_open=WORST, prices="2026-11-20",
+    )  # fmt: skip
+    assert totals(calls) == expected
+    found = list(read_calls(tmp_path))  # while it is written
+    assert found[0] == Settlement(made[0], "paid", Usage(400, 50, 300, reasoning_tokens=20), SPENT, "req_1")
+    assert found[-1] == made[4]
+    calls.store.close()
+    calls = at(tmp_path).open(batch=False)  # what a kill left open is possibly paid
+    assert (totals(calls).open, totals(calls).usd_possible) == (0, 3 * WORST)
+    assert lines(tmp_path)[-1]["reason"] == "interrupted"
+    calls.store.close()
+
+
+def test_the_limit_holds_over_all_stages_models_and_starts(tmp_path: Path) -> None:
+    """After each change of the model the whole limit was available again."""
+    calls = at(tmp_path, limit=3 * WORST)
+    calls.settle(calls.reserve(call_of("a"), BOUND), LOST)
+    calls.store.close()
+    other = at(tmp_path, stage="review", model="anthropic:m", prices=PriceList("", {"anthropic:m": PRICE}),
+               limit=3 * WORST)  # fmt: skip
+    first = other.reserve(call_of("b"), BOUND)
+    other.reserve(call_of("c"), BOUND)  # exactly the limit
+    with pytest.raises(CostLimitError, match=r"0\.0090 US dollars are spent or reserved, and this call may cost 0\.00"):
+        other.reserve(call_of("d"), Bound(1, 0))
+    other.settle(first, answer())
+    with pytest.raises(CostLimitError, match="these 3 calls may cost"):  # all or none
+        other.plan([[(call_of(name), BOUND) for name in "def"]], 0.0)
+    assert len(other.store.books.open) == 1
+    (job,) = other.plan([[(call_of("d"), BOUND)]], 0.0)
+    assert [call.worst for call in other.calls_of(job).values()] == [WORST / 2]  # the price of a batch
+    other.store.close()
+    assert set(read_costs(tmp_path)) == {"generate", "review"}
+
+
+def test_without_a_price_calls_are_counted_and_a_limit_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="the price of openai:m is unknown"):
+        at(tmp_path, price=None, limit=Decimal(1))
+    calls = at(tmp_path, price=None)
+    calls.settle(calls.reserve(call_of("a"), BOUND), REFUSED)
+    assert totals(calls).usd_committed == 0  # what is free is free at any price
+    calls.settle(calls.reserve(call_of("b"), BOUND), answer())
+    calls.settle(calls.reserve(call_of("c"), BOUND), LOST)
+    assert (totals(calls).usd_paid, totals(calls).usd_possible, totals(calls).usd_open) == (None, None, 0)
+    assert calls.spent() == "price unknown"
+    calls.store.close()
+    priced = at(tmp_path, limit=Decimal(1)).open(batch=False)  # a price that is named later
+    assert (totals(priced).usd_paid, totals(priced).usd_possible) == (SPENT, WORST)
+    assert priced.spent() == "0.0013 (+ 0.0030 possibly) US dollars"
+    with pytest.raises(CostLimitError, match="what this call can cost is unknown"):  # longer than the price reaches
+        priced.reserve(call_of("d"), Bound(10_001, 1))
+    priced.settle(priced.reserve(call_of("e"), BOUND), answer(usage=Usage(1000, 0, cache_write_tokens=10)))
+    with pytest.raises(CostLimitError, match="what was paid so far is unknown"):
+        priced.reserve(call_of("f"), BOUND)
+    priced.store.close()
+    limited = at(tmp_path, limit=Decimal(1))
+    with limited.store, pytest.raises(ConfigError, match=r"calls\.jsonl holds calls whose price is unknown"):
+        limited.open(batch=False)
+
+
+def test_a_job_is_read_as_it_was_written_and_not_asked_live(tmp_path: Path) -> None:
+    calls = at(tmp_path)
+    first, second = calls.plan([[(call_of("a", 2), BOUND), (call_of("b"), BOUND)], [(call_of("c"), BOUND)]], 5.0)
+    calls.note(first, "sending", when=6.0, after="msgbatch_7", worst_usd=Decimal("1E-7"))
+    sent = calls.note(first, "submitted", provider_id="batch_1")
+    assert (sent.state, sent.job, sent.after, sent.when) == ("submitted", "batch_1", "msgbatch_7", 6.0)
+    assert lines(tmp_path)[-2]["worst_usd"] == "0.0000001"
+    calls.store.close()
+    live = at(tmp_path)
+    with live.store, pytest.raises(ConfigError, match=r"waits for batch job batch_1: add --batch"):
+        live.open(batch=False)
+    again = at(tmp_path).open(batch=True)
+    assert again.open_jobs() == [sent, second]
+    again.settle(again.calls_of(sent)[1], answer("b's"))
+    again.free_calls(sent, "expired")
+    assert again.open_jobs() == [second]  # nothing of the first is open
+    again.store.close()
+    assert totals(at(tmp_path).open(batch=False)) == Totals(
+        calls=3, paid=1, free=2, input_tokens=400, output_tokens=50, usd_paid=SPENT / 2, prices="2026-11-20"
+    )  # and the second, which was never sent, is free
+
+
+@pytest.mark.parametrize(
+    ("custom_id", "number"),
+    [("ab-0", 0), ("ab-1", 1), *((f"ab-{no}", None) for no in ("2", "01", "-1", "¹", "", "1" * 5000)), ("ba-0", None)],
+)
+def test_only_our_own_names_of_calls_are_ours(custom_id: str, number: int | None) -> None:
+    record = BatchRecord("ab", "generate", MODEL, 0.0, calls=[(("a", 0),), (("b", 0),)])
+    assert (record.number(custom_id), record.custom_id(1)) == (number, "ab-1")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('{"reserved": 3}', "call 3 cannot follow call 1"),
+        ('{"reserved": 2, "stage": "g", "asked": "m", "samples": [0], "bound": [1, true]}', "True is no whole number"),
+        ('{"reserved": 2, "stage": "g", "asked": "m", "samples": [0], "bound": [1, 1]}', "worst is missing"),
+        ('{"call": 2, "cost": "free"}', "call 2 is not open"),
+        ('{"call": 1, "cost": "cheap"}', "cost is 'cheap'"),
+        ('{"call": 1, "usd": "-1"}', "'-1' is no amount of money"),
+        ('{"call": 1, "priced": "1"}', "1"),
+        ('{"job": "ab", "event": "submitted", "provider_id": "x"}', "was never planned"),
+        ('{"job": 7, "event": "planned"}', "7 is no text"),
+        ('{"id": "a"}', "text"),
+        ("{", "JSON"),
+    ],
+)
+def test_a_damaged_line_is_named(tmp_path: Path, line: str, said: str) -> None:
+    calls = at(tmp_path)
+    calls.reserve(call_of("a"), BOUND)
+    calls.store.close()
+    with (tmp_path / "calls.jsonl").open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(DataError, match=r"calls\.jsonl:2: ") as caught:
+        at(tmp_path).open(batch=False)
+    assert said in str(caught.value)
+
+
+def test_one_process_writes_a_store_and_readers_need_no_lock(tmp_path: Path) -> None:
+    with at(tmp_path).store:
+        with pytest.raises(DataError, match="another process"):
+            at(tmp_path).store.open()
+        assert read_books(tmp_path / "calls.jsonl").last == 0
+    assert read_costs(tmp_path / "nowhere") == {}
+
+
+def test_an_erased_call_keeps_its_money_and_not_its_text(tmp_path: Path) -> None:
+    calls = at(tmp_path)
+    for name in ("gone", "stays"):
+        calls.settle(calls.reserve(call_of(name), BOUND), answer(f"Dear {name}"))
+    calls.plan([[(call_of("gone"), BOUND)]], 0.0)
+    calls.store.close()
+    before = read_costs(tmp_path)
+    filter_file(tmp_path / "calls.jsonl", lambda record: record.get("id") != "gone")
+    content = (tmp_path / "calls.jsonl").read_text()
+    assert "gone" not in content
+    assert [line["prompts"] for line in lines(tmp_path) if "prompts" in line] == [lines(tmp_path)[2]["prompts"]]
+    assert read_costs(tmp_path) == before
+    assert set(read_answers(tmp_path / "calls.jsonl")) == {("stays", 0)}
+    again = at(tmp_path).open(batch=True)  # a result that comes later is paid, and not stored
+    (job,) = again.open_jobs()
+    again.settle(again.calls_of(job)[0], answer("Dear gone"))
+    again.store.close()
+    assert "Dear gone" not in (tmp_path / "calls.jsonl").read_text()
+    assert read_costs(tmp_path)["generate"].usd_paid == 2 * SPENT + SPENT / 2
+
+
+# --- Killed at any byte -----------------------------------------------------------------------------------------
+
+
+@dataclass
+class Provider:
+    """Computes and charges what reaches it; remembers how long the file was then."""
+
+    random: random.Random
+    charges: list[tuple[int, Decimal]] = field(default_factory=list)  # size of the file, dollars
+    jobs: dict[str, dict[int, Answer | FailedCall]] = field(default_factory=dict)  # results by a job's mark
+
+    @property
+    def bill(self) -> Decimal:
+        return sum((dollars for _, dollars in self.charges), Decimal(0))
+
+    def charge(self, path: Path, made: Reservation) -> Answer | FailedCall:
+        fate = self.random.choice(["ok", "ok", "lost", "refused"])
+        usage = Usage(self.random.randint(0, 1000), self.random.randint(0, 100))
+        dollars = PRICE.cost(usage, made.batch is not None) or Decimal(0)
+        self.charges.append((path.stat().st_size, dollars if fate != "refused" else Decimal(0)))
+        return {"ok": answer(f"to {made.id}", usage), "lost": LOST, "refused": REFUSED}[fate]
+
+
+def run_all(folder: Path, provider: Provider, names: str, limit: Decimal, batch: bool) -> None:
+    """Ask for what is not stored, live or in jobs, until everything is stored or the limit is reached."""
+    path = folder / "calls.jsonl"
+    calls = at(folder, limit=limit).open(batch=batch)
+    try:
+        for job in calls.open_jobs():  # as the batch runner does: a job that may have been sent is found
+            for n, made in calls.calls_of(job).items():
+                calls.settle(made, REFUSED if job.state == "planned" else provider.jobs[job.batch][n])
+            calls.note(job, "collected")
+        for _ in range(6):
+            missing = [call for call in map(call_of, names) if calls.find(call.request) is None]
+            if batch and missing:
+                (job,) = calls.plan([[(call, BOUND) for call in missing]], 0.0)
+                job = calls.note(job, "sending", when=0.0)
+                results = {n: provider.charge(path, made) for n, made in calls.calls_of(job).items()}
+                provider.jobs[job.batch] = results
+                calls.note(job, "submitted", provider_id="batch_1")
+                for n, made in calls.calls_of(job).items():
+                    calls.settle(made, results[n])
+                calls.note(job, "collected")
+            else:
+                for call in missing:
+                    made = calls.reserve(call, BOUND)
+                    calls.settle(made, provider.charge(path, made))
+    except CostLimitError:
+        pass
+    finally:
+        calls.store.close()
+
+
+@pytest.mark.parametrize("batch", [False, True], ids=["live", "batch"])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10**6), cut=st.floats(0, 1), limit=st.decimals("0.002", "0.03", places=4))
+def test_cut_at_any_byte_no_paid_call_is_lost_or_repeated_and_the_limit_holds(
+    tmp_path_factory: pytest.TempPathFactory, batch: bool, seed: int, cut: float, limit: Decimal
+) -> None:
+    """The file as a kill leaves it after any byte: what was charged until then is in it, paid or possibly paid."""
+    folder, provider = tmp_path_factory.mktemp("store"), Provider(random.Random(seed))
+    run_all(folder, provider, "abcd", limit, batch)
+    path = folder / "calls.jsonl"
+    whole = path.read_bytes()
+    assert _most(folder) <= limit
+    end = round(len(whole) * cut)
+    path.write_bytes(whole[:end])
+    provider.charges = [(size, dollars) for size, dollars in provider.charges if size <= end]
+    stored = dict(_stored(whole[:end]))
+    assert provider.bill <= _most(folder)
+    run_all(folder, provider, "abcd", limit, batch)
+    assert provider.bill <= _most(folder) <= limit
+    ids = [item for item, _ in _stored(path.read_bytes())]
+    assert len(ids) == len(set(ids)), "a stored reply was asked for again"
+    assert stored.items() <= dict(_stored(path.read_bytes())).items(), "a reply was lost"
+
+
+def _most(folder: Path) -> Decimal:
+    most = sum_totals(read_costs(folder).values()).usd_committed
+    assert most is not None
+    return most
+
+
+def _stored(content: bytes) -> Iterator[tuple[str, str]]:
+    for line in content.split(b"\n")[:-1]:
+        if "text" in (record := json.loads(line)):
+            yield record["id"], record["text"]

@@ -1,0 +1,229 @@
+"""Calls of a stage: every reply is stored when it comes, no paid call is repeated, the limit holds for all models."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from compose_made import talk
+from curation_made import finished, run_one
+from hypothesis import given
+from hypothesis import settings as tried
+from hypothesis import strategies as st
+from providers import JobPlan, ProviderServer, price_file
+from quick_batches import hurried
+
+from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.chat.protocol import Message, Request, Sampling
+from h2htalk.chat.store.call_store import read_costs
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model
+from h2htalk.curation.compose.settings import ComposeSettings
+from h2htalk.curation.gather.settings import GatherSettings, SimulateSettings
+from h2htalk.curation.stage_folder import RecordCounts
+from h2htalk.curation.workspace import Workspace
+from h2htalk.errors import ConfigError, DataError, IncompleteError
+
+USER, COMPANION = "openai:gpt-test", "anthropic:claude-test"
+
+
+def request(name: str, text: str = "Hello", sample: int = 0) -> Request:
+    return Request(name, (Message("user", text),), Sampling(max_tokens=16), sample)
+
+
+def scripted(folder: Path, *lines: dict[str, object]) -> CallSettings:
+    path = folder / "replies.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return CallSettings(f"scripted:{path}")
+
+
+def ask(settings: CallSettings, folder: Path, *requests: Request, stage: str = "review", **more: Any) -> dict[str, str]:
+    """One start of a stage; texts by id and sample."""
+    with ModelCalls(settings, folder / "stage", stage, **more) as calls:
+        return {f"{id}/{n}": reply.text for (id, n), reply in calls.ask(requests, "part-00000").items()}
+
+
+def lines(folder: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "stage/calls.jsonl").read_text().splitlines()]
+
+
+def test_a_stored_reply_to_the_same_prompt_is_used(tmp_path: Path) -> None:
+    first = scripted(tmp_path, {"id": "a", "text": "yes"}, {"id": "a", "sample": 1, "text": "no"})
+    assert ask(first, tmp_path, request("a"), request("a", sample=1)) == {"a/0": "yes", "a/1": "no"}
+    again = scripted(tmp_path, {"id": "*", "text": "second"})
+    asked = request("a"), request("b"), request("a", "Good evening", 1)
+    assert ask(again, tmp_path, *asked) == {"a/0": "yes", "b/0": "second", "a/1": "second"}
+    assert ask(again, tmp_path, request("a"), stage="compose") == {"a/0": "second"}  # of another stage
+    path = tmp_path / "stage/calls.jsonl"
+    path.write_bytes(path.read_bytes()[:-9])  # a torn last line
+    assert ask(again, tmp_path, request("a"), stage="compose") == {"a/0": "second"}
+
+
+def test_a_failed_call_leaves_the_part_incomplete_and_is_repeated(tmp_path: Path) -> None:
+    failed = {"id": "a", "failure": {"reason": "timeout", "message": "never answered"}}
+    failing = scripted(tmp_path, failed, {"id": "b", "text": "x"})
+    with pytest.raises(IncompleteError, match="1 calls of part-00000 failed, first a: never answered"):
+        ask(failing, tmp_path, request("a"), request("b"))
+    assert ask(scripted(tmp_path, {"id": "a", "text": "y"}), tmp_path, request("a"), request("b"))["a/0"] == "y"
+
+
+def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "stage").mkdir()
+    (tmp_path / "stage/calls.jsonl").write_text('{"id": "a", "sample": 0}\n')
+    with pytest.raises(DataError, match=r"calls\.jsonl:1: "):
+        ask(scripted(tmp_path, {"id": "*", "text": "x"}), tmp_path, request("a"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (CallSettings("opnai:x"), "unknown engine 'opnai'"),
+        (CallSettings("scripted:no-such-file.jsonl"), "no-such-file.jsonl"),
+        (CallSettings("openai:gpt-test"), "OPENAI_API_KEY"),
+        (CallSettings("openai:unheard-of", 1.0), "price of openai:unheard-of is unknown"),
+        (CallSettings("embedded", batch=True), "embedded has no batches"),
+        (CallSettings("embedded", schema=True), "cannot enforce a response schema; choose from vllm, openai, anth"),
+    ],
+)
+def test_a_model_that_cannot_be_called_is_an_error(
+    monkeypatch: pytest.MonkeyPatch, settings: CallSettings, message: str
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(ConfigError, match=message):
+        check_model(settings)
+
+
+# --- Hosted models, through the real SDK ------------------------------------------------------------------------
+
+
+@contextmanager
+def serving(monkeypatch: pytest.MonkeyPatch, **plan: Any) -> Iterator[ProviderServer]:
+    with ProviderServer(**plan) as server:
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        yield server
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
+    with serving(monkeypatch) as running:
+        yield running
+
+
+def paid(folder: Path, model: str, max_cost: float | None = None, **more: Any) -> CallSettings:
+    (folder / "prices.toml").write_text(price_file())
+    return CallSettings(model, max_cost, prices=str(folder / "prices.toml"), **more)
+
+
+def test_a_paid_call_is_never_repeated_and_never_used_for_another_model(tmp_path: Path, server: ProviderServer) -> None:
+    """Stored replies outlive --from-stage: a new model would have got those of the old one."""
+    asked = [request(f"item{n}", f"item{n}") for n in range(5)]
+    for model in (USER, COMPANION, USER):
+        assert len(ask(paid(tmp_path, model), tmp_path, *asked)) == 5
+    assert len(server.charged()) == 10
+    costs = read_costs(tmp_path / "stage")["review"]
+    assert (costs.paid, costs.open, costs.usd_paid) == (10, 0, server.bill())
+
+
+def test_equal_greedy_requests_are_called_for_once(tmp_path: Path, server: ProviderServer) -> None:
+    """Within a study 55 of 440 calls were paid twice: a case's first turn is asked in several parts and arms."""
+    drawn = replace(request("f"), sampling=Sampling(1.0, max_tokens=16))
+    settings = paid(tmp_path, USER)
+    for _ in range(2):  # a restart calls for nothing
+        first = ask(settings, tmp_path, request("a"), request("b"), request("c", "Bye"), once=True)
+        other = ask(settings, tmp_path, request("d"), request("e", "Bye"), drawn, replace(drawn, id="g"), once=True)
+        assert "".join(sorted(name[0] for name in {**first, **other})) == "abcdefg"
+        assert len(server.charged()) == 4  # Hello, Bye, and two that are drawn
+    assert sorted(line["id"] for line in lines(tmp_path) if line.get("copy")) == ["b", "d", "e"]
+    ask(settings, tmp_path, request("a"), request("h"))
+    assert len(server.charged()) == 5
+
+
+def test_the_limit_holds_over_parts_models_and_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving(monkeypatch, dearest=True) as server:
+        for n, model in enumerate((USER, COMPANION, USER)):
+            requests = [request(f"item{n}-{k}", f"{model} {k}") for k in range(60)]
+            with pytest.raises(IncompleteError, match=r"max_cost 0\.01: "):
+                ask(paid(tmp_path, model, 0.01), tmp_path, *requests)
+        assert Decimal("0.009") < server.bill() <= Decimal("0.01")
+
+
+def test_an_open_batch_job_without_batch_is_an_error(tmp_path: Path, server: ProviderServer) -> None:
+    """Its replies would have been paid for twice."""
+    with hurried():
+        ask(paid(tmp_path, USER, batch=True), tmp_path, request("a"))
+    path = tmp_path / "stage/calls.jsonl"
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(line for line in whole if '"call"' not in line and '"collected"' not in line))
+    with pytest.raises(ConfigError, match=r"waits for batch job .*add --batch \(batch = true\)"):
+        ask(paid(tmp_path, USER), tmp_path, request("a"))
+    with hurried():  # its results are read again, and not computed again
+        ask(paid(tmp_path, USER, batch=True), tmp_path, request("a"))
+    assert len(server.charged()) == 1
+
+
+# --- Stages of a workspace --------------------------------------------------------------------------------------
+
+
+def simulate(folder: Path, max_cost: float | None = None, **more: Any) -> RecordCounts:
+    """Simulate six short dialogues in two parts."""
+    (folder / "prices.toml").write_text(price_file())
+    made = {"user": USER, "companion": COMPANION, "dialogues": 6, "turns": 4, "languages": ("en",), **more}
+    asked = GatherSettings(simulate=SimulateSettings(**made, max_cost=max_cost))
+    return run_one("gather", Workspace(folder / "work"), asked, part=4, prices=str(folder / "prices.toml"))
+
+
+@tried(max_examples=6, deadline=None, derandomize=True)
+@given(
+    limits=st.lists(st.floats(0.0002, 0.04), min_size=1, max_size=2),
+    dearest=st.booleans(),
+    faults=st.sampled_from([{}, {"gateway_timeout": 0.2}, {"no_usage": 0.3}]),
+    models=st.sampled_from([(USER, COMPANION), (COMPANION, USER), (USER, USER)]),
+)
+def test_two_models_together_never_exceed_the_limit(
+    limits: list[float], dearest: bool, faults: dict[str, float], models: tuple[str, str]
+) -> None:
+    """Whichever model needs more, in several starts with higher limits, and whatever calls are lost."""
+    with (
+        pytest.MonkeyPatch.context() as patched,
+        serving(patched, dearest=dearest, faults=faults, fault_times=1) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
+        for limit in sorted(limits):
+            with suppress(IncompleteError):
+                simulate(Path(folder), limit, user=models[0], companion=models[1])
+            assert server.bill() <= Decimal(str(limit))
+
+
+def compose(folder: Path, **more: Any) -> RecordCounts:
+    place = Workspace(folder / "work")
+    if not place.key_path.exists():
+        finished(place.path, "dedup", [talk(n).to_dict() for n in range(1, 4)], part=2)
+    (folder / "prices.toml").write_text(price_file())
+    return run_one("compose", place, ComposeSettings(model=USER, **more), prices=str(folder / "prices.toml"))
+
+
+def test_compose_by_batches_makes_the_same_calls_at_half_the_price(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = {}
+    for name, batch in (("live", False), ("batch", True)):
+        (tmp_path / name).mkdir()
+        with serving(monkeypatch, dearest=True, jobs=JobPlan(polls=2)) as server, hurried():
+            with pytest.raises((ConfigError, IncompleteError), match=r"max_cost 0\.0001"):
+                compose(tmp_path / name, batch=batch, max_cost=0.0001)
+            assert not server.charged()
+            for _ in range(2):  # the same process continues, and repeats nothing
+                counts = compose(tmp_path / name, batch=batch, max_cost=5.0)
+            found[name] = counts, server.bill()
+            assert {charge.batch for charge in server.charged()} == {batch}
+    assert found["live"][0] == found["batch"][0]
+    assert found["batch"][1] == found["live"][1] / 2
+    shown = costs_text(tmp_path / "live" / "work")  # a workspace's costs could not be shown
+    assert shown.startswith(f"compose: {found['live'][1]:.4f} US dollars for ")
