@@ -13,7 +13,7 @@ from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
 from batch_double_wire import DoubleJob
 
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.chat.store.call_store import CallStore, StageCalls, open_jobs, read_books
+from h2htalk.chat.store.call_store import CallStore, StageCalls, read_books
 from h2htalk.chat.store.records import BatchRecord, Totals
 from h2htalk.data.responses import SampleKey
 
@@ -56,7 +56,7 @@ PLACE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}  # where 
 
 def jobs_in(folder: Path) -> list[BatchRecord]:
     """The open jobs of a store."""
-    return open_jobs(read_books(folder / "calls.jsonl"), "generate")
+    return read_books(folder / "calls.jsonl").open_jobs("generate")
 
 
 def totals(calls: StageCalls) -> Totals:

@@ -20,7 +20,7 @@ from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
-from h2htalk.chat.store.records import Reservation, Totals
+from h2htalk.chat.store.records import PaidCall, Totals
 from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}
@@ -130,12 +130,12 @@ class Books(StageCalls):
         super().__init__(CallStore(), "generate", "made-up", prices=prices, limit=limit)
         self.story: list[str] = []
 
-    def reserve(self, call: Call, bound: Bound) -> Reservation:
+    def reserve(self, call: Call, bound: Bound) -> PaidCall:
         made = super().reserve(call, bound)
         self.story.append(f"sent {made.id}")
         return made
 
-    def settle(self, call: Reservation, found: Arrived | FailedCall) -> None:
+    def settle(self, call: PaidCall, found: Arrived | FailedCall) -> None:
         super().settle(call, found)
         self.story.append(f"{'paid' if isinstance(found, Arrived) else found.billing} {call.id}")
 

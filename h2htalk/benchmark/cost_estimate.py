@@ -15,7 +15,7 @@ from h2htalk.chat.costs.prices import Price
 from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
-from h2htalk.chat.store.call_store import open_jobs, read_books, read_costs, require_no_jobs
+from h2htalk.chat.store.call_store import read_books, read_costs, require_no_jobs
 from h2htalk.chat.store.records import Totals, add, dollars_text
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
@@ -82,7 +82,7 @@ class _Work:
 
 def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
     """Leave out the samples that an open batch job will bring."""
-    jobs = open_jobs(read_books(RunFolder(spec.out_path).shard), GENERATE)
+    jobs = read_books(RunFolder(spec.out_path).shard).open_jobs(GENERATE)
     if not spec.batch:
         require_no_jobs(jobs, spec.out)
     waiting = {item for job in jobs for items in job.calls for item in items if job.state != "planned"}

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.answering import answering_session
@@ -24,11 +23,10 @@ from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_dat
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import load_prices
-from h2htalk.chat.engines import ENGINES, open_chat, parse_model
-from h2htalk.chat.model_identity import model_name
+from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Chat, Message
 from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
@@ -98,21 +96,25 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     if engine == "baseline":
         return _evaluate_baseline(plan, metrics, name)
     calls = stage_calls(spec)
+    chat = call_settings(spec).open_chat(calls)
+    try:
+        return _evaluate_chat(plan, metrics, chat, calls)
+    finally:
+        chat.close()
+
+
+def call_settings(spec: EvaluateSpec) -> CallSettings:
+    """Return how the model of an evaluation or a study is called."""
     options = ChatOptions(
-        concurrency=spec.concurrency,
         timeout=spec.timeout,
         attempts=spec.attempts,
         deadline=spec.deadline,
         engine_options=spec.engine_options,
         download=spec.download,
-        calls=calls,
-        batch=spec.batch,
     )
-    chat = open_chat(spec.model, options)
-    try:
-        return _evaluate_chat(plan, metrics, chat, calls)
-    finally:
-        chat.close()
+    return CallSettings(
+        spec.model, spec.max_cost, spec.batch, str(spec.prices or ""), spec.concurrency, options=options
+    )
 
 
 def stage_calls(spec: EvaluateSpec) -> StageCalls:
@@ -121,17 +123,7 @@ def stage_calls(spec: EvaluateSpec) -> StageCalls:
     Raises:
         ConfigError: the price file cannot be used, or `max_cost` is set and the price is unknown.
     """
-    paid = parse_model(spec.model)[0].hosted
-    return StageCalls(
-        CallStore(RunFolder(spec.out_path).shard),
-        GENERATE,
-        spec.model,
-        paid=paid,
-        identity=model_name(spec.model),
-        prices=load_prices(Path(spec.prices) if spec.prices else None) if paid else None,
-        # As it was typed, not as the nearest binary fraction.
-        limit=None if spec.max_cost is None else Decimal(str(spec.max_cost)),
-    )
+    return call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
 
 
 def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: StageCalls) -> Summary:

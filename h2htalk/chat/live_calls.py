@@ -27,7 +27,7 @@ from h2htalk.chat.pacing import (
 )
 from h2htalk.chat.protocol import OnDone, Outcome, Request
 from h2htalk.chat.store.call_store import CostLimitError, StageCalls
-from h2htalk.chat.store.records import Reservation
+from h2htalk.chat.store.records import PaidCall
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 
@@ -219,7 +219,7 @@ class _Run:
             await asyncio.sleep(closed)
         return clock() < deadline
 
-    async def _reserve(self, call: Call, calls: StageCalls) -> Reservation | None:
+    async def _reserve(self, call: Call, calls: StageCalls) -> PaidCall | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
         bound = self.connection.wire.bound(call)
         async with self.desk:  # in the order of waiting
@@ -234,7 +234,7 @@ class _Run:
         return None
 
     async def _attempt(
-        self, call: Call, body: Mapping[str, Any], reservation: Reservation | None, seconds: float
+        self, call: Call, body: Mapping[str, Any], reservation: PaidCall | None, seconds: float
     ) -> Answer | FailedCall:
         """Send once; settle the reservation by what came, then deliver an answer."""
         worker, clock = asyncio.current_task(), asyncio.get_running_loop().time
@@ -259,7 +259,7 @@ class _Run:
             self._deliver(call, list(response.replies))
         return response
 
-    def _settle(self, reservation: Reservation | None, found: Answer | FailedCall) -> None:
+    def _settle(self, reservation: PaidCall | None, found: Answer | FailedCall) -> None:
         if self.calls is None or reservation is None:
             return
         with self._ending():

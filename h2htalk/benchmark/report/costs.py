@@ -11,8 +11,7 @@ from typing import Any
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.store.call_store import read_calls, read_costs
 from h2htalk.chat.store.records import (
-    Reservation,
-    Settlement,
+    PaidCall,
     Totals,
     dollars_text,
     money_text,
@@ -168,7 +167,7 @@ def costs_csv(costs: Mapping[str, Totals]) -> str:
     return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
 
 
-def costs_json(costs: Mapping[str, Totals], calls: Iterable[Settlement | Reservation] | None) -> Any:
+def costs_json(costs: Mapping[str, Totals], calls: Iterable[PaidCall] | None) -> Any:
     """Format the costs of each stage and the total as JSON; dollars are decimal text, null where unknown."""
     table: dict[str, Any] = {
         "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
@@ -180,36 +179,32 @@ def costs_json(costs: Mapping[str, Totals], calls: Iterable[Settlement | Reserva
 # --- Call by call -----------------------------------------------------------------------------------------------
 
 
-def call_records(calls: Iterable[Settlement | Reservation]) -> Iterator[dict[str, Any]]:
+def call_records(calls: Iterable[PaidCall]) -> Iterator[dict[str, Any]]:
     """Yield one record for each call. `usd` is what it cost; where that is unknown, `usd_at_most` is the most it can
     have cost."""
     for call in calls:
-        end = call if isinstance(call, Settlement) else None
-        reservation = call if isinstance(call, Reservation) else call.reservation
-        usage = end.usage if end else None
-        paid = end is not None and end.billing == "paid" and not end.unmetered
-        free = end is not None and end.billing == "free"
+        known, (_, dollars) = call.cost[0] == "usd_paid", call.cost
         values: Sequence[Any] = (
-            reservation.stage,
-            reservation.number,
-            [f"{item_id}#{sample}" for item_id, sample in reservation.items],
-            end.billing if end else "open",
-            reservation.batch,
-            *(getattr(usage, key, None) for key in ("input_tokens", "cache_read_tokens", "output_tokens")),
-            money_text(end.usd) if end and paid else "0" if free else None,
-            None if paid or free else money_text(reservation.worst),
-            end.reason or None if end else None,
-            end.request_id if end else None,
+            call.stage,
+            call.number,
+            [f"{item_id}#{sample}" for item_id, sample in call.items],
+            call.billing,
+            call.batch,
+            *(getattr(call.usage, key, None) for key in ("input_tokens", "cache_read_tokens", "output_tokens")),
+            money_text(dollars) if known else None,
+            None if known else money_text(dollars),
+            call.reason or None,
+            call.request_id,
         )
         yield dict(zip(_CALL_FIELDS, values, strict=True))
 
 
-def calls_csv(calls: Iterable[Settlement | Reservation]) -> str:
+def calls_csv(calls: Iterable[PaidCall]) -> str:
     """Format the calls as CSV, one line each; unknown amounts are marked."""
     return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
 
 
-def call_table(calls: Iterable[Settlement | Reservation]) -> Table:
+def call_table(calls: Iterable[PaidCall]) -> Table:
     """One row for each call, for the terminal."""
     rows = []
     for record in call_records(calls):

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
+from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.judge.judgements import fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.score_run import open_metrics
@@ -54,7 +55,6 @@ from h2htalk.benchmark.studies.study_folder import (
     read_study,
     record_session,
 )
-from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
@@ -100,7 +100,7 @@ def run_study(spec: StudySpec) -> StudyResult:
     if spec.judge:
         check_model(_judge_settings(spec))
     if not spec.is_app:
-        check_model(_settings(spec))
+        check_model(call_settings(spec.ask))
     with writer_lock(spec.path / LOCK, WAIT):
         return _run(spec, metrics)
 
@@ -111,7 +111,7 @@ def _run(spec: StudySpec, metrics: Metrics) -> StudyResult:
     if spec.is_app:
         converse(study)
     else:
-        with ModelCalls(_settings(spec), study.path, "generate", once=True) as calls:
+        with ModelCalls(call_settings(spec.ask), study.path, "generate", once=True) as calls:
             for arm in spec.arms:
                 _ask_arm(study, arm, calls.outcomes)
     if spec.judge:
@@ -166,7 +166,7 @@ def estimate_study(spec: StudySpec) -> str:
     lines.append(
         f"{counted(len(sent), 'message')} to {spec.ask.model}"
         if spec.is_app
-        else describe_calls(_settings(spec), list(sent.values()))[0]
+        else describe_calls(call_settings(spec.ask), list(sent.values()))[0]
     )
     if spec.judge:
         judge = judge_of(spec.judge, study.prompts)
@@ -285,18 +285,6 @@ def _failed_judgements(study: Study, replies: Sequence[StudyReply]) -> int:
         return 0
     stored = _judgements(study)
     return sum(not isinstance(stored.get(one.id), Reply) for one in _to_judge(study, replies))
-
-
-def _settings(spec: StudySpec) -> CallSettings:
-    ask = spec.ask
-    options = ChatOptions(
-        timeout=ask.timeout,
-        attempts=ask.attempts,
-        deadline=ask.deadline,
-        engine_options=ask.engine_options,
-        download=ask.download,
-    )
-    return CallSettings(ask.model, ask.max_cost, ask.batch, str(ask.prices or ""), ask.concurrency, options=options)
 
 
 def _judge_settings(spec: StudySpec) -> CallSettings:

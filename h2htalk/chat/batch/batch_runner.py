@@ -174,8 +174,7 @@ class _Run:
 
     def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
         """Give up a job without results; its missing items are submitted again."""
-        self.calls.free_calls(record, reason, possibly_paid)
-        self.calls.note(record, "abandoned", reason=reason)
+        self.calls.abandon(record, reason, "possibly_paid" if possibly_paid else "free")
         if record.state == "planned":
             return
         if not possibly_paid:
@@ -191,8 +190,7 @@ class _Run:
         """Handle a job that was refused before it began: nothing was computed."""
         others = [other for other in self.calls.open_jobs() if other.batch != record.batch]
         problem = scrub(job.problem, None) or job.status
-        self.calls.free_calls(record, "refused")
-        self.calls.note(record, "abandoned", reason=problem)
+        self.calls.abandon(record, "refused", why=problem)
         if job.crowded and any(other.state == "submitted" for other in others):
             self.outcomes.asked(record, -1)  # submitted again when the others have ended
             return
@@ -215,7 +213,7 @@ class _Run:
 
     def _show(self, record: BatchRecord, job: BatchJob) -> None:
         """Show the state of a job and the most that it can cost."""
-        worst = add(*(call.worst for call in self.calls.calls_of(record).values()))
+        worst = add(*(call.worst for call in self.calls.store.books.calls_of(record).values()))
         money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
         minutes = max(self.pace.clock() - record.when, 0.0) / 60
         done = "?" if job.finished is None else f"{job.finished:,}"

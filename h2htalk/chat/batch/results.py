@@ -10,7 +10,7 @@ from h2htalk.chat.batch.provider import BatchJob, Result
 from h2htalk.chat.calls import Answer, Billing, Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import StageCalls
-from h2htalk.chat.store.records import BatchRecord, Reservation
+from h2htalk.chat.store.records import BatchRecord, PaidCall
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError
 
@@ -73,7 +73,7 @@ class Outcomes:
 
         Results that cannot be read, are of another job or repeat one are `ignored`.
         """
-        reservations = self.calls.calls_of(record)
+        reservations = self.calls.store.books.calls_of(record)
         counts: Counter[str] = Counter()
         hopeless: list[tuple[Call, FailedCall]] = []
         left = set(range(len(record.calls)))
@@ -104,7 +104,7 @@ class Outcomes:
         )
         return Call(tuple(places), requests)
 
-    def _take_one(self, call: Call, reservation: Reservation | None, result: Result) -> FailedCall | None:
+    def _take_one(self, call: Call, reservation: PaidCall | None, result: Result) -> FailedCall | None:
         """Take one result; returns the failed call where its reason may concern the whole job."""
         if result.kind == "succeeded":
             found = self.wire.read(result.body, call, result.request_id)
@@ -124,7 +124,7 @@ class Outcomes:
         self._give_failed(call, reservation, failed)
         return None
 
-    def _give_failed(self, call: Call, reservation: Reservation | None, failed: FailedCall) -> None:
+    def _give_failed(self, call: Call, reservation: PaidCall | None, failed: FailedCall) -> None:
         """Leave an item without a reply to the next batch, or deliver its failure."""
         tries = self._tries(call)
         self._settle(reservation, failed)
@@ -136,7 +136,7 @@ class Outcomes:
         record: BatchRecord,
         job: BatchJob,
         left: Iterable[int],
-        reservations: dict[int, Reservation],
+        reservations: dict[int, PaidCall],
         counts: Counter[str],
     ) -> None:
         """Take calls without a result. They were never computed where every reply that the provider counts arrived;
@@ -159,7 +159,7 @@ class Outcomes:
     def _tries(self, call: Call) -> int:
         return max(1, *(self.tries[index] for index in call.indexes))
 
-    def _settle(self, reservation: Reservation | None, found: Answer | FailedCall) -> None:
+    def _settle(self, reservation: PaidCall | None, found: Answer | FailedCall) -> None:
         """Settle a call, unless it was settled before a kill."""
         if reservation is not None:
             self.calls.settle(reservation, found)

@@ -58,8 +58,7 @@ class Submitter:
             # Jobs that were not sent yet. Those that Ctrl-C or a kill leaves are resolved by the next run.
             for record in self.calls.open_jobs():
                 if record.state == "planned":
-                    self.calls.free_calls(record, "refused")
-                    self.calls.note(record, "abandoned", reason="refused")
+                    self.calls.abandon(record, "refused")
             raise
 
     def _take_over_limit(self, chunks: Sequence[Sequence[Call]], error: CostLimitError) -> None:
@@ -105,7 +104,7 @@ class Submitter:
         clock: Callable[[], float],
     ) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
-        worst = add(*(call.worst for call in self.calls.calls_of(record).values()))
+        worst = add(*(call.worst for call in self.calls.store.books.calls_of(record).values()))
         deadline = clock() + self.options.deadline
         tries = 0
         while True:
@@ -127,8 +126,7 @@ class Submitter:
             pause = max(min(_FIRST_PAUSE * 2 ** (tries - 1), _LONGEST_PAUSE), failed.wait or 0.0)
             again = failed.retry and failed.fatal is None and tries < self.options.attempts
             if not again or clock() + pause > deadline:
-                self.calls.free_calls(record, failed.reason)
-                self.calls.note(record, "abandoned", reason=failed.message)
+                self.calls.abandon(record, failed.reason, why=failed.message)
                 raise _advice(failed, pause if again else 0.0)
             self.pause(pause)
 

@@ -138,13 +138,6 @@ class PriceList:
         own = [one for one in self.models if one.startswith(f"{engine}:")]
         return suggest(model, [one for one in own if suggest(name, [one.removeprefix(f"{engine}:")])])
 
-    def require(self, model: str) -> Price:
-        """Return the price of a model that `--max-cost` limits. Raises ConfigError where it is unknown."""
-        if (price := self.find(model)) is None:
-            meant = self.suggest(model)
-            raise ConfigError(f"--max-cost: the price of {model} is unknown: {meant}name it in a file with --prices")
-        return price
-
 
 def load_prices(path: Path | None = None) -> PriceList:
     """Load the bundled prices; models of a user's file replace bundled ones of the same name.

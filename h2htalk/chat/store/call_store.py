@@ -19,21 +19,21 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import fields, replace
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
-from h2htalk.chat.calls import Answer, Bound, Call, FailedCall, replies_of
+from h2htalk.chat.calls import Answer, Billing, Bound, Call, FailedCall, replies_of
 from h2htalk.chat.costs.prices import PriceList
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.records import (
     COST_NAMES,
     BatchRecord,
     CallBooks,
-    Reservation,
-    Settlement,
+    PaidCall,
     Totals,
     add,
     dollars_text,
@@ -49,6 +49,7 @@ UNSETTLED = "interrupted"  # the reason of a call that a kill left open
 GIVEN_UP = "given_up"  # of a call of a batch job whose lines were removed
 UNSENT = "not sent"  # of calls of a job that was only planned
 _COSTLESS = b'{"id":'  # lines begin with it that are about no money
+_REPLY = tuple(one.name for one in fields(Reply))
 
 
 class CostLimitError(ConfigError):
@@ -89,7 +90,7 @@ class CallStore:
         for call in list(self.books.open.values()):
             if call.batch is None or call.batch not in self.books.jobs:
                 lost = UNSETTLED if call.batch is None else GIVEN_UP
-                self.settle(Settlement(call, "possibly_paid", reason=lost), call.names)
+                self.settle(replace(call, billing="possibly_paid", reason=lost), call.names)
         return self
 
     def _read(self, record: dict[str, Any], where: str) -> None:
@@ -99,8 +100,8 @@ class CallStore:
             self.outcomes += 1
             self.on_outcome(response, where)
             if self._keep and isinstance(response, Response):
-                prompt = _prompt(record, response.sample)
-                self.remember(str(record.get("stage", "")), response.id, response.sample, prompt, _reply(response))
+                stage, prompt = str(record.get("stage", "")), _prompt(record, response.sample)
+                self.remember(stage, response.id, response.sample, prompt, Reply(**_fields(response)))
 
     def remember(self, stage: str, item: str, sample: int, prompt: str, reply: Reply) -> None:
         """Keep a reply, if replies are kept."""
@@ -121,31 +122,32 @@ class CallStore:
             except OSError as error:
                 raise DataError(f"{self.path}: {write_problem(error)}") from error
 
-    def settle(self, end: Settlement, line: dict[str, Any]) -> None:
-        """Settle an open call by a line of that content, and what it cost."""
-        number = end.reservation.number
-        if number not in self.books.open:
-            raise ValueError(f"call {number} is settled already")
-        record = {"call": number, **line}
-        if end.billing != "paid":
-            record["cost"] = COST_NAMES[end.billing]
-        if end.reason:
-            record["reason"] = end.reason
-        if end.usage is not None:
-            record["usage"] = end.usage.to_dict()
-        if end.usd is not None:
-            record["usd"] = money_text(end.usd)
+    def settle(self, call: PaidCall, line: dict[str, Any]) -> None:
+        """Write how an open call ended: a line of that content, and what it cost."""
+        if call.number not in self.books.open:
+            raise ValueError(f"call {call.number} is settled already")
+        record = {"call": call.number, **line}
+        if (cost := COST_NAMES.get(call.billing, "paid")) != "paid":
+            record["cost"] = cost
+        if call.reason:
+            record["reason"] = call.reason
+        if call.usage is not None:
+            record["usage"] = call.usage.to_dict()
+        if call.usd is not None:
+            record["usd"] = money_text(call.usd)
         self.append(record)
-        self.books.settled(end)
+        self.books.settled(call)
 
     def reprice(self, prices: PriceList) -> None:
         """Write down prices of calls whose cost was unknown, as far as they are known now."""
-        for number, (kind, call, usage) in list(self.books.unpriced.items()):
+        for number, call in list(self.books.unpriced.items()):
             if (price := prices.find(call.model)) is None:
                 continue
             batch = call.batch is not None
-            worst = price.worst(call.bound.input_tokens, call.bound.output_tokens, batch)
-            usd = worst if usage is None or kind != "paid" else price.cost(usage, batch)
+            if call.cost[0] == "usd_paid" and call.usage is not None:
+                usd = price.cost(call.usage, batch)
+            else:
+                usd = price.worst(call.bound.input_tokens, call.bound.output_tokens, batch)
             if usd is not None:
                 self.append({"call": number, "priced": money_text(usd)})
                 self.books.priced(number, usd)
@@ -226,68 +228,51 @@ class StageCalls:
         if not batch:
             require_no_jobs(self.open_jobs(), self.store.path)
             for job in self.open_jobs():
-                self.free_calls(job, UNSENT)
-                self.note(job, "abandoned", reason=UNSENT)
+                self.abandon(job, UNSENT)
         return self
 
     # --- Before a call ------------------------------------------------------------------------------------------
 
-    def reserve(self, call: Call, bound: Bound) -> Reservation:
+    def reserve(self, call: Call, bound: Bound) -> PaidCall:
         """Reserve one call at its worst case; the reservation is in the file when this returns.
 
         Raises:
             CostLimitError: it might exceed the limit.
             DataError: it cannot be written; then it must not be sent.
         """
-        (made,) = self._reserved([(call, bound, None)])
-        self.store.append(made.to_dict())
-        self.store.books.reserved(made)
-        return made
+        return self._reserve([(call, bound, None)])[0]
 
     def plan(self, jobs: Sequence[Sequence[tuple[Call, Bound]]], when: float) -> list[BatchRecord]:
         """Plan batch jobs that are submitted together, and reserve all their calls or none. Raises as `reserve`."""
-        marks = [secrets.token_hex(6) for _ in jobs]
-        pairs = zip(marks, jobs, strict=True)
-        made = self._reserved([(call, bound, mark) for mark, calls in pairs for call, bound in calls])
         about = {"event": "planned", "stage": self.stage, "asked": self.model, "when": when}
-        lines = [{"job": mark, **about} for mark in marks]
-        self.store.append(*lines, *(call.to_dict() for call in made), sync=True)
-        for line in lines:
-            self.store.books.job_event(line)
-        for call in made:
-            self.store.books.reserved(call)
-        return [self.store.books.jobs[mark] for mark in marks]
+        lines = [{"job": secrets.token_hex(6), **about} for _ in jobs]
+        pairs = zip(lines, jobs, strict=True)
+        self._reserve([(call, bound, str(line["job"])) for line, calls in pairs for call, bound in calls], lines)
+        return [self.store.books.jobs[str(line["job"])] for line in lines]
 
-    def _reserved(self, calls: Sequence[tuple[Call, Bound, str | None]]) -> list[Reservation]:
-        worst = [self._worst(bound, batch is not None) for _, bound, batch in calls]
-        self._require_room(worst)
-        prices = "" if self.price is None else self.price.date
-        return [
-            Reservation(
-                number,
-                self.stage,
-                self.model,
-                call.request.id,
-                tuple(request.sample for request in call.requests),
-                bound,
-                dollars,
-                tuple(prompt_fingerprint(request, self.identity) for request in call.requests),
-                call.request.item,
-                batch,
-                prices,
-            )
-            for number, ((call, bound, batch), dollars) in enumerate(
-                zip(calls, worst, strict=True), self.store.open().books.last + 1
-            )
-        ]
-
-    def _worst(self, bound: Bound, batch: bool) -> Decimal | None:
-        return None if self.price is None else self.price.worst(bound.input_tokens, bound.output_tokens, batch)
+    def _reserve(
+        self, calls: Sequence[tuple[Call, Bound, str | None]], jobs: Sequence[dict[str, Any]] = ()
+    ) -> list[PaidCall]:
+        store, price, made = self.store.open(), self.price, []
+        for number, (call, bound, batch) in enumerate(calls, store.books.last + 1):
+            tokens, samples = (bound.input_tokens, bound.output_tokens), tuple(one.sample for one in call.requests)
+            worst = None if price is None else price.worst(*tokens, batch is not None)
+            prompts = tuple(prompt_fingerprint(request, self.identity) for request in call.requests)
+            names, date = (call.request.item, batch), "" if price is None else price.date
+            about = (number, self.stage, self.model, call.request.id)
+            made.append(PaidCall(*about, samples, bound, worst, prompts, *names, date))
+        self._require_room([call.worst for call in made])
+        store.append(*jobs, *(call.to_dict() for call in made), sync=bool(jobs))
+        for line in jobs:
+            store.books.job_event(line)
+        for one in made:
+            store.books.reserved(one)
+        return made
 
     def _require_room(self, worst: Sequence[Decimal | None]) -> None:
         if self.limit is None:
             return
-        needed, committed = add(*worst), self.store.open().books.committed
+        needed, committed = add(*worst), self.store.books.committed
         what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
         if needed is None:
             raise CostLimitError(
@@ -304,18 +289,15 @@ class StageCalls:
 
     # --- After a call -------------------------------------------------------------------------------------------
 
-    def settle(self, call: Reservation, found: Answer | FailedCall) -> None:
+    def settle(self, call: PaidCall, found: Answer | FailedCall) -> None:
         """Store what came of a call and what it cost, in one line.
 
         A reply without a complete usage counts as possibly paid, at its worst case. A refusal is a reply.
         """
-        billing, usage = ("paid", found.usage) if isinstance(found, Answer) else (found.billing, found.usage)
-        if billing != "paid":
-            usage = None
-        usd = None
-        if usage is not None and self.price is not None:
-            usd = self.price.cost(usage, call.batch is not None)
-        reason = "" if isinstance(found, Answer) else found.reason
+        failed = found if isinstance(found, FailedCall) else None
+        billing, reason = (failed.billing, failed.reason) if failed else ("paid", "")
+        usage = found.usage if billing == "paid" else None
+        usd = self.price.cost(usage, call.batch is not None) if usage is not None and self.price else None
         line: dict[str, Any] = {"stage": self.stage, **call.names}
         replies = list(zip(call.samples, call.prompts, replies_of(found, len(call.samples)), strict=False))
         if replies and call.id:
@@ -323,7 +305,8 @@ class StageCalls:
             line |= first | ({"more": more} if more else {})
         elif found.request_id is not None:
             line["request_id"] = found.request_id
-        self.store.settle(Settlement(call, billing, usage, usd, found.request_id, reason), line)
+        ended = replace(call, billing=billing, usage=usage, usd=usd, request_id=found.request_id, reason=reason)
+        self.store.settle(ended, line)
         for sample, prompt, reply in replies:
             self.store.remember(self.stage, call.id, sample, prompt, reply)
 
@@ -349,20 +332,7 @@ class StageCalls:
         at = round(time.time(), 3)
         if isinstance(outcome, Failure):
             return FailedResponse(item, sample, outcome, at).to_dict()
-        return Response(
-            item,
-            sample,
-            outcome.text,
-            outcome.finish_reason,
-            outcome.usage,
-            outcome.thinking,
-            outcome.request_id,
-            outcome.model,
-            outcome.system_fingerprint,
-            self.endpoint or None,
-            at,
-            outcome.seconds,
-        ).to_dict()
+        return Response(item, sample, **_fields(outcome), endpoint=self.endpoint or None, at=at).to_dict()
 
     def find(self, request: Request) -> Reply | None:
         """Return the stored reply to a request: to the same prompt of the same item, sample, stage and model."""
@@ -383,7 +353,7 @@ class StageCalls:
 
     def open_jobs(self) -> list[BatchRecord]:
         """The jobs of this stage that still hold open calls, oldest first."""
-        return open_jobs(self.store.books, self.stage)
+        return self.store.books.open_jobs(self.stage)
 
     @property
     def job_ids(self) -> frozenset[str]:
@@ -397,22 +367,11 @@ class StageCalls:
         self.store.append(line, sync=True)
         return self.store.books.job_event(line)
 
-    def calls_of(self, record: BatchRecord) -> dict[int, Reservation]:
-        """The calls of a job that are not settled, by their numbers in it."""
-        first = self.store.books.jobs[record.batch].first
-        numbers = range(first, first + len(record.calls))
-        return {n - first: call for n in numbers if (call := self.store.books.open.get(n)) is not None}
-
-    def free_calls(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
-        """Settle the open calls of a job without results: free, or possibly paid."""
-        for call in self.calls_of(record).values():
-            self.settle(call, FailedCall(reason, "", "possibly_paid" if possibly_paid else "free"))
-
-
-def open_jobs(books: CallBooks, stage: str) -> list[BatchRecord]:
-    """The jobs of a stage that still hold open calls, oldest first."""
-    jobs = (job for job in books.jobs.values() if job.state != "closed" and job.stage == stage)
-    return [job for job in jobs if any(n in books.open for n in range(job.first, job.first + len(job.calls)))]
+    def abandon(self, record: BatchRecord, reason: str, billing: Billing = "free", why: str = "") -> None:
+        """Give up a job without results: settle its open calls, and record `why` (the reason of its calls)."""
+        for call in self.store.books.calls_of(record).values():
+            self.settle(call, FailedCall(reason, "", billing))
+        self.note(record, "abandoned", reason=why or reason)
 
 
 def require_no_jobs(jobs: Sequence[BatchRecord], where: object) -> None:
@@ -436,26 +395,24 @@ def _prompt(record: dict[str, Any], sample: int) -> str:
     return next((str(one["prompt"]) for one in lines if one.get("sample", 0) == sample and "prompt" in one), "")
 
 
-def _reply(stored: Response) -> Reply:
-    return Reply(
-        stored.text, stored.finish_reason, stored.usage, stored.thinking, stored.request_id, stored.model,
-        stored.system_fingerprint, stored.seconds,
-    )  # fmt: skip
+def _fields(one: Reply | Response) -> dict[str, Any]:
+    """What a reply and its response have in common."""
+    return {name: getattr(one, name) for name in _REPLY}
 
 
 # --- Readers, which need no lock and write nothing ----------------------------------------------------------------
 
 
-def read_books(path: Path, on_end: Callable[[Settlement], None] | None = None) -> CallBooks:
-    """Read the money and the jobs of a `calls.jsonl`, which may not exist; `on_end` gets every settlement.
+def read_books(path: Path, ended: list[PaidCall] | None = None) -> CallBooks:
+    """Read the money and the jobs of a `calls.jsonl`, which may not exist; calls that have ended are added to `ended`.
 
     Raises:
         DataError: a damaged line; names file and line.
     """
     books = CallBooks()
     for where, record in read_jsonl(path, torn_tail=True, skip=(_COSTLESS,)) if path.exists() else ():
-        if (end := books.read(record, where)) is not None and on_end is not None:
-            on_end(end)
+        if (call := books.read(record, where)) is not None and ended is not None:
+            ended.append(call)
     return books
 
 
@@ -469,10 +426,9 @@ def read_costs(folder: Path) -> dict[str, Totals]:
     return {stage: one for path in call_files(folder) for stage, one in read_books(path).totals().items()}
 
 
-def read_calls(folder: Path) -> Iterator[Settlement | Reservation]:
-    """Every paid call: how it ended, and those that have not ended last. Raises DataError for a damaged line."""
+def read_calls(folder: Path) -> Iterator[PaidCall]:
+    """Every paid call, those that have not ended last. Raises DataError for a damaged line."""
     for path in call_files(folder):
-        ends: list[Settlement] = []
-        books = read_books(path, ends.append)
-        yield from ends
-        yield from books.open.values()
+        ended: list[PaidCall] = []
+        books = read_books(path, ended)
+        yield from (*ended, *books.open.values())

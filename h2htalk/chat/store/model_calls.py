@@ -58,6 +58,11 @@ class CallSettings:
             limit=None if self.max_cost is None else Decimal(str(self.max_cost)),
         )
 
+    def open_chat(self, calls: StageCalls) -> Chat:
+        """Open the model; raises ConfigError, ModelCallError or MissingExtraError where it cannot be asked."""
+        options = replace(self.options, concurrency=self.concurrency, calls=calls, batch=self.batch)
+        return open_chat(self.model, options)
+
 
 def keeping_store(folder: Path) -> CallStore:
     """The store of a folder, which keeps replies to find them by their prompts."""
@@ -150,10 +155,7 @@ class ModelCalls:
 
     def _open(self) -> Chat:
         if self._chat is None:
-            settings = self._settings
-            calls = self._calls.open(settings.batch)
-            options = replace(settings.options, concurrency=settings.concurrency, calls=calls, batch=settings.batch)
-            self._chat = open_chat(settings.model, options)
+            self._chat = self._settings.open_chat(self._calls.open(self._settings.batch))
         return self._chat
 
     def close(self) -> None:

@@ -1,8 +1,7 @@
-"""Reserved calls, how they ended, batch jobs and totals, and the one fold that reads them from `calls.jsonl`."""
+"""Paid calls, batch jobs and totals, and the one fold that reads them from `calls.jsonl`."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
@@ -15,15 +14,25 @@ from h2htalk.errors import DataError, quoted
 _NOTHING = Decimal(0)
 _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 _COST: Mapping[str, Billing] = {"free": "free", "paid": "paid", "possible": "possibly_paid"}
-COST_NAMES: Mapping[Billing, str] = {billing: name for name, billing in _COST.items()}
+COST_NAMES: Mapping[str, str] = {billing: name for name, billing in _COST.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Reservation:
-    """One reserved call: its number in the store, what it asks for, and the most that it can cost (None: unknown).
+class PaidCall:
+    """A call that may cost money: the most that it can cost, and how it ended.
 
-    `id` is that of its requests (empty once it was erased), `item` the item that these are about, where that is
-    another; `batch` is the mark of its job.
+    Attributes:
+        number: its number in the store.
+        stage, model: what it is for, and `ENGINE:MODEL`.
+        id, samples: of its requests; the id is empty once it was erased.
+        bound, worst: the most that it can cost, in tokens and in US dollars (None: unknown).
+        prompts: the fingerprint of the prompt of each sample.
+        item: what the requests are about, where `id` names more.
+        batch: the mark of its job.
+        prices: the date of its prices.
+        billing: `open` until it has ended.
+        usage, usd: of a paid call; None where they are unknown.
+        reason: of a call without a usable reply.
     """
 
     number: int
@@ -37,6 +46,11 @@ class Reservation:
     item: str | None = None
     batch: str | None = None
     prices: str = ""
+    billing: Billing | Literal["open"] = "open"
+    usage: Usage | None = None
+    usd: Decimal | None = None
+    request_id: str | None = None
+    reason: str = ""
 
     @property
     def items(self) -> tuple[SampleKey, ...]:
@@ -48,33 +62,25 @@ class Reservation:
         """The ids in every line about it."""
         return {"id": self.id} if self.item is None else {"id": self.id, "item": self.item}
 
+    @property
+    def unmetered(self) -> bool:
+        """Whether the reply came without a count of its tokens: it cost its worst case at most."""
+        usage = self.usage
+        return self.billing == "paid" and (usage is None or usage.input_tokens is None or usage.output_tokens is None)
+
+    @property
+    def cost(self) -> tuple[str, Decimal | None]:
+        """The sum of `Totals` that it belongs to, and the dollars: what was paid, else its worst case."""
+        if self.billing == "free" or (self.billing == "paid" and not self.unmetered):
+            return "usd_paid", self.usd if self.billing == "paid" else _NOTHING
+        return "usd_open" if self.billing == "open" else "usd_possible", self.worst
+
     def to_dict(self) -> dict[str, Any]:
         """Return its line before it is sent."""
         record = {"reserved": self.number, "stage": self.stage, "asked": self.model, **self.names}
         record |= {"samples": self.samples, "prompts": self.prompts, "worst": money_text(self.worst)}
         record["bound"] = (self.bound.input_tokens, self.bound.output_tokens)
         return record | {key: value for key in ("batch", "prices") if (value := getattr(self, key))}
-
-
-@dataclass(frozen=True, slots=True)
-class Settlement:
-    """How a call ended.
-
-    `usd`: of a paid call, None where price or usage are unknown. `reason`: of a call without a usable reply.
-    """
-
-    reservation: Reservation
-    billing: Billing
-    usage: Usage | None = None
-    usd: Decimal | None = None
-    request_id: str | None = None
-    reason: str = ""
-
-    @property
-    def unmetered(self) -> bool:
-        """Whether the reply came without a count of its tokens: it cost its worst case at most."""
-        usage = self.usage
-        return self.billing == "paid" and (usage is None or usage.input_tokens is None or usage.output_tokens is None)
 
 
 # planned: not sent. sending: possibly sent. submitted: it runs, or has ended and is not collected.
@@ -140,7 +146,7 @@ class BatchRecord:
 # --- Totals -----------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Totals:
     """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
 
@@ -173,6 +179,13 @@ class Totals:
         """The most that all calls so far can have cost."""
         return add(self.usd_paid, self.usd_possible, self.usd_open)
 
+    def count(self, call: PaidCall, sign: int) -> None:
+        """Add a call (-1: take it out again), but for dollars that are unknown."""
+        tokens = ((name, getattr(call.usage, name, None)) for name in _TOKENS)
+        for name, number in (("calls", 1), (call.billing, 1), ("unmetered", call.unmetered), *tokens, call.cost):
+            if number:
+                setattr(self, name, getattr(self, name) + sign * number)
+
     def to_dict(self) -> dict[str, Any]:
         """As summaries and JSON have it; dollars as decimal text, null where unknown."""
         values = ((item.name, getattr(self, item.name)) for item in fields(self))
@@ -181,15 +194,12 @@ class Totals:
 
 def sum_totals(stages: Iterable[Totals]) -> Totals:
     """Add the totals of several stages; `prices` lists each date among them."""
-    stages = list(stages)
-    sums: dict[str, Any] = {}
-    for name in (item.name for item in fields(Totals)):
-        values = [getattr(stage, name) for stage in stages]
-        if name == "prices":
-            sums[name] = ", ".join(sorted({*values} - {""}))
-        else:
-            sums[name] = add(*values) if name.startswith("usd_") else sum(values)
-    return Totals(**sums)
+    totals = list(stages)
+    values: dict[str, Any] = {item.name: [getattr(one, item.name) for one in totals] for item in fields(Totals)}
+    prices = ", ".join(sorted({*values.pop("prices")} - {""}))
+    for name, parts in values.items():
+        values[name] = add(*parts) if name.startswith("usd_") else sum(parts)
+    return Totals(**values, prices=prices)
 
 
 def add(*dollars: Decimal | None) -> Decimal | None:
@@ -221,28 +231,6 @@ def money_text(dollars: Decimal | None) -> str | None:
 
 
 @dataclass(slots=True)
-class _Sums:
-    """The sums of a stage; amounts that are unknown are counted, as a late price may make them known."""
-
-    prices: str = ""
-    calls: int = 0
-    open: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    usd: dict[str, Decimal] = field(default_factory=lambda: dict.fromkeys(("paid", "possible", "open"), _NOTHING))
-    unknown: Counter[str] = field(default_factory=Counter)
-
-    def add(self, kind: str, dollars: Decimal | None, sign: int = 1) -> None:
-        if dollars is None:
-            self.unknown[kind] += sign
-        else:
-            self.usd[kind] += sign * dollars
-
-    def totals(self) -> Totals:
-        values: dict[str, Any] = {f"usd_{kind}": None if self.unknown[kind] else usd for kind, usd in self.usd.items()}
-        return Totals(calls=self.calls, open=self.open, prices=self.prices, **values | self.counts)
-
-
-@dataclass(slots=True)
 class CallBooks:
     """What `calls.jsonl` says about money and batch jobs, the same whether its calls are made now or read again.
 
@@ -250,63 +238,69 @@ class CallBooks:
         last: the number of the last call.
         open: calls that are reserved and not settled, by number.
         jobs: all batch jobs by mark, oldest first.
-        unpriced: calls whose cost is unknown: which sum it belongs to, and the usage of a paid one.
+        unpriced: calls whose cost is unknown, by number.
     """
 
     last: int = 0
-    open: dict[int, Reservation] = field(default_factory=dict)
+    open: dict[int, PaidCall] = field(default_factory=dict)
     jobs: dict[str, BatchRecord] = field(default_factory=dict)
-    unpriced: dict[int, tuple[str, Reservation, Usage | None]] = field(default_factory=dict)
-    _stages: dict[str, _Sums] = field(default_factory=dict)
+    unpriced: dict[int, PaidCall] = field(default_factory=dict)
+    _stages: dict[str, Totals] = field(default_factory=dict)  # without the costs of unpriced calls
 
     def totals(self) -> dict[str, Totals]:
         """The totals of each stage that had a call."""
-        return {stage: sums.totals() for stage, sums in self._stages.items()}
+        totals = {stage: replace(one) for stage, one in self._stages.items()}
+        for call in self.unpriced.values():
+            setattr(totals[call.stage], call.cost[0], None)
+        return totals
 
     @property
     def committed(self) -> Decimal | None:
         """The most that all calls of all stages can have cost."""
-        if any(count for sums in self._stages.values() for count in sums.unknown.values()):
-            return None
-        return sum((usd for sums in self._stages.values() for usd in sums.usd.values()), _NOTHING)
+        return None if self.unpriced else add(*(one.usd_committed for one in self._stages.values()))
 
-    def reserved(self, call: Reservation) -> None:
+    def reserved(self, call: PaidCall) -> None:
         """Add a reserved call."""
-        sums = self._stages.setdefault(call.stage, _Sums())
-        self.last, sums.prices = call.number, call.prices
-        sums.calls += 1
-        sums.open += 1
-        self.open[call.number] = call
-        self._book("open", call, call.worst)
+        self.last, self.open[call.number] = call.number, call
+        self._count(None, call)
+        self._stages[call.stage].prices = call.prices
         if call.batch is not None and (job := self.jobs.get(call.batch)) is not None:
             if not job.calls:
                 self.jobs[call.batch] = replace(job, first=call.number)
             job.calls.append(call.items)
 
-    def settled(self, end: Settlement) -> None:
-        """Settle an open call."""
-        call = self.open.pop(end.reservation.number)
-        sums = self._stages[call.stage]
-        self.unpriced.pop(call.number, None)
-        sums.open -= 1
-        sums.add("open", call.worst, -1)
-        sums.counts[end.billing] += 1
-        sums.counts["unmetered"] += end.unmetered
-        for name in _TOKENS if end.usage is not None else ():
-            sums.counts[name] += getattr(end.usage, name) or 0
-        if end.billing == "possibly_paid" or end.unmetered:
-            self._book("possible", call, call.worst)
-        elif end.billing == "paid":
-            self._book("paid", call, end.usd, end.usage)
+    def settled(self, call: PaidCall) -> None:
+        """Take the end of an open call."""
+        self._count(self.open.pop(call.number), call)
 
     def priced(self, number: int, dollars: Decimal) -> None:
         """Take the price of a call that came later than the call."""
-        kind, call, _ = self.unpriced.pop(number)
-        sums = self._stages[call.stage]
-        sums.add(kind, None, -1)
-        sums.add(kind, dollars)
+        before = self.unpriced[number]
+        paid = before.cost[0] == "usd_paid"
+        after = replace(before, usd=dollars) if paid else replace(before, worst=dollars)
+        self._count(before, after)
         if number in self.open:
-            self.open[number] = replace(call, worst=dollars)
+            self.open[number] = after
+
+    def _count(self, before: PaidCall | None, after: PaidCall) -> None:
+        """Count a call as it is now, and no longer as it was."""
+        sums = self._stages.setdefault(after.stage, Totals())
+        if before is not None:
+            sums.count(before, -1)
+            self.unpriced.pop(after.number, None)
+        sums.count(after, 1)
+        if after.cost[1] is None:
+            self.unpriced[after.number] = after
+
+    def calls_of(self, job: BatchRecord) -> dict[int, PaidCall]:
+        """The calls of a job that have not ended, by their numbers in it."""
+        first = self.jobs[job.batch].first
+        return {n: self.open[first + n] for n in range(len(job.calls)) if first + n in self.open}
+
+    def open_jobs(self, stage: str) -> list[BatchRecord]:
+        """The jobs of a stage that still hold open calls, oldest first."""
+        jobs = (job for job in self.jobs.values() if job.state != "closed" and job.stage == stage)
+        return [job for job in jobs if self.calls_of(job)]
 
     def job_event(self, raw: Mapping[str, Any]) -> BatchRecord:
         """Take a line about a batch job."""
@@ -319,13 +313,8 @@ class CallBooks:
             self.jobs[mark] = self.jobs[mark].after_event(raw)
         return self.jobs[mark]
 
-    def _book(self, kind: str, call: Reservation, dollars: Decimal | None, usage: Usage | None = None) -> None:
-        self._stages[call.stage].add(kind, dollars)
-        if dollars is None:
-            self.unpriced[call.number] = kind, call, usage
-
-    def read(self, record: Mapping[str, Any], where: str) -> Settlement | None:
-        """Add one line of `calls.jsonl`; returns the settlement where the line holds one.
+    def read(self, record: Mapping[str, Any], where: str) -> PaidCall | None:
+        """Add one line of `calls.jsonl`; returns the call whose end it is.
 
         Raises:
             DataError: it cannot follow the lines before it, or a field of it is wrong; starts with `where`.
@@ -347,25 +336,24 @@ class CallBooks:
             raise DataError(f"{where}: not a line of a call store: {error}") from error
         return None
 
-    def _read_reservation(self, raw: Mapping[str, Any]) -> Reservation:
+    def _read_reservation(self, raw: Mapping[str, Any]) -> PaidCall:
         number = _whole(raw["reserved"])
         if number != self.last + 1:
             raise ValueError(f"call {number} cannot follow call {self.last}")
         bound, samples = Bound(*map(_whole, raw["bound"])), tuple(map(_whole, raw["samples"]))
-        names = {key: _text(raw[key]) for key in ("item", "batch", "prices") if key in raw}
+        names: dict[str, Any] = {key: _text(raw[key]) for key in ("item", "batch", "prices") if key in raw}
         prompts = tuple(map(_text, raw.get("prompts", ())))
         who = _text(raw["stage"]), _text(raw["asked"]), _text(raw.get("id", ""))
-        return Reservation(number, *who, samples, bound, _money(raw["worst"]), prompts, **names)
+        return PaidCall(number, *who, samples, bound, _money(raw["worst"]), prompts, **names)
 
-    def _read_end(self, raw: Mapping[str, Any], where: str) -> Settlement:
-        call = self.open.get(_whole(raw["call"]))
-        if call is None:
+    def _read_end(self, raw: Mapping[str, Any], where: str) -> PaidCall:
+        if (call := self.open.get(_whole(raw["call"]))) is None:
             raise ValueError(f"call {raw['call']} is not open")
         if (billing := _COST.get(raw.get("cost", "paid"))) is None:
             raise ValueError(f"cost is {quoted(raw['cost'])}")
         usage = Usage.from_dict(raw["usage"], where) if "usage" in raw else None
-        request_id = raw.get("request_id")
-        return Settlement(call, billing, usage, _money(raw.get("usd")), request_id, _text(raw.get("reason", "")))
+        usd, reason = _money(raw.get("usd")), _text(raw.get("reason", ""))
+        return replace(call, billing=billing, usage=usage, usd=usd, request_id=raw.get("request_id"), reason=reason)
 
 
 def _money(value: object) -> Decimal | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_books, read_calls, read_costs
-from h2htalk.chat.store.records import BatchRecord, Reservation, Settlement, Totals, sum_totals
+from h2htalk.chat.store.records import BatchRecord, PaidCall, Totals, sum_totals
 from h2htalk.data.erasure.filter_files import filter_file
 from h2htalk.data.responses import Usage, read_answers
 from h2htalk.errors import ConfigError, DataError
@@ -94,7 +94,8 @@ def test_every_end_of_a_call_is_counted_apart(tmp_path: Path) -> None:
     )  # fmt: skip
     assert totals(calls) == expected
     found = list(read_calls(tmp_path))  # while it is written
-    assert found[0] == Settlement(made[0], "paid", Usage(400, 50, 300, reasoning_tokens=20), SPENT, "req_1")
+    used = Usage(400, 50, 300, reasoning_tokens=20)
+    assert found[0] == replace(made[0], billing="paid", usage=used, usd=SPENT, request_id="req_1")
     assert found[-1] == made[4]
     calls.store.close()
     calls = at(tmp_path).open(batch=False)  # what a kill left open is possibly paid
@@ -119,7 +120,7 @@ def test_the_limit_holds_over_all_stages_models_and_starts(tmp_path: Path) -> No
         other.plan([[(call_of(name), BOUND) for name in "def"]], 0.0)
     assert len(other.store.books.open) == 1
     (job,) = other.plan([[(call_of("d"), BOUND)]], 0.0)
-    assert [call.worst for call in other.calls_of(job).values()] == [WORST / 2]  # the price of a batch
+    assert [call.worst for call in other.store.books.calls_of(job).values()] == [WORST / 2]  # the price of a batch
     other.store.close()
     assert set(read_costs(tmp_path)) == {"generate", "review"}
 
@@ -162,8 +163,8 @@ def test_a_job_is_read_as_it_was_written_and_not_asked_live(tmp_path: Path) -> N
         live.open(batch=False)
     again = at(tmp_path).open(batch=True)
     assert again.open_jobs() == [sent, second]
-    again.settle(again.calls_of(sent)[1], answer("b's"))
-    again.free_calls(sent, "expired")
+    again.settle(again.store.books.calls_of(sent)[1], answer("b's"))
+    again.abandon(sent, "expired")
     assert again.open_jobs() == [second]  # nothing of the first is open
     again.store.close()
     assert totals(at(tmp_path).open(batch=False)) == Totals(
@@ -230,7 +231,7 @@ def test_an_erased_call_keeps_its_money_and_not_its_text(tmp_path: Path) -> None
     assert set(read_answers(tmp_path / "calls.jsonl")) == {("stays", 0)}
     again = at(tmp_path).open(batch=True)  # a result that comes later is paid, and not stored
     (job,) = again.open_jobs()
-    again.settle(again.calls_of(job)[0], answer("Dear gone"))
+    again.settle(again.store.books.calls_of(job)[0], answer("Dear gone"))
     again.store.close()
     assert "Dear gone" not in (tmp_path / "calls.jsonl").read_text()
     assert read_costs(tmp_path)["generate"].usd_paid == 2 * SPENT + SPENT / 2
@@ -251,7 +252,7 @@ class Provider:
     def bill(self) -> Decimal:
         return sum((dollars for _, dollars in self.charges), Decimal(0))
 
-    def charge(self, path: Path, made: Reservation) -> Answer | FailedCall:
+    def charge(self, path: Path, made: PaidCall) -> Answer | FailedCall:
         fate = self.random.choice(["ok", "ok", "lost", "refused"])
         usage = Usage(self.random.randint(0, 1000), self.random.randint(0, 100))
         dollars = PRICE.cost(usage, made.batch is not None) or Decimal(0)
@@ -265,7 +266,7 @@ def run_all(folder: Path, provider: Provider, names: str, limit: Decimal, batch:
     calls = at(folder, limit=limit).open(batch=batch)
     try:
         for job in calls.open_jobs():  # as the batch runner does: a job that may have been sent is found
-            for n, made in calls.calls_of(job).items():
+            for n, made in calls.store.books.calls_of(job).items():
                 calls.settle(made, REFUSED if job.state == "planned" else provider.jobs[job.batch][n])
             calls.note(job, "collected")
         for _ in range(6):
@@ -273,10 +274,10 @@ def run_all(folder: Path, provider: Provider, names: str, limit: Decimal, batch:
             if batch and missing:
                 (job,) = calls.plan([[(call, BOUND) for call in missing]], 0.0)
                 job = calls.note(job, "sending", when=0.0)
-                results = {n: provider.charge(path, made) for n, made in calls.calls_of(job).items()}
+                results = {n: provider.charge(path, made) for n, made in calls.store.books.calls_of(job).items()}
                 provider.jobs[job.batch] = results
                 calls.note(job, "submitted", provider_id="batch_1")
-                for n, made in calls.calls_of(job).items():
+                for n, made in calls.store.books.calls_of(job).items():
                     calls.settle(made, results[n])
                 calls.note(job, "collected")
             else:
