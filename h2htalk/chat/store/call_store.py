@@ -18,12 +18,11 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass, fields, replace
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
-from types import MappingProxyType, TracebackType
 from typing import Any, Self
 
 from h2htalk.chat.calls import Answer, Billing, Bound, Call, FailedCall, replies_of
@@ -165,48 +164,45 @@ class CallStore:
     def __enter__(self) -> Self:
         return self.open()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
+@dataclass
 class StageCalls:
-    """The calls of one model for one stage, in a store. Engines reserve and settle paid calls through it."""
+    """The calls of one model for one stage, in a store. Engines reserve and settle paid calls through it.
 
-    def __init__(
-        self,
-        store: CallStore,
-        stage: str,
-        model: str,
-        *,
-        paid: bool = True,
-        identity: str = "",
-        prices: PriceList | None = None,
-        limit: Decimal | None = None,
-    ) -> None:
-        """Nothing is touched yet.
+    Nothing is touched before `open`. Raises ConfigError for a limit without a price.
 
-        Args:
-            store: of the stage's folder.
-            stage: what the calls are for.
-            model: `ENGINE:MODEL`, as price files name it.
-            paid: whether they cost money: a model that costs nothing reserves nothing.
-            identity: the model as the hash of a prompt has it; empty: `model`.
-            prices: None where they are unknown; calls are counted, and their dollars stay unknown.
-            limit: US dollars that all calls of the store may cost, those of earlier starts included.
+    Attributes:
+        store: of the stage's folder.
+        stage: what the calls are for.
+        model: `ENGINE:MODEL`, as price files name it.
+        paid: whether they cost money: a model that costs nothing reserves nothing.
+        identity: the model as the hash of a prompt has it; empty: `model`.
+        prices: None where they are unknown; calls are counted, and their dollars stay unknown.
+        limit: US dollars that all calls of the store may cost, those of earlier starts included.
+        endpoint: what is asked; stored with every reply.
+    """
 
-        Raises:
-            ConfigError: a limit without a price.
-        """
-        self.store, self.stage, self.model, self.paid, self.identity = store, stage, model, paid, identity or model
-        self.prices, self.limit = prices, limit
-        self.price = prices.find(model) if prices is not None and paid else None
-        self.endpoint: str | None = None  # what is asked; stored with every reply
-        if paid and limit is not None and self.price is None:
+    store: CallStore
+    stage: str
+    model: str
+    _: KW_ONLY
+    paid: bool = True
+    identity: str = ""
+    prices: PriceList | None = None
+    limit: Decimal | None = None
+    endpoint: str | None = None
+
+    def __post_init__(self) -> None:
+        self.identity = self.identity or self.model
+        self.price = self.prices.find(self.model) if self.prices is not None and self.paid else None
+        if self.paid and self.limit is not None and self.price is None:
+            meant = self.prices.suggest(self.model) if self.prices else ""
             raise ConfigError(
-                f"max_cost: the price of {model} is unknown: {prices.suggest(model) if prices else ''}name it in a "
-                "file of prices (--prices, prices = FILE)"
+                f"max_cost: the price of {self.model} is unknown: {meant}name it in a file of prices (--prices, "
+                "prices = FILE)"
             )
 
     def open(self, batch: bool) -> Self:
@@ -318,15 +314,15 @@ class StageCalls:
         if self.paid and isinstance(outcome, Reply) and not copy:
             return
         prompt = prompt_fingerprint(request, self.identity)
-        named = (("prompt", prompt), ("item", request.item), ("copy", copy))
-        self.put(request.id, request.sample, outcome, {key: value for key, value in named if value})
+        more = (("prompt", prompt), ("item", request.item), ("copy", copy))
+        self.put(request.id, request.sample, outcome, {key: value for key, value in more if value})
         if isinstance(outcome, Reply):
             self.store.remember(self.stage, request.id, request.sample, prompt, outcome)
 
-    def put(self, item: str, sample: int, outcome: Outcome, more: Mapping[str, Any] = MappingProxyType({})) -> None:
+    def put(self, item: str, sample: int, outcome: Outcome, more: dict[str, Any] | None = None) -> None:
         """Store an outcome that cost nothing, in a line of its own with `more` fields."""
-        line = self._line(item, sample, outcome)
-        self.store.append({**line, "stage": self.stage, "asked": self.identity, **more})
+        line = self._line(item, sample, outcome) | {"stage": self.stage, "asked": self.identity}
+        self.store.append(line | (more or {}))
 
     def _line(self, item: str, sample: int, outcome: Outcome) -> dict[str, Any]:
         at = round(time.time(), 3)

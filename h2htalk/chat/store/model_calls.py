@@ -220,16 +220,16 @@ def describe_calls(
 ) -> tuple[str, Decimal | None]:
     """The calls of a model and their cost, if every reply is as long as it may be, before any is made."""
     engine, _ = parse_model(settings.model)
-    sent, back = sum(map(prompt_tokens, requests)), sum(request.sampling.budget for request in requests)
+    used = [Usage(prompt_tokens(request), request.sampling.budget) for request in requests]
+    sent, back = (round(sum(getattr(one, name) for one in used) * scale) for name in ("input_tokens", "output_tokens"))
     calls = (
-        f"{settings.model}: at most {round(len(requests) * scale):,} calls, about {round(sent * scale):,} tokens sent, "
-        f"at most {round(back * scale):,} tokens back"
+        f"{settings.model}: at most {round(len(requests) * scale):,} calls, about {sent:,} tokens sent, "
+        f"at most {back:,} tokens back"
     )
     if engine.local:
         return f"{calls}; costs nothing but time", Decimal(0)
     price = settings.price_list().find(settings.model) if engine.hosted else None
-    each = [price.cost(Usage(prompt_tokens(r), r.sampling.budget), settings.batch) if price else None for r in requests]
-    total = add(*each)
+    total = add(*(price.cost(one, settings.batch) if price else None for one in used))
     if price is None or total is None:
         return f"{calls}; the price is unknown", None
     dollars = total * Decimal(scale)

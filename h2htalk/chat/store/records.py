@@ -181,7 +181,7 @@ class Totals:
 
     def count(self, call: PaidCall, sign: int) -> None:
         """Add a call (-1: take it out again), but for dollars that are unknown."""
-        tokens = ((name, getattr(call.usage, name, None)) for name in _TOKENS)
+        tokens = [(name, getattr(call.usage, name)) for name in _TOKENS] if call.usage is not None else ()
         for name, number in (("calls", 1), (call.billing, 1), ("unmetered", call.unmetered), *tokens, call.cost):
             if number:
                 setattr(self, name, getattr(self, name) + sign * number)
