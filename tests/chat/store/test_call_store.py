@@ -20,6 +20,7 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_books, read_calls, read_costs
 from h2htalk.chat.store.records import BatchRecord, PaidCall, Totals, sum_totals
 from h2htalk.data.erasure.filter_files import filter_file
+from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
 from h2htalk.data.responses import Usage, read_answers
 from h2htalk.errors import ConfigError, DataError
 
@@ -216,24 +217,42 @@ def test_one_process_writes_a_store_and_readers_need_no_lock(tmp_path: Path) -> 
     assert read_costs(tmp_path / "nowhere") == {}
 
 
-def test_an_erased_call_keeps_its_money_and_not_its_text(tmp_path: Path) -> None:
-    calls = at(tmp_path)
-    for name in ("gone", "stays"):
-        calls.settle(calls.reserve(call_of(name), BOUND), answer(f"Dear {name}"))
-    calls.plan([[(call_of("gone"), BOUND)]], 0.0)
+@pytest.mark.parametrize(
+    ("kind", "place", "name", "about"),
+    [
+        ("run", ".", "{}", None),
+        ("run", "judgements", "{}/0/ab12", "{}"),
+        ("study", ".", "sap/live/{}/1.1", "{}"),
+        ("study", "judgements", "ab12/sap/live/{}/1.1", "{}"),
+    ],
+)
+def test_an_erased_call_keeps_its_money_and_not_its_text(
+    tmp_path: Path, kind: str, place: str, name: str, about: str | None
+) -> None:
+    def call(item: str) -> Call:
+        asked = Request(name.format(item), (Message("user", "Hello"),), Sampling(), item=about and about.format(item))
+        return Call((0,), (asked,))
+
+    folder = tmp_path / place
+    calls = at(folder)
+    for item in ("gone", "stays"):
+        calls.settle(calls.reserve(call(item), BOUND), answer(f"Dear {item}"))
+    calls.plan([[(call("gone"), BOUND)]], 0.0)
     calls.store.close()
     before = read_costs(tmp_path)
-    filter_file(tmp_path / "calls.jsonl", lambda record: record.get("id") != "gone")
-    content = (tmp_path / "calls.jsonl").read_text()
+    for rows in FOLDER_KINDS[kind].rows:
+        for path in (one for pattern in rows.files.split() for one in tmp_path.glob(pattern) if one.suffix == ".jsonl"):
+            filter_file(path, lambda row, rows=rows: {"gone"}.isdisjoint(rows.items(row)))  # type: ignore[misc]
+    content = (folder / "calls.jsonl").read_text()
     assert "gone" not in content
-    assert [line["prompts"] for line in lines(tmp_path) if "prompts" in line] == [lines(tmp_path)[2]["prompts"]]
+    assert [line["prompts"] for line in lines(folder) if "prompts" in line] == [lines(folder)[2]["prompts"]]
     assert read_costs(tmp_path) == before
-    assert set(read_answers(tmp_path / "calls.jsonl")) == {("stays", 0)}
-    again = at(tmp_path).open(batch=True)  # a result that comes later is paid, and not stored
+    assert set(read_answers(folder / "calls.jsonl")) == {(name.format("stays"), 0)}
+    again = at(folder).open(batch=True)  # a result that comes later is paid, and not stored
     (job,) = again.open_jobs()
     again.settle(again.store.books.calls_of(job)[0], answer("Dear gone"))
     again.store.close()
-    assert "Dear gone" not in (tmp_path / "calls.jsonl").read_text()
+    assert "Dear gone" not in (folder / "calls.jsonl").read_text()
     assert read_costs(tmp_path)["generate"].usd_paid == 2 * SPENT + SPENT / 2
 
 
