@@ -160,7 +160,7 @@ BUDGETS = {
     "": 541,
     "analysis": 4528,
     "benchmark": 15069,
-    "chat": 7574,
+    "chat": 7560,
     "cli": 1823,
     "curation": 21526,
     "data": 5780,

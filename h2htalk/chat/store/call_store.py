@@ -95,12 +95,13 @@ class CallStore:
     def _read(self, record: dict[str, Any], where: str) -> None:
         """Take one line that is there. Raises DataError, which begins with `where`."""
         self.books.read(record, where)
-        for response in read_outcomes(record, where):
+        prompts = (str(one.get("prompt", "")) for one in (record, *record.get("more", ())))
+        for response, prompt in zip(read_outcomes(record, where), prompts, strict=False):
             self.outcomes += 1
             self.on_outcome(response, where)
             if self._keep and isinstance(response, Response):
-                stage, prompt = str(record.get("stage", "")), _prompt(record, response.sample)
-                self.remember(stage, response.id, response.sample, prompt, Reply(**_fields(response)))
+                key = str(record.get("stage", "")), response.id, response.sample, prompt
+                self.remember(*key, Reply(**_fields(response)))
 
     def remember(self, stage: str, item: str, sample: int, prompt: str, reply: Reply) -> None:
         """Keep a reply, if replies are kept."""
@@ -384,11 +385,6 @@ def prompt_fingerprint(request: Request, model: str) -> str:
     parts = [model, *(f"{message.role}\0{message.content}" for message in request.messages)]
     parts += [repr(request.sampling), request.response_schema.name if request.response_schema else ""]
     return sha256("\0\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:16]
-
-
-def _prompt(record: dict[str, Any], sample: int) -> str:
-    lines = (record, *record.get("more", ()))
-    return next((str(one["prompt"]) for one in lines if one.get("sample", 0) == sample and "prompt" in one), "")
 
 
 def _fields(one: Reply | Response) -> dict[str, Any]:

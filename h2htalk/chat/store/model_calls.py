@@ -115,8 +115,7 @@ class ModelCalls:
             raise AssertionError(f"{self._stage}: two requests have the same id and sample")
         if not requests:
             return {}
-        calls = self._calls
-        calls.store.open()
+        calls, store = self._calls, self._calls.store.open()
         found: dict[SampleKey, Outcome] = {}
         equal: dict[str, list[Request]] = {}
         for n, (key, request) in enumerate(zip(keys, requests, strict=True)):
@@ -124,34 +123,25 @@ class ModelCalls:
                 found[key] = reply
             else:
                 equal.setdefault(request_key(request, calls.identity) if self._once else str(n), []).append(request)
-        if equal:
-            missing = len(requests) - len(found)
-            with Progress(f"{self._stage} calls", missing, money=calls.spent, silent=_QUICK) as progress:
-                self._call(equal, found, progress)
-        return {key: found[key] for key in keys}
-
-    def _call(
-        self, equal: Mapping[str, Sequence[Request]], found: dict[SampleKey, Outcome], progress: Progress
-    ) -> None:
-        """Call for one of each group of equal requests; the others get copies, as all do whose reply is stored."""
 
         def take(own: Sequence[Request], outcome: Outcome, called: bool) -> None:
             for n, request in enumerate(own):
                 copy = n > 0 or not called
                 own_outcome = replace(outcome, seconds=None) if copy and isinstance(outcome, Reply) else outcome
-                self._calls.done(request, own_outcome, copy)
+                calls.done(request, own_outcome, copy)
                 found[request.id, request.sample] = outcome
                 progress.advance(isinstance(outcome, Failure))
 
-        by_prompt = self._calls.store.by_prompt if self._once else {}
-        missing = []
-        for key, own in equal.items():
-            if (stored := by_prompt.get((self._stage, key))) is not None:
-                take(own, stored, False)
-            else:
-                missing.append(own)
-        if missing:
-            self._open().complete([own[0] for own in missing], lambda n, end: take(missing[n], end, True))
+        with Progress(f"{self._stage} calls", len(requests) - len(found), money=calls.spent, silent=_QUICK) as progress:
+            missing = []
+            for name, own in equal.items():  # one of equal requests is called for
+                if (stored := store.by_prompt.get((self._stage, name))) is not None:
+                    take(own, stored, False)
+                else:
+                    missing.append(own)
+            if missing:
+                self._open().complete([own[0] for own in missing], lambda n, end: take(missing[n], end, True))
+        return {key: found[key] for key in keys}
 
     def _open(self) -> Chat:
         if self._chat is None:
