@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import fields, is_dataclass
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from string import ascii_letters
-from typing import Any, TypeVar, get_args, get_type_hints
-
-T = TypeVar("T")
 
 
 class H2HTalkError(Exception):
@@ -24,23 +20,6 @@ class H2HTalkError(Exception):
 
 class DataError(H2HTalkError):
     """A file, record or split is invalid. The message names file, line or id."""
-
-
-class Errors(list[str]):
-    """Messages of the errors of one record, so that its reader tells all of them at once."""
-
-    def collect(self, default: T, read: Callable[..., T], *arguments: object) -> T:
-        """Call a reader; on a DataError keep its message and return the default."""
-        try:
-            return read(*arguments)
-        except DataError as error:
-            self.append(str(error))
-            return default
-
-    def raise_any(self) -> None:
-        """Raise a DataError with one message a line, if there are messages."""
-        if self:
-            raise DataError("\n".join(self))
 
 
 class ConfigError(H2HTalkError):
@@ -109,19 +88,6 @@ def suggest(name: object, choices: Iterable[str]) -> str:
     """Return `did you mean 'x'? ` for the choice that resembles a misspelt name, else an empty text."""
     close = get_close_matches(str(name), choices, n=1)
     return f"did you mean {close[0]!r}? " if close else ""
-
-
-def suggest_setting(place: Sequence[str | int], kind: type[Any], sections: Iterable[str] = ()) -> str:
-    """`suggest` for an unknown setting at a `place` (pydantic's `loc`) in records of the type `kind`.
-
-    `sections`: names beside the attributes of `kind` itself.
-    """
-    *above, name = place
-    for part in (part for part in above if isinstance(part, str)):
-        hint: Any = get_type_hints(kind)[part]
-        items: list[Any] = [one for one in get_args(hint) if is_dataclass(one)]  # of a tuple
-        kind, sections = (*items, hint)[0], ()
-    return suggest(name, [*(field.name for field in fields(kind)), *sections])
 
 
 def quoted(value: object) -> str:

@@ -11,8 +11,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import points_at
 from h2htalk.benchmark.studies.settings import StudySpec
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.splits import load_split
 from h2htalk.text.point_checks import meets

@@ -157,15 +157,15 @@ def test_no_folder_holds_more_than_20_files() -> None:
 
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
-    "": 541,
+    "": 507,
     "analysis": 4528,
-    "benchmark": 15069,
-    "chat": 7560,
-    "cli": 1823,
-    "curation": 21526,
-    "data": 5780,
-    "rounds": 9355,
-    "text": 3648,
+    "benchmark": 14925,
+    "chat": 7541,
+    "cli": 1795,
+    "curation": 21507,
+    "data": 5762,
+    "rounds": 9303,
+    "text": 3647,
 }
 
 

@@ -43,7 +43,7 @@ _SPAN = re.compile(r"(\d{1,2})[:：](\d\d)(?:\s*(?:-|–|—|~|至|到|to)\s*(\d
 
 def known_of(context: Mapping[str, Any]) -> Known:
     """What the context of a line tells the companion."""
-    turns = tuple(Turn.from_dict(turn, "history") for turn in context.get("history") or ())
+    turns = tuple(Turn(**turn) for turn in context.get("history") or ())
     known = Known(
         history=turns,
         memories=tuple(context.get("memories") or ()),

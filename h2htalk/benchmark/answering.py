@@ -13,6 +13,7 @@ from statistics import median, quantiles
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.chat.store.records import Totals, sum_totals
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError, counted
@@ -70,12 +71,7 @@ def answering_session(
 
 def read_sessions(folder: RunFolder) -> list[Session]:
     """Read when a run was started and resumed, oldest first; empty in runs of earlier versions. Raises DataError."""
-    from pydantic import TypeAdapter, ValidationError
-
-    try:
-        return TypeAdapter(list[Session]).validate_python(folder.read_run().get("sessions", []))
-    except ValidationError as error:
-        raise DataError(f"{folder.path / 'run.json'}: sessions: {error.errors()[0]['msg']}") from error
+    return read_record(list[Session], folder.read_run().get("sessions", []), f"{folder.path / 'run.json'}: sessions")
 
 
 def write_sessions(folder: RunFolder, sessions: list[Session]) -> None:

@@ -5,29 +5,21 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, get_type_hints
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
 
 from h2htalk.chat.engines import ENGINES, engine_names
-from h2htalk.data.arguments import PathText, check_fields, typed
-from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.subtasks import find_subtask
-from h2htalk.errors import ConfigError, quoted, suggest
+from h2htalk.data.arguments import PathText, check_fields, option_of, read_settings
+from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.records import Text, check_text
+from h2htalk.data.scenario import SubtaskName
+from h2htalk.errors import ConfigError
 
-# Bounds of the whole numbers and times; larger values are typing errors or damaged files.
-_RANGES: dict[str, tuple[float, int | None]] = {
-    "limit": (1, None),
-    "samples": (1, 1000),
-    "max_tokens": (1, 1_000_000),
-    "concurrency": (1, 10_000),
-    "seed": (0, None),
-    "timeout": (0.001, 86_400),
-    "deadline": (0.001, 604_800),
-    "attempts": (1, 100),
-    "thinking": (0, 1_000_000),
-    "max_cost": (0, 1_000_000_000),
-}
+EMBEDDERS = "bge-m3, minilm (English), none, or a name."
+_Place = Annotated[PathText, AfterValidator(check_text)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,93 +27,77 @@ class EvaluateSpec:
     """One model on one split.
 
     The first block of fields names the work, the second decides the numbers (it is in the signature), and the third
-    decides how the work is done.
+    decides how the work is done. A field's description is the help of its option.
 
     Attributes:
         model: `ENGINE:NAME` (`h2htalk.chat.engines.open_chat`) or `baseline:NAME`.
         split: a bundled split, a folder or a file.
         out: the run folder; made when missing, resumed when it holds this same run.
-        language, subtasks, limit: which scenarios (`Split.select`).
-        sap: `full`, `none`, or `no-PRINCIPLE[,no-PRINCIPLE]`.
-        embedder: `bge-m3`, `minilm`, `none`, or a name (`h2htalk.text.embeddings.embedders.open_embedder`).
-        rouge: `f1` or `recall`.
-        contracts: `package`; `none` checks no answer's form, for prompts of one's own that ask for another.
-        samples: answers an item; more than one needs a temperature.
-        temperature, top_p, seed: sampling; temperature 0 is greedy.
-        model_sampling: leave all three to the model, for APIs that refuse them; always so for `anthropic:`.
-        max_tokens: reply budget; None takes each subtask's own.
-        thinking: tokens of reasoning on top of that; 0 switches reasoning off, None leaves it to the model.
-        engine_options: options of the engine itself, as text (`vllm:` only).
-        prompts: a folder of templates that replace bundled ones.
-        baselines: score the three baselines beside the model.
-        concurrency: requests in flight. timeout: seconds an attempt may take, at most a day.
         attempts: tries a call, the first included. deadline: seconds one call to a hosted API may take in all.
-        download: fetch an `hf:` model that is not in the local Hugging Face cache.
-        batch: send everything as batch jobs at half the price (`openai:` and `anthropic:`).
-        max_cost: US dollars that the run may cost in all, possibly paid calls included; None sets no limit.
-        prices: a price file that replaces bundled prices.
-        accept_endpoint: continue a run whose earlier answers came from another URL; every table then says so.
     """
 
-    model: str
-    split: PathText
-    out: PathText
+    model: Text
+    split: _Place
+    out: _Place
 
-    language: str | None = None
-    subtasks: tuple[str, ...] = ()
-    limit: int | None = None
-    sap: str = "full"
-    embedder: str = "bge-m3"
-    rouge: str = "f1"
-    contracts: str = "package"
-    samples: int = 1
-    temperature: float = 0.0
-    top_p: float = 1.0
-    model_sampling: bool = False
-    max_tokens: int | None = None
-    thinking: int | None = None
-    seed: int = 0
-    prompts: PathText | None = None
-    engine_options: Mapping[str, str] = field(default_factory=dict)
+    language: Annotated[Language | None, Field(description=f"{', '.join(LANGUAGES)}; all when left out.")] = None
+    subtasks: Annotated[tuple[SubtaskName, ...], Field(title="subtask", description="A subtask; may be repeated.")] = ()
+    limit: Annotated[int | None, Field(ge=1, description="A stratified sample of this many scenarios.")] = None
+    sap: Annotated[str, Field(description="full, none, or no-PRINCIPLE (comma-separated).")] = "full"
+    embedder: Annotated[str, Field(description=EMBEDDERS)] = "bge-m3"
+    rouge: Annotated[
+        Literal["f1", "recall"], Field(description="f1 (the authors' code) or recall (the paper's text).")
+    ] = "f1"
+    contracts: Annotated[
+        Literal["package", "none"], Field(description="none: --prompts ask for another form; check none.")
+    ] = "package"
+    samples: Annotated[int, Field(ge=1, le=1000, description="Answers an item; above 1 needs a temperature.")] = 1
+    temperature: Annotated[
+        float, Field(ge=0, le=5, allow_inf_nan=False, description="0 is greedy."), AfterValidator(abs)
+    ] = 0.0  # abs: -0.0 samples as 0 does, and would stand in the signature as another value
+    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, description="Nucleus sampling.")] = 1.0
+    model_sampling: Annotated[bool, Field(description="Leave temperature, top-p and seed to the model.")] = False
+    max_tokens: Annotated[
+        int | None, Field(ge=1, le=1_000_000, description="Reply budget; the task's own when left out.")
+    ] = None
+    thinking: Annotated[
+        int | None,
+        Field(ge=0, le=1_000_000, description="Tokens of reasoning besides the reply; 0 switches it off."),
+    ] = None
+    seed: Annotated[int, Field(ge=0, description="Random seed of the sampling.")] = 0
+    prompts: Annotated[PathText | None, Field(description="A folder of templates that replace bundled ones.")] = None
+    engine_options: Annotated[
+        Mapping[str, str],
+        Field(title="engine_option", description="KEY=VALUE, an option of the engine itself; may be repeated."),
+    ] = field(default_factory=dict)
 
-    baselines: bool = True
-    concurrency: int = 64
-    timeout: float = 120.0
-    attempts: int = 4
-    deadline: float = 900.0
-    download: bool = False
-    batch: bool = False
-    max_cost: float | None = None
-    prices: PathText | None = None
-    accept_endpoint: bool = False
+    baselines: Annotated[bool, Field(description="Score trivial answers next to the model.")] = True
+    concurrency: Annotated[int, Field(ge=1, le=10_000, description="Requests in flight.")] = 64
+    timeout: Annotated[
+        float, Field(ge=0.001, le=86_400, allow_inf_nan=False, description="Seconds an attempt may take.")
+    ] = 120.0
+    attempts: Annotated[int, Field(ge=1, le=100)] = 4
+    deadline: Annotated[float, Field(ge=0.001, le=604_800, allow_inf_nan=False)] = 900.0
+    download: Annotated[bool, Field(description="Fetch an hf: model from the Hub if it is not cached.")] = False
+    batch: Annotated[bool, Field(description="Send batch jobs at half the price (openai:, anthropic:).")] = False
+    max_cost: Annotated[
+        float | None,
+        Field(ge=0, le=1_000_000_000, allow_inf_nan=False, description="US dollars that the run may cost in all."),
+    ] = None
+    prices: Annotated[PathText | None, Field(description="A price file that replaces bundled prices.")] = None
+    accept_endpoint: Annotated[
+        bool, Field(description="Continue a run that another URL answered; every table says so.")
+    ] = False
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
         check_fields(self)
-        _check_texts(self)
-        if self.language not in (None, *LANGUAGES):
-            raise ConfigError(f"--language {quoted(self.language)}: choose from {', '.join(LANGUAGES)}")
-        for name in self.subtasks:
-            find_subtask(name, "--subtask")
-        if self.rouge not in ("f1", "recall"):
-            raise ConfigError(
-                f"--rouge {quoted(self.rouge)}: {suggest(self.rouge, ('f1', 'recall'))}choose from f1, recall"
-            )
-        if self.contracts not in ("package", "none"):
-            raise ConfigError(f"--contracts {quoted(self.contracts)}: choose from package, none")
-        _check_ranges(self)
-        if not 0 <= self.temperature <= 5:
-            raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 5")
-        if not 0 < self.top_p <= 1:
-            raise ConfigError(f"--top-p is {self.top_p}; it must be above 0, at most 1")
         _check_engine(self)
         if self.samples > 1 and self.sampling_temperature == 0:
             raise ConfigError(
                 f"--samples {self.samples} with temperature 0 would give {self.samples} times the same answer; "
                 "set --temperature, such as 0.7"
             )
-        # -0.0 samples as 0 does, and would stand in the signature as another value.
-        object.__setattr__(self, "temperature", abs(self.temperature))
 
     @property
     def out_path(self) -> Path:
@@ -147,21 +123,9 @@ class EvaluateSpec:
         Raises:
             ConfigError: an unknown or missing key, or a value of the wrong kind; starts with `where`.
         """
-        known = [field.name for field in fields(cls)]
-        unknown = sorted(set(raw) - set(known))
-        if unknown:
-            meant = suggest(unknown[0], known)
-            raise ConfigError(f"{where}: unknown key {', '.join(unknown)}; {meant}choose from {', '.join(known)}")
-        for key in ("model", "split", "out"):
-            if key not in raw:
-                raise ConfigError(f"{where}: {key} is missing; give it on the command line or in the specification")
-        if isinstance(raw.get("engine_options"), Mapping):
-            raw = {
-                **raw,
-                "engine_options": {str(key): _as_text(value) for key, value in raw["engine_options"].items()},
-            }
-        kinds = get_type_hints(cls, include_extras=True)
-        return cls(**{key: typed(value, kinds[key], f"{where}: {key}") for key, value in raw.items()})
+        if isinstance(options := raw.get("engine_options"), Mapping):
+            raw = {**raw, "engine_options": {str(key): _as_text(value) for key, value in options.items()}}
+        return read_settings(cls, raw, where)
 
 
 def _as_text(value: object) -> object:
@@ -194,7 +158,7 @@ def _check_engine(spec: EvaluateSpec) -> None:
     for name, given_one in hosted_only.items():
         if given_one and not (engine and engine.hosted):
             hosted = engine_names(hosted=True)
-            raise ConfigError(f"{_option(name)} is for {hosted} only, not for {spec.engine}")
+            raise ConfigError(f"{option_of(name)} is for {hosted} only, not for {spec.engine}")
 
 
 def _draws_by_itself(spec: EvaluateSpec) -> bool:
@@ -205,7 +169,7 @@ def _draws_by_itself(spec: EvaluateSpec) -> bool:
 def _check_own_sampling(spec: EvaluateSpec) -> None:
     """Raise ConfigError for sampling settings that the model would ignore."""
     given = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
-    options = " and ".join(_option(name) for name, value in given.items() if value)
+    options = " and ".join(option_of(name) for name, value in given.items() if value)
     if options and _draws_by_itself(spec):
         raise ConfigError(
             f"{spec.engine}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
@@ -213,30 +177,6 @@ def _check_own_sampling(spec: EvaluateSpec) -> None:
         )
     if options and spec.model_sampling:
         raise ConfigError(f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling")
-
-
-def _option(name: str) -> str:
-    """Return the command line's name of an attribute."""
-    return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
-
-
-def _check_texts(spec: EvaluateSpec) -> None:
-    for name in ("model", "split", "out"):
-        if not getattr(spec, name).strip():
-            raise ConfigError(f"{_option(name)} is empty; it needs a name")
-    for attribute in fields(spec):
-        value = getattr(spec, attribute.name)
-        if isinstance(value, str) and "\0" in value:
-            raise ConfigError(f"{_option(attribute.name)} holds the character NUL, which no name can: {quoted(value)}")
-
-
-def _check_ranges(spec: EvaluateSpec) -> None:
-    for name, (lowest, highest) in _RANGES.items():
-        value, option = getattr(spec, name), _option(name)
-        if value is not None and not value >= lowest:  # so that NaN is refused
-            raise ConfigError(f"{option} is {value}; it must be {lowest} or more")
-        if value is not None and highest is not None and value > highest:
-            raise ConfigError(f"{option} is {value}; it must be {highest:,} or less")
 
 
 def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> EvaluateSpec:

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from h2htalk.benchmark.answering import Answering
 from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
 from h2htalk.chat.store.records import Totals
+from h2htalk.data.records import read_record
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.data.signature import Signature
-from h2htalk.errors import DataError, shorten
-
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from h2htalk.errors import DataError
 
 JUDGE_WARNING = "judge: "  # how warnings about judges begin
 # The two measures of a row: the composite S, or the mean of its six lexical parts.
@@ -183,24 +179,7 @@ class Summary:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> Summary:
         """Read and check what `to_dict` wrote: the file may be of another version, edited or damaged."""
-        from pydantic import ValidationError
-
-        try:
-            Signature.from_dict(raw.get("signature"), where)
-            # As JSON, whose strict validation accepts a list for a tuple and a whole number for a float, nothing else.
-            text = json.dumps(raw, allow_nan=False)
-            summary = _adapter().validate_json(text, strict=True)
-        except ValidationError as error:
-            first = error.errors()[0]
-            field_name = ".".join(map(str, first["loc"]))
-            raise DataError(
-                f"{where}: not a summary of this version: {shorten(field_name, 80)}: {first['msg']}; {SCORE_AGAIN}"
-            ) from error
-        except DataError as error:
-            raise DataError(f"{error}; {SCORE_AGAIN}") from error
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{where}: not a summary: {error}; {SCORE_AGAIN}") from error
-        return summary
+        return read_record(cls, raw, f"{where}: not a summary of this version", advice=f"; {SCORE_AGAIN}")
 
 
 def read_summary(path: Path) -> Summary:
@@ -212,10 +191,3 @@ def read_summary(path: Path) -> Summary:
             raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
     return Summary.from_dict(raw, str(path))
-
-
-@cache
-def _adapter() -> TypeAdapter[Summary]:
-    from pydantic import TypeAdapter
-
-    return TypeAdapter(Summary)

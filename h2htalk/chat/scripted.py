@@ -21,11 +21,11 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
-from h2htalk.data.files import first_error
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, DataError
 
@@ -149,10 +149,7 @@ def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
         if not text.strip():
             continue
         where = f"{path}:{number}"
-        try:
-            record = _Record.model_validate_json(text)
-        except ValidationError as error:
-            raise DataError(f"{where}: {first_error(error)}") from error
+        record = read_record(_Record, text, where)
         if (record.id, record.sample) in lines:
             raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
         outcome: Outcome = Reply(record.text or "", record.finish_reason)

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import h2htalk
 from h2htalk.cli.options import OutOption, RunArgument, VerboseOption, finish
 from h2htalk.cli.output import say
-from h2htalk.cli.round import AnnotatorsOption, RoundArgument, print_status, round_options
+from h2htalk.cli.round import RoundArgument, print_status, round_options
 
 
+@round_options
 def adjudicate_open(
     run: RunArgument,
     out: OutOption,
@@ -20,14 +21,9 @@ def adjudicate_open(
     disagreement: Annotated[
         float | None, typer.Option(help="Instead, items on which a panel's judges differ by this or more, 0 to 5.")
     ] = None,
-    where: Annotated[str | None, typer.Option(help="Platform: spreadsheets (default) or argilla.")] = None,
-    format: Annotated[str | None, typer.Option(help="Spreadsheet format: xlsx (default) or csv.")] = None,
-    annotators: AnnotatorsOption = None,
-    overlap: Annotated[int | None, typer.Option(min=1, help="Annotators per item; default 1.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
+    **options: Any,
 ) -> None:
     """Open a round in which people rate the low items of a judged run."""
-    options = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
     print_status(
         *h2htalk.open_adjudication(
             run, out, human_trigger=human_trigger, budget=budget, disagreement=disagreement, options=options

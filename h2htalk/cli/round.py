@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from h2htalk.cli.options import OutOption
+from h2htalk.cli.options import OutOption, with_options
 from h2htalk.cli.output import say
+from h2htalk.rounds.settings import ANNOTATORS, RoundSpec, make_spec
 
 if TYPE_CHECKING:
     from h2htalk.rounds.status import Status
 
 RoundArgument = Annotated[Path, typer.Argument(help="Folder of the round.", metavar="ROUND")]
-AnnotatorsOption = Annotated[
-    Path | None,
-    typer.Option(help="CSV file of annotators: name, languages, crisis (yes: agreed to read about crises)."),
-]
+AnnotatorsOption = Annotated[Path | None, typer.Option(help=ANNOTATORS)]
+# The settings of a round that every command which opens one has as options.
+round_options = with_options(RoundSpec, "where", "format", "annotators", "overlap", "seed")
 
 
+@round_options
 def round_open(
     kind: Annotated[str, typer.Argument(help="crowd, expert, adjudication or safety.")],
     items: Annotated[
@@ -30,20 +31,12 @@ def round_open(
         ),
     ],
     out: OutOption,
-    where: Annotated[str | None, typer.Option(help="Platform: spreadsheets (default) or argilla.")] = None,
-    format: Annotated[str | None, typer.Option(help="Spreadsheet format: xlsx (default) or csv.")] = None,
-    annotators: AnnotatorsOption = None,
-    overlap: Annotated[
-        int | None, typer.Option(min=1, help="Annotators per item; default: crowd 20, expert and safety 3.")
-    ] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
     settings: Annotated[Path | None, typer.Option(help="TOML file with these and all other settings.")] = None,
+    **given: Any,
 ) -> None:
     """Open a round: assign items to annotators. The same command completes an interrupted opening."""
     from h2htalk.rounds.opening import open_round
-    from h2htalk.rounds.settings import make_spec
 
-    given = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
     print_status(*open_round(make_spec(kind, items, given, settings), out))
 
 
@@ -116,15 +109,6 @@ def round_list(
     say(rounds_table(rounds).to_terminal())
     for line in (line for one in rounds for line in one.notes):
         say(line)
-
-
-def round_options(
-    where: str | None, format: str | None, annotators: Path | None, overlap: int | None, seed: int | None
-) -> dict[str, str | int]:
-    """Return the settings that a command was given."""
-    people = None if annotators is None else str(annotators.resolve())
-    options = {"where": where, "format": format, "annotators": people, "overlap": overlap, "seed": seed}
-    return {key: value for key, value in options.items() if value is not None}
 
 
 def print_status(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -10,12 +9,12 @@ from typing import Annotated, Any
 import typer
 
 import h2htalk
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import ENGINES
-from h2htalk.cli.evaluate import engine_pairs, evaluate
-from h2htalk.cli.options import EMBEDDER_HELP, RunArgument
+from h2htalk.cli.options import EMBEDDER_HELP, Command, DryRunOption, RunArgument, with_options, with_parameters
 from h2htalk.cli.options import OutOption as FolderOption
 from h2htalk.cli.output import say
-from h2htalk.cli.round import AnnotatorsOption, RoundArgument, print_status, round_options
+from h2htalk.cli.round import RoundArgument, print_status, round_options
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
@@ -27,42 +26,26 @@ SapOption = Annotated[str, typer.Option(help="full, none, or no-PRINCIPLE (comma
 # Options of a study's own; all others say how the model is asked.
 _OWN = ("study", "arms", "window", "judge", "judge_max_cost", "app")
 # Options of `evaluate`: of all studies, and of those that ask a model.
-_ALL = ("language", "timeout", "prices", "dry_run")
+_ALL = ("language", "timeout", "prices")
 _MODEL = (
-    *("temperature", "seed", "max_tokens", "thinking", "model_sampling", "prompts", "concurrency", "engine_option"),
+    *("temperature", "seed", "max_tokens", "thinking", "model_sampling", "prompts", "concurrency", "engine_options"),
     *("download", "batch", "max_cost"),
 )
 
 
+def _asking(*names: str) -> Callable[[Command], Command]:
+    """Add the options of all studies, and some of `evaluate`, to a command."""
+
+    return lambda command: with_parameters(with_options(EvaluateSpec, *names)(command), _of_studies)
+
+
 def _of_studies(
-    *,
     limit: Annotated[int | None, typer.Option(help="A sample of about so many cases, whole families.")] = None,
-    judge: Annotated[str, typer.Option(help="ENGINE:NAME that answers points which code cannot.")] = "",
+    judge: Annotated[str | None, typer.Option(help="ENGINE:NAME that answers points which code cannot.")] = None,
     judge_max_cost: Annotated[float | None, typer.Option(help="US dollars that judging may cost in all.")] = None,
+    dry_run: DryRunOption = False,
 ) -> None:
-    """The options of all studies that `evaluate` does not have."""
-
-
-def _asking(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of all studies, and some of `evaluate`, to a command, which gets their values as keywords."""
-
-    def add(command: Callable[..., None]) -> Callable[..., None]:
-        def run(**given: Any) -> None:
-            command(**given)
-
-        own, evaluating, studies = (
-            inspect.signature(one, eval_str=True).parameters for one in (command, evaluate, _of_studies)
-        )
-        options = [one for one in own.values() if one.kind is not one.VAR_KEYWORD]
-        options += [*studies.values(), *(evaluating[name] for name in names if name not in own)]
-        run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [one.replace(kind=one.KEYWORD_ONLY) for one in options]
-        )
-        run.__annotations__ = {one.name: one.annotation for one in options}
-        return run
-
-    return add
+    """The options of all studies that are of no record, or have another help."""
 
 
 @_asking(*_ALL, *_MODEL)
@@ -84,7 +67,10 @@ def study_sap(
     chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
         chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
-    _run("sap", asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder})
+    _run(
+        "sap",
+        asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder},
+    )
 
 
 @_asking(*_ALL, *_MODEL)
@@ -98,7 +84,10 @@ def study_instructions(
     **asked: Any,
 ) -> None:
     """Instruction following by degree of explicitness (Fig. 7). The same command again resumes."""
-    _run("instructions", asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"})
+    _run(
+        "instructions",
+        asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"},
+    )
 
 
 @_asking(*_ALL, *_MODEL)
@@ -114,7 +103,10 @@ def study_memory(
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
     own = {"model": model, "out": out, "arms": _words(arms), "window": window}
-    _run("memory", asked | own | {"split": split, "sap": sap, "embedder": embedder})
+    _run(
+        "memory",
+        asked | own | {"split": split, "sap": sap, "embedder": embedder},
+    )
 
 
 @_asking(*_ALL)
@@ -152,10 +144,8 @@ def _run(study: str, given: dict[str, Any]) -> None:
 
     given = {key: value for key, value in given.items() if value is not None}
     own = {key: given[key] for key in _OWN if key in given}
-    settings = {key: value for key, value in given.items() if key in h2htalk.EvaluateSpec.__dataclass_fields__}
-    if words := given.get("engine_option"):
-        settings["engine_options"] = engine_pairs(words)
-    ask = h2htalk.EvaluateSpec.from_dict(settings, "command line")
+    settings = {key: value for key, value in given.items() if key in EvaluateSpec.__dataclass_fields__}
+    ask = EvaluateSpec.from_dict(settings, "")
     spec = h2htalk.StudySpec(**{**own, "study": study}, ask=ask)
     if given.get("try"):
         from h2htalk.benchmark.studies.apps.app_conversations import try_app
@@ -185,23 +175,19 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(filter(None, map(str.strip, text.split(","))))
 
 
+@round_options
 def study_open_round(
     study: RunArgument,
     out: FolderOption,
     ask: Annotated[str, typer.Option(help="safety (how safe, harmful or not) or points (yes or no).")] = "safety",
     arms: Annotated[str, typer.Option(help="Comma list; all when left out.")] = "",
     budget: Annotated[int | None, typer.Option(min=1, help="Items at most.")] = None,
-    where: Annotated[str | None, typer.Option(help="Platform: spreadsheets (default) or argilla.")] = None,
-    format: Annotated[str | None, typer.Option(help="Spreadsheet format: xlsx (default) or csv.")] = None,
-    annotators: AnnotatorsOption = None,
-    overlap: Annotated[int | None, typer.Option(min=1, help="Annotators per item.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Seed of the assignment and order of items.")] = None,
     settings: Annotated[Path | None, typer.Option(help="TOML file with these and all other settings.")] = None,
+    **options: Any,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
     from h2htalk.benchmark.studies.people import open_study_round
 
-    options = round_options(where=where, format=format, annotators=annotators, overlap=overlap, seed=seed)
     print_status(*open_study_round(study, out, ask, _words(arms), budget, options, settings))
 
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
-from h2htalk.data.dialogue import read_mapping
+from pydantic import Field, with_config
+
+from h2htalk.data.records import STRICT, Id, Open, read_record
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import DataError
 
@@ -15,6 +17,7 @@ ANSWER = "answer:"
 MODEL = "model:"
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A proposed reply: its text, and its origin.
@@ -25,17 +28,23 @@ class Reference:
 
     text: str
     origin: str = ORIGINAL
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def from_dict(cls, raw: object, where: str) -> Reference:
-        if not isinstance(raw, Mapping) or not all(isinstance(raw.get(key), str) for key in ("text", "origin")):
-            raise DataError(f"{where}: a reference must be an object with text and origin")
-        return cls(raw["text"], raw["origin"], read_mapping(raw, "provenance", where))
+    provenance: Open = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         record: dict[str, Any] = {"text": self.text, "origin": self.origin}
         return record | ({"provenance": dict(self.provenance)} if self.provenance else {})
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A candidate as a file holds it; `provenance` repeats the scenario's."""
+
+    id: Id
+    scenario: dict[str, Any]
+    references: Annotated[tuple[Reference, ...], Field(min_length=1)]
+    provenance: Open = field(default_factory=dict)
+    review: Open = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +53,7 @@ class Candidate:
 
     scenario: Scenario
     references: tuple[Reference, ...]
-    review: Mapping[str, Any] = field(default_factory=dict)
+    review: Open = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -57,17 +66,14 @@ class Candidate:
         Raises:
             DataError: the candidate or its scenario is wrong; the message starts with `where`.
         """
-        scenario, references = raw.get("scenario"), raw.get("references")
-        if not isinstance(scenario, Mapping) or not isinstance(references, list) or not references:
-            raise DataError(f"{where}: a candidate must hold a scenario and a list of references")
-        read = Scenario.from_dict(scenario, where)
+        line = read_record(_Line, raw, where)
+        read = Scenario.from_dict(line.scenario, where)
         where = f"{where}: {read.id}"
-        if raw.get("id") != read.id:
+        if line.id != read.id:
             raise DataError(f"{where}: the candidate's id is not its scenario's")
-        proposed = tuple(Reference.from_dict(r, f"{where}: reference {n}") for n, r in enumerate(references, 1))
-        if read.references != (proposed[0].text,):
+        if read.references != (line.references[0].text,):
             raise DataError(f"{where}: the scenario's reference is not the first of the candidate's")
-        return cls(read, proposed, read_mapping(raw, "review", where))
+        return cls(read, line.references, line.review)
 
     def to_dict(self) -> dict[str, Any]:
         """The record. `provenance` repeats the scenario's, for `erase` and `explain`."""

@@ -31,7 +31,7 @@ from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_source
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
-from h2htalk.data.links import HUB
+from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 

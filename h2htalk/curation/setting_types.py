@@ -13,7 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from h2htalk.chat.engines import model_kind
-from h2htalk.data.links import HUB
+from h2htalk.data.releases.release_folder import HUB
 from h2htalk.errors import quoted
 
 

@@ -5,18 +5,18 @@ The stage table names the record of each section. Only the sources of `gather` h
 
 from __future__ import annotations
 
-import json
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError, with_config
+from pydantic import Field, with_config
 
 from h2htalk.curation.setting_types import FilePath
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.data.files import read_toml
-from h2htalk.errors import ConfigError, quoted, suggest_setting
+from h2htalk.data.records import STRICT, read_record
+from h2htalk.errors import ConfigError
 
 T = TypeVar("T")
 
@@ -68,37 +68,27 @@ def read_spec(path: Path, *, workspace: Path | None = None, processes: int | Non
     folder = path.resolve().parent
     kinds = {name: kind for name, stage in STAGES.items() if (kind := stage.settings_type()) is not None}
     given = {name: raw.pop(name, {}) for name in kinds}
-    general = read_record(GeneralSettings, raw, folder, str(path))
-    sections = tuple(read_record(kind, given[name], folder, f"{path}: {name}", ".") for name, kind in kinds.items())
+    general = read_section(GeneralSettings, raw, folder, str(path), known=list(kinds))
+    sections = tuple(read_section(kind, given[name], folder, f"{path}: {name}") for name, kind in kinds.items())
     spec = CurateSpec(**asdict(general), sections=sections, folder=folder)
     return replace(spec, workspace=str(workspace.resolve())) if workspace is not None else spec
 
 
-@cache
-def _adapter(kind: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(with_config(ConfigDict(extra="forbid"))(kind))
-
-
-def read_record(
-    kind: type[T], raw: object, folder: Path, where: str, joint: str = ": ", page: str = "docs/curation.md"
+def read_section(
+    kind: type[T],
+    raw: object,
+    folder: Path,
+    where: str,
+    page: str = "docs/curation.md",
+    known: Sequence[str] = (),
 ) -> T:
-    """Read one record; a message starts with `where`, and names the `page` that lists the settings."""
-    try:
-        # As JSON, where strict tuples may be lists: `true` is not 1 and "4" is not 4.
-        text = json.dumps(raw, default=str)
-        adapter = _adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
-        found: T = adapter.validate_json(text, strict=True, context={"folder": folder})
-        return found
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    place = ".".join(str(part + 1) if isinstance(part, int) else part for part in first["loc"])
-    where = f"{where}{joint if place else ''}{place}"
-    if first["type"] == "missing":
-        raise ConfigError(f"{where} is missing")
-    if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-        sections = STAGES if kind is GeneralSettings else ()
-        meant = suggest_setting(first["loc"], kind, sections)
-        raise ConfigError(f"{where}: no such setting; {meant}{page} lists them")
-    if first["type"] == "value_error":
-        raise ConfigError(f"{where}: {first['ctx']['error']}")
-    raise ConfigError(f"{where}: {first['msg']}, not {quoted(first['input'])}")
+    """Read one record; a message starts with `where`, that of an unknown setting names the `page` that lists them."""
+    return read_record(
+        with_config(STRICT)(kind),
+        raw,
+        where,
+        error=ConfigError,
+        unknown=f"{page} lists them",
+        known=known,
+        context={"folder": folder},
+    )

@@ -18,11 +18,12 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field
 
 from h2htalk.curation.outcomes import EARLIER_STATE, Kept, Outcome, Outcomes, Record, Rejected
 from h2htalk.data.erasure.filter_files import remove_for_good, remove_partial_files
-from h2htalk.data.files import first_error, read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_json, write_jsonl
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import DataError
 
@@ -90,15 +91,11 @@ class RecordCounts:
     def from_file(cls, path: Path) -> RecordCounts:
         """Read the counts of a part from its file. Raises DataError."""
         try:
-            return _COUNTS.validate_json(path.read_bytes(), strict=True)
+            return read_record(
+                RecordCounts, path.read_bytes(), str(path), advice="; make the stage again with --from-stage"
+            )
         except OSError as error:
             raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-        except ValidationError as error:
-            advice = "make the stage again with --from-stage"
-            raise DataError(f"{path}: not the counts of a part ({first_error(error)}); {advice}") from error
-
-
-_COUNTS = TypeAdapter(RecordCounts)
 
 
 def _sorted(counts: Mapping[str, int]) -> dict[str, int]:

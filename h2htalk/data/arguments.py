@@ -3,32 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, get_type_hints
 
-from h2htalk.errors import ConfigError, quoted
+from pydantic import AfterValidator, ValidationError
+from pydantic.fields import FieldInfo
 
-if TYPE_CHECKING:
-    from pydantic import TypeAdapter
+from h2htalk.data.records import adapter, messages_of
+from h2htalk.errors import ConfigError, quoted, suggest
 
 T = TypeVar("T")
 
 
-class _KeptAsText:
-    """Pydantic's validator of `PathText`. Pydantic is imported where arguments are checked, not with this module."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_before_validator_function(
-            lambda value: str(value) if isinstance(value, Path) else value, handler(str)
-        )
-
-
 # A field that takes a path, or the name of a split, as text or `Path`, and keeps it as text.
-PathText = Annotated[str | Path, _KeptAsText()]
+PathText = Annotated[str | Path, AfterValidator(str)]
 
 
 def as_path(value: str | os.PathLike[str], name: str) -> Path:
@@ -54,25 +44,56 @@ def require_kind(value: object, kind: type, name: str) -> None:
 
 def typed(value: object, kind: Any, where: str) -> Any:
     """Check a value strictly: `true` is no number and `"no"` no boolean; a whole number is a float too."""
-    from pydantic import ValidationError
-
     try:
-        return _adapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
+        return adapter(kind).validate_python(tuple(value) if isinstance(value, list) else value, strict=True)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, (where, *first["loc"])))
-        raise ConfigError(f"{place}: {first['msg'].replace('tuple', 'list')}") from error
+        raise ConfigError("\n".join(messages_of(error, field=where))) from error
 
 
 def check_fields(spec: Any) -> None:
-    """Check the fields of a frozen record against their types, and keep paths as text and lists as tuples."""
+    """Check the fields of a frozen record of settings, and keep paths as text and lists as tuples.
+
+    Raises ConfigError, with a line for each wrong field, which names its option.
+    """
+    errors: list[str] = []
     for name, kind in get_type_hints(type(spec), include_extras=True).items():
-        where = f"{type(spec).__name__}: {name}"
-        object.__setattr__(spec, name, typed(getattr(spec, name), kind, where))
+        value, option = getattr(spec, name), option_of(field_info(kind).title or name)
+        try:
+            if isinstance(value, str) and "\0" in value:
+                raise ConfigError(f"{option} holds the character NUL, which no name can: {quoted(value)}")
+            object.__setattr__(spec, name, typed(value, kind, option))
+        except ConfigError as error:
+            errors.append(str(error))
+    if errors:
+        raise ConfigError("\n".join(errors))
 
 
-@cache
-def _adapter(kind: Any) -> TypeAdapter[Any]:
-    from pydantic import TypeAdapter
+def field_info(kind: Any) -> FieldInfo:
+    """What the type of a setting says of its option: `description` its help, `title` its name if it is another."""
+    return next((one for one in getattr(kind, "__metadata__", ()) if isinstance(one, FieldInfo)), FieldInfo())
 
-    return TypeAdapter(kind)
+
+def option_of(name: str) -> str:
+    """Return the command line's name of a setting."""
+    return "MODEL" if name == "model" else f"--{name.replace('_', '-')}"
+
+
+def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
+    """Make a record of settings from a table.
+
+    Raises:
+        ConfigError: a line for each key that is unknown, missing or wrong; each starts with `where`, if there is one.
+    """
+    own = [one for one in fields(kind) if one.init]  # type: ignore[arg-type]  # a dataclass
+    known, errors = [one.name for one in own], []
+    for key in sorted(set(raw) - set(known)):
+        errors.append(f"unknown key {key}; {suggest(key, known)}choose from {', '.join(known)}")
+    for one in own:
+        if one.name not in raw and one.default is MISSING and one.default_factory is MISSING:
+            errors.append(f"{one.name} is missing; give it on the command line or in the specification")
+    try:
+        if not errors:
+            return kind(**raw)
+    except ConfigError as error:
+        errors = str(error).splitlines()
+    raise ConfigError("\n".join(f"{where}: {one}" if where else one for one in errors))

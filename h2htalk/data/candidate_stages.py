@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import read_json_object, read_jsonl
 from h2htalk.errors import DataError
 

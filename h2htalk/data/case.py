@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from functools import cache
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import Field, StringConstraints, model_validator, with_config
 
-from h2htalk.data.dialogue import Turn, read_id, read_mapping
-from h2htalk.data.languages import Language
-from h2htalk.errors import DataError, quoted
+from h2htalk.data.dialogue import Turn
+from h2htalk.data.languages import Language, find_language
+from h2htalk.data.records import STRICT, Id, Open, Text, adapter, read_record
+from h2htalk.data.scenario import Risk, Scenario, Tags
+from h2htalk.errors import quoted
 
 Study = Literal["high_risk", "look_alike", "instructions", "arcs"]
 STUDIES: tuple[Study, ...] = ("high_risk", "look_alike", "instructions", "arcs")
-Text = Annotated[str, StringConstraints(pattern=r"\S")]
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
 Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
 FactKind = Literal["stated", "corrected", "forgotten", "trap"]
 # What code decides about a reply (`h2htalk.text.point_checks`); those in `FACT_CHECKS` name a fact: `mentions:f1`.
 FACT_CHECKS, CHECKS = ("mentions", "omits"), ("mentions", "omits", "help_lines")
-_STRICT = ConfigDict(extra="forbid")
 
 
-@with_config(_STRICT)
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class CaseTurn:
     """What the user says, a good reply to it (empty: none is given), and the points that the reply is checked for."""
@@ -37,7 +35,7 @@ class CaseTurn:
     points: tuple[Name, ...] = ()
 
 
-@with_config(_STRICT)
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Session:
     """Turns without a break; `gap_days` since the session before, 0 for the first one."""
@@ -46,7 +44,7 @@ class Session:
     gap_days: Annotated[int, Field(ge=0)] = 0
 
 
-@with_config(_STRICT)
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
@@ -66,7 +64,7 @@ class Point:
     check: Name | None = None
 
 
-@with_config(_STRICT)
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Fact:
     """Something that the user told, or never told, and that a later turn asks for.
@@ -89,7 +87,7 @@ class Fact:
     asked_in: Annotated[int, Field(ge=1)] | None = None
 
 
-@with_config(_STRICT)
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Case:
     """An item of a study (DESIGN, section 4).
@@ -111,7 +109,7 @@ class Case:
         provenance, licence: as of a scenario.
     """
 
-    id: str
+    id: Id
     study: Study
     kind: Name
     family: Name
@@ -125,34 +123,24 @@ class Case:
     points: tuple[Point, ...] = ()
     facts: tuple[Fact, ...] = ()
     tags: tuple[Name, ...] = ()
-    provenance: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Open = field(default_factory=dict)
     licence: Text = "unknown"
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "case") -> Case:
-        """Read and validate one record.
+        """Read one record. Raises DataError (`read_record`), also where something is named that does not exist."""
+        return read_record(cls, raw, where)
 
-        Raises:
-            DataError: a field is missing, unknown or of the wrong kind, an id occurs twice, or something is named that
-                does not exist; the message lists all such errors, each with `where` and the case's id.
-        """
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: a case must be a JSON object")
-        where = f"{where}: {read_id(raw, where)}"
-        mapping = {"provenance": read_mapping(raw, "provenance", where)} if "provenance" in raw else {}
-        try:
-            # As JSON, where strict tuples may be lists.
-            case = _adapter().validate_json(json.dumps(dict(raw) | mapping), strict=True)
-        except ValidationError as error:
-            errors = map(_describe, error.errors(include_url=False))
-            raise DataError("\n".join(f"{where}: {one}" for one in errors)) from error
-        if broken := list(_broken_links(case)):
-            raise DataError("\n".join(f"{where}: {one}" for one in broken))
-        return case
+    @model_validator(mode="after")
+    def _links(self) -> Case:
+        """Raise ValueError, with a line for each, for what names nothing and ids that occur twice."""
+        if broken := "\n".join(_broken_links(self)):
+            raise ValueError(broken)
+        return self
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same case."""
-        return asdict(self)
+        return adapter(Case).dump_python(self, mode="json")  # type: ignore[no-any-return]
 
     def points_of(self, turn: CaseTurn) -> tuple[Point, ...]:
         """The points that a turn's reply is checked for."""
@@ -164,12 +152,6 @@ class Case:
             yield from session.turns
 
 
-def _describe(error: Mapping[str, Any]) -> str:
-    place = ".".join(str(part + 1) if isinstance(part, int) else str(part) for part in error["loc"])
-    value = "" if error["type"] == "missing" else f", not {quoted(error['input'])}"
-    return f"{place}: {error['msg']}{value}"
-
-
 def _broken_links(case: Case) -> Iterator[str]:
     """What names something that the case does not hold, and ids that occur twice."""
     for name, ids in (("points", [one.id for one in case.points]), ("facts", [one.id for one in case.facts])):
@@ -177,8 +159,6 @@ def _broken_links(case: Case) -> Iterator[str]:
     points, facts = {one.id for one in case.points}, {one.id: one for one in case.facts}
     for name in sorted({name for turn in case.turns() for name in turn.points} - points):
         yield f"a turn names the point {quoted(name)}, which is not among points"
-    if any(not turn.content.strip() for turn in case.history):
-        yield "history: content must be text that is not empty"
     if case.sessions[0].gap_days:
         yield "sessions.1.gap_days: the first session follows none; it must be 0"
     for point in case.points:
@@ -203,6 +183,43 @@ def _broken_links(case: Case) -> Iterator[str]:
         yield "history: user and companion take turns, and the companion speaks last"
 
 
-@cache
-def _adapter() -> TypeAdapter[Case]:
-    return TypeAdapter(Case)
+# --- The user turns of a case as scenarios, so that `evaluate` answers and scores them ---------------------
+
+# Whose prompt and contract the reply to a case's turn has.
+SUBTASK = "dialogue_emotion"
+
+
+def turn_scenarios(case: Case) -> Iterator[Scenario]:
+    """Yield a scenario for each user turn that has a reference.
+
+    Its history is the script before the turn, with the references as the companion's words; the first turn of a later
+    session says how many days have passed. Its id is `CASE/sN.tM`, its metadata the study, kind, degree, and place;
+    turns of one family of cases are one cluster (`benchmark.statistics.clusters`).
+    """
+    risk: Risk = "high" if case.study == "high_risk" else "none"
+    history = list(case.history)
+    for place, turn, message in script(case):
+        history.append(message)
+        if turn.reference:
+            yield Scenario(
+                id=f"{case.id}/{place}",
+                subtask=SUBTASK,
+                language=case.language,
+                persona=case.persona,
+                inputs={"history": tuple(history)},
+                references=(turn.reference,),
+                tags=Tags(case.state or "unknown", "intermediate", "emotional_support", risk),
+                provenance={**case.provenance, "case": case.id, "family": case.family},
+                licence=case.licence,
+                metadata={"study": case.study, "kind": case.kind, "degree": case.degree},
+            )
+            history.append(Turn("companion", turn.reference))
+
+
+def script(case: Case) -> Iterator[tuple[str, CaseTurn, Turn]]:
+    """Yield each user turn with its place (`s2.t1`) and its message, which names the days since the session before."""
+    later = find_language(case.language)
+    for number, session in enumerate(case.sessions, 1):
+        for place, turn in enumerate(session.turns, 1):
+            gap = later.days_later(session.gap_days) if place == 1 and session.gap_days else ""
+            yield f"s{number}.t{place}", turn, Turn("user", gap + turn.user)

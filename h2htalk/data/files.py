@@ -13,12 +13,9 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from h2htalk.errors import ConfigError, DataError, quoted
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
 # A longer line (64 MiB) means a broken file.
 MAX_LINE = 1 << 26
@@ -137,19 +134,13 @@ def read_bounded(path: Path, most: int = MAX_LINE) -> bytes:
     return path.read_bytes()
 
 
-def read_toml(path: Path, most: int = LARGEST_TOML) -> dict[str, Any]:
-    """Read a TOML file of at most `most` bytes. Raises ConfigError, DataError."""
+def read_toml(path: Path, most: int = LARGEST_TOML, error: type[H2HTalkError] = ConfigError) -> dict[str, Any]:
+    """Read a TOML file of at most `most` bytes. Raises DataError, and `error` where it is not readable."""
     try:
         return tomllib.loads(read_bounded(path, most).decode("utf-8-sig"))  # some editors write a byte order mark
-    except (OSError, ValueError, RecursionError) as error:  # also a number of thousands of digits
-        why = "nested too deeply" if isinstance(error, RecursionError) else error
-        raise ConfigError(f"{path}: not readable as TOML: {why}") from error
-
-
-def first_error(error: ValidationError) -> str:
-    """The place and the message of what pydantic found first."""
-    first = error.errors(include_url=False)[0]
-    return ": ".join(filter(None, (".".join(map(str, first["loc"])), first["msg"])))
+    except (OSError, ValueError, RecursionError) as broken:  # also a number of thousands of digits
+        why = "nested too deeply" if isinstance(broken, RecursionError) else broken
+        raise error(f"{path}: not readable as TOML: {why}") from broken
 
 
 def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:

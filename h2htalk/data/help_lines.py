@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import DataError
@@ -83,7 +83,7 @@ class HelpLines:
 @cache
 def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
-    text = (files("h2htalk.data") / "bundled" / "help_lines.toml").read_text(encoding="utf-8")
+    text = (Path(__file__).parent / "bundled" / "help_lines.toml").read_text(encoding="utf-8")
     raw = tomllib.loads(text)
     if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
         raise DataError(

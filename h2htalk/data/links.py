@@ -17,12 +17,11 @@ from h2htalk.data.append_log import writer_lock
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.releases.release_folder import is_release, private_folder
+from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
 from h2htalk.errors import DataError
 
 COPY = "copy"
 KINDS = (*FOLDER_KINDS, "hub", COPY)
-HUB = "hub:"
 FILE = "links.jsonl"
 # Many runs may start on one workspace at the same moment; writing a link takes milliseconds.
 _WAIT = 60.0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, make_dataclass
 from functools import cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
 
+from pydantic import with_config
+
+from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.records import STRICT, Text, read_record
 from h2htalk.errors import DataError
 
 
@@ -28,44 +30,40 @@ class Persona:
         """Read the tables of a persona file: `id`, `relation`, and `[en]`, `[zh]` with name and description.
 
         Raises:
-            DataError: a field is missing or no language is given.
+            DataError: a field is missing or unknown, or no language is given.
         """
-        for key in ("id", "relation"):
-            if not isinstance(raw.get(key), str) or not raw[key].strip():
-                raise DataError(f"{where}: {key} must be text that is not empty")
-        names: dict[Language, str] = {}
-        descriptions: dict[Language, str] = {}
-        for language in LANGUAGES:
-            if language not in raw:
-                continue
-            table = raw[language]
-            for key, target in (("name", names), ("description", descriptions)):
-                value = table.get(key) if isinstance(table, Mapping) else None
-                if not isinstance(value, str) or not value.strip():
-                    raise DataError(f"{where}: {language}.{key} must be text that is not empty")
-                target[language] = value.strip()
-        if not names:
+        file: Any = read_record(_File, raw, where)
+        tables: dict[Language, Any] = {name: table for name in LANGUAGES if (table := getattr(file, name))}
+        if not tables:
             raise DataError(f"{where}: needs a table for at least one language: {', '.join(LANGUAGES)}")
-        return cls(raw["id"], raw["relation"], names, descriptions)
+        names = {name: table.name.strip() for name, table in tables.items()}
+        return cls(raw["id"], raw["relation"], names, {n: table.description.strip() for n, table in tables.items()})
 
     def to_dict(self) -> dict[str, Any]:
         languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
         return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
 
 
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: Text
+    description: Text
+
+
+_LANGUAGES = [(language, _Table | None, field(default=None)) for language in LANGUAGES]
+_File = with_config(STRICT)(make_dataclass("_File", [("id", Text), ("relation", Text), *_LANGUAGES]))
+
+
 def read_persona(path: Path) -> Persona:
     """Read one persona from a TOML file."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not a readable persona file: {error}") from error
-    return Persona.from_dict(raw, str(path))
+    return Persona.from_dict(read_toml(path, error=DataError), str(path))
 
 
 @cache
 def bundled_personas() -> dict[str, Persona]:
     """Read the personas that come with the package, by id."""
-    folder = Path(str(files("h2htalk.data") / "bundled" / "personas"))
+    folder = Path(__file__).parent / "bundled" / "personas"
     personas = [read_persona(path) for path in sorted(folder.glob("*.toml"))]
     return {persona.id: persona for persona in personas}
 
@@ -79,8 +77,6 @@ def read_personas(folder: Path) -> dict[str, Persona]:
     """Read the persona files of a folder, by id. Raises DataError."""
     found: dict[str, tuple[Persona, Path]] = {}
     for path in sorted(folder.glob("*.toml")):
-        if not path.is_file():  # reading a pipe would block for ever
-            raise DataError(f"{path}: is not a file; remove it from the split's folder")
         persona = read_persona(path)
         if persona.id in found:
             raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")

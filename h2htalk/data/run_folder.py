@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.erasure.filter_files import ERASED, read_erased
-from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
+from h2htalk.data.erasure.filter_files import ERASED, read_erased, require_erased
+from h2htalk.data.erasure.folder_kinds import require_folder_kind
 from h2htalk.data.files import (
     read_json_object,
     read_sealed,

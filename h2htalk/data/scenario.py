@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar, cast
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, make_dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, cast
 
-from h2htalk.data.dialogue import Turn, read_id, read_language, read_mapping
+from pydantic import (
+    AfterValidator,
+    Field,
+    TypeAdapter,
+    ValidationInfo,
+    WithJsonSchema,
+    with_config,
+)
+from pydantic_core import core_schema
+
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.subtasks import FieldKind, Subtask, find_subtask
-from h2htalk.errors import ConfigError, DataError, Errors, quoted
+from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, read_record
+from h2htalk.data.subtasks import SUBTASKS, FieldKind
+from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]
@@ -21,129 +32,123 @@ COMPLEXITIES: tuple[Complexity, ...] = ("basic", "intermediate", "advanced")
 INTERACTIONS: tuple[Interaction, ...] = ("casual", "emotional_support", "memory")
 RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
 
-TIME = re.compile(r"([01][0-9]|2[0-3]):[0-5][0-9]")
-EMOTION = re.compile(r"[a-z][a-z_]*")
 MOST_REFERENCES = 5
-T = TypeVar("T")
-FIELDS = ("id", "subtask", "language", "persona", "inputs", "reference", "tags", "provenance", "licence")
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class ScheduleEntry:
     """One entry of a schedule: a 24-hour `HH:MM` time and an activity."""
 
-    time: str
-    activity: str
-
-    @classmethod
-    def from_dict(cls, raw: object, where: str) -> ScheduleEntry:
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: a schedule entry must be an object with time and activity")
-        _refuse_unknown(raw, ("time", "activity"), where)
-        time, activity = raw.get("time"), raw.get("activity")
-        if not isinstance(time, str) or not TIME.fullmatch(time):
-            raise DataError(f"{where}: time is {quoted(time)}; it must be HH:MM, 00:00 to 23:59")
-        return cls(time, _text(activity, f"{where}: activity"))
+    time: Time
+    activity: Text
 
     def to_dict(self) -> dict[str, str]:
         return {"time": self.time, "activity": self.activity}
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Tags:
     """What a scenario is about: emotion (one lower-case word), complexity, interaction and risk."""
 
-    emotion: str
+    emotion: Word
     complexity: Complexity
     interaction: Interaction
     risk: Risk
 
-    @classmethod
-    def from_dict(cls, raw: object, where: str) -> Tags:
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: tags must be an object")
-        errors, emotion = Errors(), str(raw.get("emotion"))
-        errors.collect(None, _refuse_unknown, raw, ("emotion", "complexity", "interaction", "risk"), f"{where}: tags")
-        if not EMOTION.fullmatch(emotion):
-            errors.append(f"{where}: tags.emotion is {quoted(raw.get('emotion'))}; it must be one lower-case word")
-        for key, allowed in (("complexity", COMPLEXITIES), ("interaction", INTERACTIONS), ("risk", RISKS)):
-            if raw.get(key) not in allowed:
-                errors.append(f"{where}: tags.{key} is {quoted(raw.get(key))}; choose from {', '.join(allowed)}")
-        errors.raise_any()
-        return cls(
-            emotion,
-            cast(Complexity, raw["complexity"]),
-            cast(Interaction, raw["interaction"]),
-            cast(Risk, raw["risk"]),
-        )
-
     def to_dict(self) -> dict[str, str]:
-        return {
-            "emotion": self.emotion,
-            "complexity": self.complexity,
-            "interaction": self.interaction,
-            "risk": self.risk,
-        }
+        return asdict(self)
 
 
-_NO_TAGS = Tags("none", "basic", "casual", "none")
 InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
 
 
+def _ascending(schedule: tuple[ScheduleEntry, ...]) -> tuple[ScheduleEntry, ...]:
+    if any(a.time >= b.time for a, b in itertools.pairwise(schedule)):
+        raise ValueError("times must ascend")
+    return schedule
+
+
+def _once(references: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(references)) < len(references):
+        raise ValueError("holds a text twice; keep it once")
+    return references
+
+
+_KINDS: Mapping[FieldKind, Any] = {
+    "text": Text,
+    "texts": Annotated[tuple[Text, ...], Field(min_length=1)],
+    "turns": Annotated[tuple[Turn, ...], Field(min_length=1)],
+    "schedule": Annotated[tuple[ScheduleEntry, ...], Field(min_length=1), AfterValidator(_ascending)],
+}
+
+
+@cache
+def inputs_adapter() -> TypeAdapter[Any]:
+    """The reader of the fields of all subtasks' `inputs`, of which each subtask has some."""
+    kinds = {name: _KINDS[kind] for subtask in SUBTASKS.values() for name, kind in subtask.inputs}
+    fields = [(name, kind, field(default=None)) for name, kind in kinds.items()]
+    return TypeAdapter(with_config(STRICT)(make_dataclass("Inputs", fields)))
+
+
+def _read_inputs(raw: Any, info: ValidationInfo) -> Mapping[str, InputValue]:
+    if (subtask := SUBTASKS.get(info.data.get("subtask", ""))) is None:  # refused already
+        return {}
+    names = [name for name, _ in subtask.inputs]
+    found = inputs_adapter().validate_python(raw)
+    if set(raw) != set(names):
+        raise ValueError(f"of {subtask.name} must be {', '.join(names)}, not {quoted(sorted(raw))}")
+    if subtask.is_chat and found.history[-1].role != "user":
+        raise ValueError("history must end with a user turn, the one to answer")
+    return {name: getattr(found, name) for name in names}
+
+
+class _Inputs:
+    """Pydantic's reader of `inputs`, which leaves their types to the subtask."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        return core_schema.with_info_plain_validator_function(_read_inputs)
+
+
+def _known_subtask(name: str) -> str:
+    if name not in SUBTASKS:
+        raise ValueError(f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}")
+    return name
+
+
+SubtaskName = Annotated[str, AfterValidator(_known_subtask), WithJsonSchema({"enum": list(SUBTASKS)})]
+References = Annotated[tuple[Text, ...], Field(max_length=MOST_REFERENCES), AfterValidator(_once)]
+
+
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """One benchmark item. `inputs` holds exactly the fields its subtask names (`Subtask.inputs`).
 
-    `references`: up to `MOST_REFERENCES` good replies, the main one first; none where they are private.
+    `references`: up to `MOST_REFERENCES` good replies, the main one first; none where they are private. A file may hold
+    one as `reference`.
     """
 
-    id: str
-    subtask: str
+    id: Id
+    subtask: SubtaskName
     language: Language
-    persona: str
-    inputs: Mapping[str, InputValue]
-    references: tuple[str, ...]
+    persona: Text
+    inputs: Annotated[Mapping[str, InputValue], _Inputs(), WithJsonSchema({"type": "object"})]
+    references: References
     tags: Tags
-    provenance: Mapping[str, Any] = field(default_factory=dict)
-    licence: str = "unknown"
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Open
+    licence: Text
+    metadata: Open = field(default_factory=dict)
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "scenario") -> Scenario:
-        """Read and validate one record.
-
-        Raises:
-            DataError: a field is missing, unknown or of the wrong kind; the message has a line for each error, which
-                starts with `where` (a file and line) and the scenario's id.
-        """
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: a scenario must be a JSON object")
-        scenario_id = read_id(raw, where)
-        where = f"{where}: {scenario_id}"
-        missing = [key for key in FIELDS if key not in raw and (key != "reference" or "references" not in raw)]
-        errors = Errors()
-        if missing:
-            errors.append(f"{where}: missing field {', '.join(missing)}")
-        errors.collect(None, _refuse_unknown, raw, (*FIELDS, "references", "metadata"), where)
-
-        def part(field: str, default: T, read: Callable[..., T], *arguments: object) -> T:
-            return default if field in missing else errors.collect(default, read, *arguments)
-
-        subtask = part("subtask", None, find_subtask, raw.get("subtask"), where)
-        scenario = cls(
-            id=scenario_id,
-            subtask=subtask.name if subtask else "",
-            language=part("language", "", read_language, raw, where),
-            persona=part("persona", "", _text, raw.get("persona"), f"{where}: persona"),
-            inputs=part("inputs", {}, _read_inputs, raw.get("inputs"), subtask, where) if subtask else {},
-            references=part("reference", (), read_references, raw, where),
-            tags=part("tags", _NO_TAGS, Tags.from_dict, raw.get("tags"), where),
-            provenance=part("provenance", {}, read_mapping, raw, "provenance", where),
-            licence=part("licence", "", _text, raw.get("licence"), f"{where}: licence"),
-            metadata=errors.collect({}, read_mapping, raw, "metadata", where),
-        )
-        errors.raise_any()
-        return scenario
+        """Read one record. Raises DataError, with a line for each error (`read_record`)."""
+        if isinstance(raw, Mapping) and "reference" in raw:
+            if "references" in raw:
+                raise DataError(f"{where}: has both reference and references; keep references")
+            raw = {key: value for key, value in raw.items() if key != "reference"} | {"references": [raw["reference"]]}
+        return read_record(cls, raw, where, as_python=True)
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
@@ -173,75 +178,8 @@ class Scenario:
         return cast(tuple[Turn, ...], self.inputs.get("history", ()))
 
 
-def _refuse_unknown(raw: Mapping[str, Any], known: Sequence[str], where: str) -> None:
-    # An ignored field would be lost on export and missing from the fingerprint.
-    unknown = sorted(set(map(str, raw)) - set(known))
-    if unknown:
-        raise DataError(f"{where}: unknown field {', '.join(unknown)} (open fields go into metadata)")
-
-
-def read_references(raw: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Read `reference`, one text, or `references`, a list."""
-    if "references" not in raw:
-        return (_text(raw["reference"], f"{where}: reference"),)
-    if "reference" in raw:
-        raise DataError(f"{where}: has both reference and references; keep references")
-    texts = raw["references"]
-    if not isinstance(texts, list) or len(texts) > MOST_REFERENCES:
-        raise DataError(f"{where}: references must be a list of at most {MOST_REFERENCES} texts")
-    references = tuple(_text(text, f"{where}: reference {n}") for n, text in enumerate(texts, 1))
-    if len(set(references)) < len(references):
-        raise DataError(f"{where}: references holds a text twice; keep it once")
-    return references
-
-
-def _read_turn(raw: object, where: str) -> Turn:
-    turn = Turn.from_dict(raw, where)
-    _refuse_unknown(cast(Mapping[str, Any], raw), ("role", "content"), where)
-    return turn
-
-
-def _read_inputs(raw: object, subtask: Subtask, where: str) -> dict[str, InputValue]:
-    if not isinstance(raw, Mapping):
-        raise DataError(f"{where}: inputs must be an object")
-    names = [name for name, _ in subtask.inputs]
-    if set(raw) != set(names):
-        raise DataError(f"{where}: inputs of {subtask.name} must be {', '.join(names)}, not {sorted(raw)}")
-    errors = Errors()
-    inputs: dict[str, InputValue] = {}
-    for name, kind in subtask.inputs:
-        empty: InputValue = ""
-        inputs[name] = errors.collect(empty, _read_field, raw[name], kind, f"{where}: {name}")
-    errors.raise_any()
-    if subtask.is_chat and cast(tuple[Turn, ...], inputs["history"])[-1].role != "user":
-        raise DataError(f"{where}: history must end with a user turn, the one to answer")
-    return inputs
-
-
-def _read_field(raw: object, kind: FieldKind, where: str) -> InputValue:
-    if kind == "text":
-        return _text(raw, where)
-    if not isinstance(raw, list) or not raw:
-        raise DataError(f"{where} must be a list that is not empty")
-    errors = Errors()
-    read: Callable[..., Any] = {"turns": _read_turn, "schedule": ScheduleEntry.from_dict}.get(kind, _text)
-    values = tuple(errors.collect(None, read, item, f"{where} {i}") for i, item in enumerate(raw, 1))
-    errors.raise_any()
-    if kind == "schedule" and any(a.time >= b.time for a, b in itertools.pairwise(values)):
-        raise DataError(f"{where}: times must ascend")
-    return values
-
-
-def _text(raw: object, where: str) -> str:
-    if not isinstance(raw, str) or not raw.strip():
-        raise DataError(f"{where} must be text that is not empty")
-    return raw
-
-
 def _plain(value: InputValue) -> Any:
-    if isinstance(value, str):
-        return value
-    return [item if isinstance(item, str) else item.to_dict() for item in value]
+    return value if isinstance(value, str) else [item if isinstance(item, str) else item.to_dict() for item in value]
 
 
 def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:

@@ -6,12 +6,22 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Annotated
 
-from h2htalk.errors import DataError, quoted
+from pydantic import AfterValidator, Field, with_config
+
+from h2htalk.data.records import STRICT, read_record
 
 HUMAN = "human"  # the engine of replies that people wrote
 
 
+def _names_model(subject: Mapping[str, str]) -> Mapping[str, str]:
+    if missing := [key for key in ("engine", "model") if key not in subject]:
+        raise ValueError(f"lacks {' and '.join(missing)}")
+    return subject
+
+
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Signature:
     """`protocol` says how it was measured, `subject` what was measured; values are short texts.
@@ -22,8 +32,8 @@ class Signature:
     Subject keys: engine and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
     """
 
-    protocol: Mapping[str, str]
-    subject: Mapping[str, str]
+    protocol: Annotated[Mapping[str, str], Field(min_length=1)]
+    subject: Annotated[Mapping[str, str], AfterValidator(_names_model)]
 
     def __str__(self) -> str:
         return "|".join(f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items())
@@ -55,21 +65,7 @@ class Signature:
             DataError: a part is missing or empty, a value is no text, or the subject does not name its engine
                 and model; starts with `where`.
         """
-        protocol, subject = (_texts(raw, part, where) for part in ("protocol", "subject"))
-        missing = [key for key in ("engine", "model") if key not in subject]
-        if missing:
-            raise DataError(f"{where}: the signature's subject lacks {' and '.join(missing)}")
-        return cls(protocol, subject)
-
-
-def _texts(raw: object, part: str, where: str) -> dict[str, str]:
-    texts = raw.get(part) if isinstance(raw, Mapping) else None
-    if not isinstance(texts, Mapping) or not texts:
-        raise DataError(f"{where}: signature must hold protocol and subject, neither of them empty")
-    for key, value in texts.items():
-        if not isinstance(value, str):
-            raise DataError(f"{where}: the signature's {quoted(key)} must be text, not {type(value).__name__}")
-    return dict(texts)
+        return read_record(cls, raw, f"{where}: signature", as_python=True)
 
 
 def differing_keys(a: Mapping[str, str], b: Mapping[str, str]) -> list[str]:

@@ -5,24 +5,24 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 import sys
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from importlib.resources import files
+from dataclasses import dataclass, field, make_dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pydantic import with_config
+
 from h2htalk.data.arguments import PathText, as_list, typed
 from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import turn_scenarios
-from h2htalk.data.files import read_jsonl
-from h2htalk.data.links import HUB
+from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.data.files import read_jsonl, read_toml
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, personas_of
+from h2htalk.data.records import STRICT, Text, read_record
 from h2htalk.data.releases.release_folder import (
+    HUB,
+    SHA256,
     TEST,
     TOMBSTONES,
     Manifest,
@@ -39,13 +39,14 @@ from h2htalk.data.scenario import Scenario, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
-BUNDLED_FOLDER = Path(str(files("h2htalk.data") / "bundled" / "splits"))
+BUNDLED_FOLDER = Path(__file__).parent / "bundled" / "splits"
 # The keys of `split.toml`, all of them texts; the optional ones are left out where they are empty.
 HEADER = ("name", "version", "description", "licence", "references_sha256", "canary", "surrogates")
 OPTIONAL = ("references_sha256", "canary", "surrogates")
 # In a folder: names, dates of birth and addresses that are invented or public, one a line.
 INVENTED = "invented.txt"
-_SHA256 = re.compile("[0-9a-f]{64}")
+_HEADER = dict.fromkeys(HEADER, Text) | {"description": str, "references_sha256": SHA256}
+_Header = with_config(STRICT)(make_dataclass("_Header", [(*one, field(default="")) for one in _HEADER.items()]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -364,15 +365,6 @@ def split_header(source: Path) -> dict[str, str]:
     path = source / "split.toml"
     if not source.is_dir() or not os.path.lexists(path):
         return header
-    try:
-        raw = tomllib.loads(_require_file(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"{path}: not readable: {error}") from error
-    for key, value in raw.items():
-        if key not in HEADER:
-            raise DataError(f"{path}: unknown key {quoted(key)}; choose from {', '.join(HEADER)}")
-        if not isinstance(value, str) or not (value.strip() or key == "description"):
-            raise DataError(f"{path}: {key} must be text that is not empty, in quotes, not {quoted(value)}")
-        if key == "references_sha256" and not _SHA256.fullmatch(value):
-            raise DataError(f"{path}: {key} is {quoted(value)}; it must be 64 hexadecimal digits")
+    raw = read_toml(path, error=DataError)
+    read_record(_Header, raw, str(path))
     return header | raw

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from h2htalk.errors import DataError, quoted
+from h2htalk.data.records import Text, read_record
 from h2htalk.rounds.questions import SKIPPED, Value
 
 FIELDS = ("round", "item", "annotator", "question", "value", "when")
@@ -26,12 +26,12 @@ class Annotation:
         when: ISO 8601 with time zone: the time of the answer if the platform knows it, else of its collection.
     """
 
-    round: str
-    item: str
-    annotator: str
-    question: str
+    round: Text
+    item: Text
+    annotator: Text
+    question: Text
     value: Value | None
-    when: str
+    when: Text
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -44,15 +44,7 @@ class Annotation:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str = "annotation") -> Annotation:
         """Read one line of annotations.jsonl; raise DataError starting with `where` if it is invalid."""
-        value = raw.get("value")
-        texts = [raw.get(key) for key in _TEXTS]
-        if not all(texts) or {*map(type, texts)} != {str}:
-            raise DataError(f"{where}: an annotation must have {', '.join(FIELDS)} as text")
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            value = tuple(value)
-        elif value is not None and (isinstance(value, bool) or not isinstance(value, (str, int))):
-            raise DataError(f"{where}: value is {quoted(value)}; it must be text, a whole number or a list of texts")
-        return cls(raw["round"], raw["item"], raw["annotator"], raw["question"], value, raw["when"])
+        return read_record(cls, raw, where)
 
 
 def latest(annotations: Iterable[Annotation]) -> dict[tuple[str, str, str], Annotation]:

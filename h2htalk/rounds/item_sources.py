@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.data.candidate_stages import is_workspace, last_candidates
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
-from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit, read_mapping
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.case import Case, script
+from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit
+from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.persona import Persona, bundled_personas
+from h2htalk.data.records import read_record
 from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
@@ -156,7 +156,7 @@ def _review_status(record: Record | None) -> str:
 def _read_record(where: str, record: Record) -> SourcedItem:
     """Return the item of a record, whose fields tell what it is."""
     if record.keys() == {"item", "source"}:
-        return Item.from_dict(record["item"], where), read_mapping(record, "source", where)
+        return Item.from_dict(record["item"], where), read_record(dict[str, Any], record["source"], f"{where}: source")
     if "scenario" in record:
         item = scenario_item(Scenario.from_dict(record["scenario"], where))
         return replace(item, suggested=_suggested(record)), record

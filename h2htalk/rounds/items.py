@@ -4,20 +4,70 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Annotated, Any
 
-from h2htalk.data.dialogue import Turn, read_id, read_language
+from pydantic import AfterValidator, with_config
+
+from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.questions import Question, Value
 
-FIELDS = (
-    "id", "language", "prompt", "context", "response", "reference",
-    "labels", "crisis", "explicit", "subtask", "gold", "suggested", "note",
-)  # fmt: skip
 # Characters; nobody reads more for one item, and such a record is usually a broken export.
 MAX_TEXT = 100_000
+
+
+def _check_text(text: str) -> str:
+    if len(text) > MAX_TEXT:
+        raise ValueError(f"has {len(text):,} characters; the maximum is {MAX_TEXT:,}: shorten it")
+    if "\0" in text:
+        raise ValueError("contains a null character; remove it")
+    return text
+
+
+def _check_turn(turn: Turn) -> Turn:
+    _check_text(turn.content)
+    return turn
+
+
+def _check_labels(labels: tuple[str, ...]) -> tuple[str, ...]:
+    for label in labels:
+        if label != label.strip() or not label.isprintable() or not unicodedata.is_normalized("NFC", label):
+            raise ValueError(
+                f"the label {quoted(label)} is invalid; use printable text without surrounding white space"
+            )
+    if len(set(labels)) != len(labels):
+        raise ValueError("contains a label twice")
+    return labels
+
+
+_Message = Annotated[Turn, AfterValidator(_check_turn)]
+_Prose = Annotated[str, AfterValidator(_check_text)]
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """An item as a file holds it."""
+
+    id: Id
+    language: Language
+    prompt: str | tuple[_Message, ...] | None = None
+    context: dict[str, _Prose] = field(default_factory=dict)
+    response: _Prose | None = ""
+    reference: _Prose | None = ""
+    labels: Annotated[tuple[Text, ...], AfterValidator(_check_labels)] = ()
+    crisis: bool = False
+    explicit: bool = False
+    subtask: _Prose | None = ""
+    gold: dict[str, Value] = field(default_factory=dict)
+    suggested: dict[str, Value] = field(default_factory=dict)
+    note: _Prose | None = ""
+
+
+FIELDS = tuple(one.name for one in fields(_Line))
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,30 +119,29 @@ class Item:
         Raises:
             DataError: a field is missing, unknown or invalid; the message starts with `where`.
         """
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: an item must be a JSON object")
-        name = read_id(raw, where)
-        where = f"{where}: {name}"
-        unknown = sorted(set(map(str, raw)) - set(FIELDS))
-        if unknown:
-            raise DataError(f"{where}: unknown field {', '.join(unknown)}; an item has {', '.join(FIELDS)}")
+        if isinstance(raw, Mapping) and isinstance(raw.get("prompt"), str):
+            raw = {**raw, "prompt": [{"role": "user", "content": raw["prompt"]}]}
+        line = read_record(_Line, raw, where)
+        turns = () if isinstance(line.prompt, str) else line.prompt or ()
         item = cls(
-            id=name,
-            language=read_language(raw, where),
-            turns=_turns(raw.get("prompt"), where),
-            context=_context(raw.get("context", {}), where),
-            response=_text(raw, "response", where),
-            reference=_text(raw, "reference", where),
-            labels=_labels(raw.get("labels", []), where),
-            crisis=_flag(raw, "crisis", where) or _flag(raw, "explicit", where),
-            explicit=_flag(raw, "explicit", where),
-            subtask=_text(raw, "subtask", where),
-            gold=_values(raw.get("gold", {}), f"{where}: gold"),
-            suggested=_values(raw.get("suggested", {}), f"{where}: suggested"),
-            note=_text(raw, "note", where),
+            id=line.id,
+            language=line.language,
+            turns=turns,
+            context=tuple((name, text) for name, text in line.context.items() if text.strip()),
+            response=line.response or "",
+            reference=line.reference or "",
+            labels=line.labels,
+            crisis=line.crisis or line.explicit,
+            explicit=line.explicit,
+            subtask=line.subtask or "",
+            gold=line.gold,
+            suggested=line.suggested,
+            note=line.note or "",
         )
         if not item.turns and not item.context:
-            raise DataError(f"{where}: prompt is missing; give text or a list of messages with role and content")
+            raise DataError(
+                f"{where}: {item.id}: prompt is missing; give text or a list of messages with role and content"
+            )
         return item
 
     def to_dict(self) -> dict[str, Any]:
@@ -131,77 +180,3 @@ def check_values(item: Item, questions: Sequence[Question]) -> Item:
 
 def _plain(values: Mapping[str, Value]) -> dict[str, Any]:
     return {key: list(value) if isinstance(value, tuple) else value for key, value in values.items()}
-
-
-def _turns(raw: object, where: str) -> tuple[Turn, ...]:
-    if raw is None or raw == []:
-        return ()
-    if isinstance(raw, str):
-        raw = [{"role": "user", "content": raw}]
-    if not isinstance(raw, list):
-        raise DataError(f"{where}: prompt must be text or a list of messages")
-    turns = tuple(Turn.from_dict(turn, f"{where}: prompt: message {n}") for n, turn in enumerate(raw, 1))
-    for turn in turns:
-        _check_text(turn.content, f"{where}: prompt")
-    return turns
-
-
-def _context(raw: object, where: str) -> tuple[tuple[str, str], ...]:
-    if not isinstance(raw, Mapping) or not all(isinstance(text, str) for pair in raw.items() for text in pair):
-        raise DataError(f"{where}: context must be an object with texts as values")
-    return tuple((name, _check_text(text, f"{where}: context")) for name, text in raw.items() if text.strip())
-
-
-def _labels(raw: object, where: str) -> tuple[str, ...]:
-    if not isinstance(raw, list) or not all(isinstance(label, str) and label.strip() for label in raw):
-        raise DataError(f"{where}: labels must be a list of texts")
-    for label in raw:
-        if label != label.strip() or not label.isprintable() or not unicodedata.is_normalized("NFC", label):
-            raise DataError(
-                f"{where}: the label {quoted(label)} is invalid; use printable text without surrounding white space"
-            )
-    if len(set(raw)) != len(raw):
-        raise DataError(f"{where}: labels contains a label twice")
-    return tuple(raw)
-
-
-def _flag(raw: Mapping[str, Any], key: str, where: str) -> bool:
-    value = raw.get(key, False)
-    if not isinstance(value, bool):
-        raise DataError(f"{where}: {key} must be true or false, not {quoted(value)}")
-    return value
-
-
-def _text(raw: Mapping[str, Any], key: str, where: str) -> str:
-    value = raw.get(key, "")
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise DataError(f"{where}: {key} must be text, not {quoted(value)}")
-    return _check_text(value, f"{where}: {key}")
-
-
-def _check_text(text: str, where: str) -> str:
-    if len(text) > MAX_TEXT:
-        raise DataError(f"{where} has {len(text):,} characters; the maximum is {MAX_TEXT:,}: shorten it")
-    try:
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise DataError(f"{where} contains a lone surrogate (half a character); repair the text") from error
-    if "\0" in text:
-        raise DataError(f"{where} contains a null character; remove it")
-    return text
-
-
-def _values(raw: object, where: str) -> dict[str, Value]:
-    if not isinstance(raw, Mapping):
-        raise DataError(f"{where} must be an object with questions as keys and answers as values")
-    values: dict[str, Value] = {}
-    for name, value in raw.items():
-        if isinstance(value, list) and all(isinstance(one, str) for one in value):
-            values[str(name)] = tuple(value)
-        elif isinstance(value, (str, int)) and not isinstance(value, bool):
-            values[str(name)] = value
-        else:
-            raise DataError(f"{where}: {quoted(name)} must be text, a whole number or a list of texts")
-    return values

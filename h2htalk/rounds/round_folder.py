@@ -24,18 +24,14 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
-from functools import cache
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
 from pydantic import with_config as configured
 
 from h2htalk.data.append_log import AppendLog, writer_lock
-from h2htalk.data.erasure.filter_files import ERASED
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.erasure.filter_files import ERASED, require_erased
 from h2htalk.data.files import (
-    first_error,
     json_line,
     read_json_object,
     read_jsonl,
@@ -47,6 +43,7 @@ from h2htalk.data.files import (
     write_text,
 )
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.records import STRICT, read_record
 from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.annotations import Annotation, latest
 from h2htalk.rounds.annotators import Annotator
@@ -371,17 +368,9 @@ def read_records(path: Path, record: type[Record]) -> Iterator[Record]:
 
 def read_record_lines(path: Path, record: type[Record], advice: str = RESTORE) -> Iterator[tuple[str, Record]]:
     """Yield `file:line` and record as `read_records`; errors end with `advice`."""
-    adapter = _adapter(record)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
+    configured(STRICT)(record)
     for where, raw in read_jsonl(path):
-        try:
-            yield where, adapter.validate_json(json_line(raw), strict=True)
-        except ValidationError as error:
-            raise DataError(f"{where}: {first_error(error)}; {advice}") from error
-
-
-@cache
-def _adapter(record: type[Any]) -> TypeAdapter[Any]:
-    return TypeAdapter(configured(ConfigDict(extra="forbid"))(record))
+        yield where, read_record(record, raw, where, advice=f"; {advice}")
 
 
 def _private_file_exists(path: Path) -> bool:

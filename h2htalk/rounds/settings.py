@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
-from pydantic import with_config as configured
+from pydantic import Field, with_config
 
 from h2htalk.data.arguments import PathText
 from h2htalk.data.files import read_toml
-from h2htalk.errors import ConfigError, RoundError, quoted, suggest_setting
+from h2htalk.data.records import STRICT, read_record
+from h2htalk.errors import ConfigError, RoundError
 from h2htalk.rounds.questions import Kind, find_kind
 
 # Default annotators per item: the paper's 20 crowd evaluators and three specialists (section 3.2).
+ANNOTATORS = "CSV file of annotators: name, languages, crisis (yes: agreed to read about crises)."
 OVERLAP: Mapping[Kind, int] = {"crowd": 20, "expert": 3, "adjudication": 1, "safety": 3}
 # Placeholder annotators per language of a round without a list of annotators.
 PLACEHOLDERS: Mapping[Kind, int] = {"crowd": 20, "expert": 20, "adjudication": 1, "safety": 3}
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Adaptive:
     """Adaptive overlap: stop requesting annotators for an item once its votes are clear.
@@ -43,6 +43,7 @@ class Adaptive:
     accuracy: Annotated[float, Field(ge=0.51, le=0.99)] = 0.7
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Care:
     """Sessions have at most `session_items` items, and at most the share `crisis_share` (0 to 1) about a crisis."""
@@ -51,6 +52,7 @@ class Care:
     crisis_share: Annotated[float, Field(ge=0, le=1)] = 0.2
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Ties:
     """Whether Dawid-Skene decides ties: for a tied label with at least this posterior (0.5 to 1); None: never."""
@@ -58,6 +60,7 @@ class Ties:
     dawid_skene: Annotated[float, Field(ge=0.5, le=1)] | None = None
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class ArgillaSettings:
     """Prefix of the workspaces' names; empty for none.
@@ -68,6 +71,7 @@ class ArgillaSettings:
     workspace: str = ""
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class RoundSpec:
     """Specification of a round.
@@ -89,11 +93,13 @@ class RoundSpec:
 
     kind: Kind
     items: PathText
-    where: str = "spreadsheets"
-    format: Literal["xlsx", "csv"] = "xlsx"
-    annotators: PathText = ""
-    overlap: Annotated[int, Field(ge=0, le=1000)] = 0
-    seed: int = 0
+    where: Annotated[str, Field(description="Platform: spreadsheets or argilla.")] = "spreadsheets"
+    format: Annotated[Literal["xlsx", "csv"], Field(description="Spreadsheet format: xlsx or csv.")] = "xlsx"
+    annotators: Annotated[PathText, Field(description=ANNOTATORS)] = ""
+    overlap: Annotated[
+        int, Field(ge=0, le=1000, description="Annotators per item; default: crowd 20, expert and safety 3, else 1.")
+    ] = 0
+    seed: Annotated[int, Field(description="Seed of the assignment and order of items.")] = 0
     suggest: bool = False
     guidelines: PathText = ""
     minutes: Annotated[float, Field(ge=0, le=600)] = 1.0
@@ -115,17 +121,8 @@ class RoundSpec:
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> RoundSpec:
         """Validate a stored specification or a TOML table; raise ConfigError starting with `where`."""
-        try:
-            spec = _adapter().validate_json(json.dumps(raw, default=str), strict=True)
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            name = ".".join(map(str, first["loc"]))
-            if first["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
-                meant = suggest_setting(first["loc"], cls)
-                raise ConfigError(
-                    f"{where}: {name}: unknown setting; {meant}docs/tutorials/annotation.md lists them"
-                ) from error
-            raise ConfigError(f"{where}: {name}: {first['msg']}, not {quoted(first['input'])}") from error
+        unknown = "docs/tutorials/annotation.md lists them"
+        spec = read_record(cls, raw, where, error=ConfigError, unknown=unknown)
         if 0 < spec.adaptive.confidence < 0.5:
             raise ConfigError(
                 f"{where}: adaptive.confidence is {spec.adaptive.confidence}; it must be 0 or at least 0.5"
@@ -161,6 +158,8 @@ def make_spec(kind: str, items: str, options: Mapping[str, Any], settings: Path 
     # An absolute path, so that the command can be repeated from another folder; the name of a split is no path.
     # os.path: pathlib raises on a name that is too long.
     source = str(Path(items).resolve()) if os.path.exists(items) else items
+    if options.get("annotators"):
+        given["annotators"] = str(Path(options["annotators"]).resolve())
     return RoundSpec.from_dict({**given, "kind": find_kind(kind), "items": source}, where)
 
 
@@ -172,10 +171,3 @@ def require_same_spec(opened: RoundSpec, requested: RoundSpec, path: Path) -> No
         raise RoundError(
             f"{path}: this round was opened with another {', '.join(names)}; use the same settings, or another --out"
         )
-
-
-@cache
-def _adapter() -> TypeAdapter[RoundSpec]:
-    for record in (Adaptive, Care, Ties, ArgillaSettings, RoundSpec):
-        configured(ConfigDict(extra="forbid"))(record)
-    return TypeAdapter(RoundSpec)

@@ -61,8 +61,7 @@ def refusal(read: Callable[[], object], path: Path) -> str:
     with pytest.raises(H2HTalkError) as raised:
         read()
     text = str(raised.value)
-    assert text.startswith(f"{path}")
-    assert "\n" not in text
+    assert all(line.startswith(f"{path}") for line in text.splitlines())
     assert raised.value.exit_code == 2
     return text
 
@@ -105,7 +104,7 @@ def test_a_summary_of_another_version_is_refused(run: Path) -> None:
     record = RunFolder(run).read_summary()
     RunFolder(run).write_summary({**record, "counts": {**record["counts"], "items": "22"}})
     text = refusal(lambda: read_summary(run / "summary.json"), run / "summary.json")
-    assert "counts.items: Input should be a valid integer" in text
+    assert "counts.items: must be a whole number, not '22'" in text
 
 
 # --- run.json ---------------------------------------------------------------------------------------------------

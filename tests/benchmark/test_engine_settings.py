@@ -30,10 +30,10 @@ def test_an_engines_options_are_texts_whether_they_come_as_toml_or_json(tmp_path
 
 @pytest.mark.parametrize(
     ("value", "named"),
-    [("tp=8", ""), (["tp"], ""), ({"tp": [8]}, r"\.tp: Input should be a valid string"), ({"tp": None}, r"\.tp: ")],
+    [("tp=8", ""), (["tp"], ""), ({"tp": [8]}, r"\.tp: must be text"), ({"tp": None}, r"\.tp: ")],
 )
 def test_options_that_are_no_table_of_texts_are_refused(value: object, named: str) -> None:
-    with pytest.raises(ConfigError, match=rf"^spec\.toml: engine_options{named}"):
+    with pytest.raises(ConfigError, match=rf"^spec\.toml: --engine-option{named}"):
         EvaluateSpec.from_dict({**WORK, "model": "vllm:m", "engine_options": value}, "spec.toml")
 
 
@@ -92,19 +92,8 @@ def test_money_and_batches_are_for_hosted_models(model: str, given: dict[str, An
         EvaluateSpec(**WORK, model=model, **given)
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        {"max_cost": -0.01},
-        {"max_cost": float("nan")},
-        {"max_cost": float("inf")},
-        {"thinking": -1},
-        {"deadline": 0.0},
-        {"attempts": 0},
-        {"attempts": 1000},
-    ],
-)
+@pytest.mark.parametrize("given", [{"max_cost": -0.01}, {"thinking": -1}, {"deadline": 0.0}, {"attempts": 1000}])
 def test_a_value_out_of_range_is_named(given: dict[str, Any]) -> None:
     option = next(iter(given)).replace("_", "-")
-    with pytest.raises(ConfigError, match=f"--{option} is"):
+    with pytest.raises(ConfigError, match=f"--{option}: must be"):
         EvaluateSpec(**OPENAI, **given)

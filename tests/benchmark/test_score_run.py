@@ -86,7 +86,7 @@ def test_contracts_can_be_left_out(spec: EvaluateSpec, tmp_path: Path) -> None:
     assert evaluate(replace(spec, out=str(tmp_path / "other"))).rows.compliance.items_mean.value is not None
     (bundle,) = export_results(spec.out_path, "bundle", tmp_path / "bundle.zip")
     assert verify_results(bundle, "mini@1").differs == []
-    with pytest.raises(ConfigError, match="--contracts 'mine': choose from package, none"):
+    with pytest.raises(ConfigError, match="--contracts: must be 'package' or 'none', not 'mine'"):
         replace(spec, contracts="mine")
 
 

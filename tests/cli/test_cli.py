@@ -55,12 +55,11 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
         ),
         (("server:m", "--split", "mini@1", "--embedder", "none"), "a model and a URL"),
         (("embedded", "--split", "maxi"), "no split 'maxi'"),
-        (("embedded", "--split", "mini@1", "--limit", "0"), "--limit is 0"),
+        (("embedded", "--split", "mini@1", "--limit", "0"), "--limit: must be 1 or more, not 0"),
         (("embedded", "--split", "mini@1", "--sap", "no-patience"), "patience"),
         (("embedded", "--split", "mini@1", "--embedder", "bge-m3"), "minilm"),
         (("embedded", "--split", "mini@1", "--embedder", "word2vec"), "word2vec"),
-        (("embedded", "--split", ""), "--split is empty"),
-        (("", "--split", "mini@1"), "MODEL is empty"),
+        (("", "--split", "mini@1"), "MODEL: must be text that is not empty"),
     ],
 )
 def test_wrong_input_is_one_line_exit_2_and_nothing_written(
@@ -206,7 +205,7 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
             ("--engine-option", "dtype=half", "--dry-run"),
             "--engine-option: scripted has no engine options (dtype)",
         ),
-        (("--max-cost", "-1"), "--max-cost is -1.0; it must be 0 or more"),
+        (("--max-cost", "-1"), "--max-cost: must be 0 or more, not -1.0"),
     ],
 )
 def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[str, ...], said: str) -> None:

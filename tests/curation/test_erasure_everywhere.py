@@ -31,8 +31,8 @@ from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
+from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.erasure.folder_kinds import erase as erase_folder
-from h2htalk.data.erasure.folder_kinds import require_erased
 from h2htalk.data.erasure.sweep import find_folders
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import add_link, read_links

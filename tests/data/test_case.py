@@ -25,19 +25,12 @@ FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"study": "other"}, "study: Input should be 'high_risk'"),
-        ({"extra": 1}, "extra"),
-        ({"degree": "2"}, "degree"),
-        ({"degree": True}, "degree"),
+        ({"study": "other"}, "study: must be 'high_risk'"),
         ({"sessions": []}, "sessions"),
         ({"sessions": [{"turns": []}]}, "sessions.1.turns"),
-        ({"sessions": [{"turns": [{"user": " "}]}]}, "sessions.1.turns.1.user"),
         ({"sessions": [{"turns": [{"user": "hi", "points": ["other"]}]}]}, "names the point 'other'"),
         ({"points": [POINT, POINT]}, "points: the id 'stays' occurs twice"),
-        ({"points": [{**POINT, "kind": "should"}]}, "points.1.kind"),
         ({"points": [{**POINT, "severity": 4}]}, "points.1.severity"),
-        ({"language": "xx"}, "language: Value error, no language 'xx'"),
-        ({"provenance": []}, "provenance must be an object"),
         ({"facts": [FACT, FACT]}, "facts: the id 'cat' occurs twice"),
         ({"facts": [{**FACT, "kind": "corrected"}]}, "fact cat: a corrected fact, and no other, names the right one"),
         ({"facts": [{**FACT, "kind": "forgotten"}]}, "fact cat: a forgotten fact, and no other, needs asked_in"),
@@ -46,12 +39,12 @@ FACT = {"id": "cat", "kind": "stated", "session": 1, "text": "The cat is called 
         ({"points": [{**POINT, "check": "says:cat"}]}, "point stays: no check 'says:cat'; choose from mentions, omits"),
         ({"points": [{**POINT, "check": "help_lines:x"}]}, "point stays: no check 'help_lines:x'"),
         ({"facts": [{**FACT, "replaced_by": "dog"}]}, "fact cat: a corrected fact, and no other"),
-        ({"state": "worn-out"}, "state: String should match"),
+        ({"state": "worn-out"}, "state: must match pattern"),
         ({"sessions": [{"gap_days": 2, "turns": [{"user": "hi"}]}]}, "the first session follows none"),
         ({"sessions": [{"turns": [{"user": "hi", "reference": " "}]}]}, "sessions.1.turns.1.reference"),
         (
             {"history": [{"role": "user", "content": " "}, {"role": "companion", "content": "hi"}]},
-            "history: content must be text",
+            "history.1.content: must be text",
         ),
         ({"history": [{"role": "user", "content": "hi"}]}, "history: user and companion take turns"),
     ],
@@ -60,10 +53,3 @@ def test_a_wrong_case_is_refused_by_name_and_place(change: dict[str, Any], messa
     with pytest.raises(DataError, match=message) as error:
         Case.from_dict({**json.loads(json.dumps(case(1).to_dict())), **change}, "cases.jsonl:3")
     assert str(error.value).startswith("cases.jsonl:3: case-en-1: ")
-
-
-def test_all_errors_of_a_case_are_listed() -> None:
-    raw = json.loads(json.dumps(case(1).to_dict())) | {"degree": -1, "study": "other", "extra": 1}
-    with pytest.raises(DataError) as error:
-        Case.from_dict(raw, "cases.jsonl:3")
-    assert [line.split(": ")[2] for line in str(error.value).splitlines()] == ["study", "degree", "extra"]

@@ -38,15 +38,8 @@ def test_annotations_as_json(value: object) -> None:
 
 @pytest.mark.parametrize("value", [True, 1.5, {"a": 1}, [1]])
 def test_invalid_values(value: object) -> None:
-    with pytest.raises(DataError, match="value is"):
+    with pytest.raises(DataError, match=r"value(\.1)?: must be text"):
         made("a", "x", "q", value)
-
-
-def test_missing_fields() -> None:
-    with pytest.raises(DataError, match=r"annotations.jsonl:3: an annotation must have"):
-        Annotation.from_dict(
-            {"round": "r", "item": "a", "question": "q", "value": 1, "when": "t"}, "annotations.jsonl:3"
-        )
 
 
 def test_latest_annotations() -> None:

@@ -33,7 +33,7 @@ def first_line(text: str) -> str:
 @pytest.mark.parametrize(
     ("file", "edited", "message"),
     [
-        ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: Field required"),
+        ("assignment_sets.jsonl", lambda _: "{}\n", r"assignment_sets.jsonl:1: number: is missing"),
         (
             "assignment_sets.jsonl",
             lambda text: text.replace('"place":1', '"place":"1"'),
@@ -54,7 +54,7 @@ def first_line(text: str) -> str:
         ("private/annotators.jsonl", None, "the file is missing, and annotations cannot be attributed"),
         ("private/salt", None, "salt: the file is missing, and no annotator can be identified"),
         ("items.jsonl", lambda text: text.replace("?", "!", 1), "differs from the items that were published"),
-        ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "differs from the items"),
+        ("items.jsonl", lambda text: text.replace("}", ',"gold":{"keep":"drop"}}', 1), "prompt.1.gold: no such field"),
         ("items.jsonl", first_line, "the published item 'en-item-1' is missing"),
         ("items.jsonl", lambda text: text + first_line(text), "'en-item-0' occurs twice"),
         ("sources.jsonl", lambda text: text + '{"id":"en-item-0","record":{}}\n', "sources.jsonl: differs from"),

@@ -11,8 +11,6 @@ from pathlib import Path
 from statistics import stdev
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from h2htalk.benchmark.adjudicate import open_rating_round
 from h2htalk.benchmark.calibration.agreement import LEAST, LEAST_DRAWN
 from h2htalk.benchmark.calibration.judged_items import COLUMNS, JudgedItem, JudgedRun, load_judged, read_labels
@@ -20,9 +18,10 @@ from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS
 from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
 from h2htalk.benchmark.statistics.corrected_mean import draw_labels, strata_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError, counted, listed
+from h2htalk.errors import ConfigError, counted, listed
 from h2htalk.rounds.item_sources import scenario_item
 from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_blocks
 from h2htalk.rounds.texts.interface import interface_text
@@ -61,11 +60,9 @@ def read_plan(run: Path) -> LabelPlan | None:
     """Read the plan of a run, None where there is none. Raises DataError where it was edited."""
     path, advice = plan_path(run), "restore it"
     try:
-        return TypeAdapter(LabelPlan).validate_python(read_sealed(path, advice))
+        return read_record(LabelPlan, read_sealed(path, advice), str(path), advice=f"; {advice}")
     except FileNotFoundError:
         return None
-    except ValidationError as error:
-        raise DataError(f"{path}: {error.errors()[0]['msg']}; {advice}") from error
 
 
 def labels_needed(half_width: float, items: int, error_sd: float = ERROR_SD) -> int:

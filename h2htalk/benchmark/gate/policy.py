@@ -6,10 +6,11 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.benchmark.studies.observations import COUNTS, SCALES, Observation, scored
-from h2htalk.data.files import first_error, read_toml
+from h2htalk.data.files import read_toml
+from h2htalk.data.records import read_record
 from h2htalk.errors import ConfigError, quoted
 
 COST = "cost"
@@ -81,11 +82,7 @@ class Policy(BaseModel):
 
 def read_policy(path: Path) -> Policy:
     """Read `gate.toml`: `alpha`, `arm` and a table `[[criteria]]` a criterion. Raises ConfigError."""
-    raw = read_toml(path)
-    try:
-        return Policy.model_validate(raw)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
+    return read_record(Policy, read_toml(path), str(path), error=ConfigError)
 
 
 def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> Policy:

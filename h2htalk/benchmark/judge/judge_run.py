@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
-from typing import cast
 
 from h2htalk.benchmark.judge.judgements import (
     Judge,
@@ -22,7 +21,7 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
-from h2htalk.benchmark.judge.settings import JudgeSpec, Scope
+from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.run import Run, load_scored
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
@@ -137,7 +136,7 @@ def judge_run(spec: JudgeSpec) -> Summary:
             write_judge(spec.path, calls.judge)
             calls.ask(answers)
         names = tuple(sorted(calls.judge.fingerprint for calls in panel))
-        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, cast(Scope, spec.scope)))
+        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, spec.scope))
         return judge_again(spec.path, locked=True)
 
 

@@ -10,8 +10,6 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from pydantic import TypeAdapter, ValidationError
-
 from h2htalk.benchmark.judge.judgements import judgements_folder, read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging, whole_mean
 from h2htalk.benchmark.judge.rubric import points_of
@@ -20,11 +18,12 @@ from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggreg
 from h2htalk.benchmark.summarize import by_sample, slices_of
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary
 from h2htalk.data.files import json_line, read_sealed, write_sealed
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import DataError, counted
+from h2htalk.errors import counted
 
 ALL_LEVELS = "levels"  # beside the names of the subtasks
 _AGAIN = "run `h2htalk judge calibrate` again"
@@ -67,11 +66,9 @@ def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey
     """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
     path = corrected_cells_path(run)
     try:
-        found = TypeAdapter(CorrectedCells).validate_python(read_sealed(path, _AGAIN))
+        found = read_record(CorrectedCells, read_sealed(path, _AGAIN), str(path), advice=f"; {_AGAIN}")
     except FileNotFoundError:
         return CorrectedCells("", "")
-    except ValidationError as error:
-        raise DataError(f"{path}: {error.errors()[0]['msg']}; {_AGAIN}") from error
     return found if found.ratings == hash_of(judging, ratings) else CorrectedCells("", f"of other judgements: {_AGAIN}")
 
 

@@ -20,6 +20,7 @@ from h2htalk.benchmark.metrics.scoring import answer_hash
 from h2htalk.chat.model_identity import model_identity, model_name
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.files import json_line, read_json_object, replacing, write_json
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_answers
 from h2htalk.errors import DataError
 
@@ -88,15 +89,11 @@ def read_judge(run: Path, fingerprint: str) -> Judge:
     Raises:
         DataError: there is none of that fingerprint, or the file was edited.
     """
-    from pydantic import TypeAdapter, ValidationError
-
     path = judgements_folder(run) / f"{fingerprint}.json"
     try:
-        judge = TypeAdapter(Judge).validate_python(read_json_object(path))
+        judge = read_record(Judge, read_json_object(path), str(path), advice="; restore it")
     except FileNotFoundError:
         raise DataError(f"{path}: not there: the run has no such judge; run `h2htalk judge run`") from None
-    except ValidationError as error:
-        raise DataError(f"{path}: not a judge: {error.errors()[0]['msg']}; restore it") from error
     if judge.fingerprint != fingerprint:
         raise DataError(f"{path}: was edited; restore it, or judge again")
     return judge

@@ -11,16 +11,17 @@ from dataclasses import asdict, dataclass, field, replace
 from statistics import fmean
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import Field, TypeAdapter
 
 from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
 from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 KEY = "judging"  # in run.json
 LONGEST = 100_000  # characters of an answer that is judged
@@ -95,12 +96,7 @@ def write_judging(folder: RunFolder, judging: Judging) -> None:
 def read_judging(folder: RunFolder) -> Judging | None:
     """Read which judgements count, None in a run without any. Raises DataError where run.json was edited."""
     raw = folder.read_run().get(KEY)
-    if raw is None:
-        return None
-    try:
-        return TypeAdapter(Judging).validate_python(raw)
-    except ValidationError as error:
-        raise DataError(f"{folder.path / 'run.json'}: {KEY}: {error.errors()[0]['msg']}") from error
+    return None if raw is None else read_record(Judging, raw, f"{folder.path / 'run.json'}: {KEY}")
 
 
 def require_judging(folder: RunFolder) -> Judging:
@@ -117,13 +113,10 @@ def write_people_ratings(folder: RunFolder, ratings: Mapping[str, PeopleRating])
 
 def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
     """Read people's ratings, by the id of the judged answer. Raises DataError; names file and line."""
-    path, adapter = folder.path / "adjudication" / "ratings.jsonl", TypeAdapter(PeopleRating)
+    path = folder.path / "adjudication" / "ratings.jsonl"
     ratings: dict[str, PeopleRating] = {}
     for where, record in read_jsonl(path) if path.exists() else ():
-        try:
-            rating = adapter.validate_python(record)
-        except ValidationError as error:
-            raise DataError(f"{where}: not a rating: {error.errors()[0]['msg']}") from error
+        rating = read_record(PeopleRating, record, where)
         ratings[rating.answer] = rating
     return ratings
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.data.arguments import PathText, check_fields
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError
 
 Scope = Literal["levels", "all"]
 
@@ -17,34 +19,31 @@ Scope = Literal["levels", "all"]
 class JudgeSpec:
     """Which judges read which answers of a run.
 
+    A field's description is the help of its option.
+
     Attributes:
         run: the run folder, scored.
         judges: `ENGINE:NAME` of each; several are a panel, whose mean counts.
-        scope: `levels` judges itinerary levels I to III (Eq. 3), `all` every subtask.
-        judgements: k, how many judgements of each answer a judge gives; more than one needs a temperature.
-        temperature: 0 is greedy; models whose API takes none draw by themselves.
-        thinking: tokens of reasoning besides the reply.
-        reverse: put the qualities of the rubric in the reverse order, which shows how much their order matters.
-        prompts: a folder of templates that replace bundled ones.
-        repeat_unscored: ask again for judgements whose reply could not be read; the newest reply counts.
-        batch: send batch jobs at half the price. concurrency: calls in flight. timeouts are the engines' own.
-        max_cost: US dollars that all judging of this run may cost, possibly paid calls included.
-        prices: a price file that replaces bundled prices.
+        batch: as of `EvaluateSpec`; timeouts are the engines' own.
     """
 
     run: PathText
     judges: tuple[str, ...]
-    scope: str = "levels"
-    judgements: int = 1
-    temperature: float = 0.0
-    thinking: int | None = None
-    reverse: bool = False
-    prompts: PathText | None = None
-    repeat_unscored: bool = False
-    batch: bool = False
-    concurrency: int = 32
-    max_cost: float | None = None
-    prices: PathText | None = None
+    scope: Annotated[Scope, Field(description="levels (itinerary levels I to III, Eq. 3) or all subtasks.")] = "levels"
+    judgements: Annotated[
+        int, Field(ge=1, le=100, description="Judgements of each answer by each judge; above 1 needs a temperature.")
+    ] = 1
+    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False, description="0 is greedy.")] = 0.0
+    thinking: Annotated[int | None, Field(ge=0, description="Tokens of reasoning besides the reply.")] = None
+    reverse: Annotated[bool, Field(description="Put the rubric's qualities in reverse order.")] = False
+    prompts: Annotated[PathText | None, Field(description="A folder of templates that replace bundled ones.")] = None
+    repeat_unscored: Annotated[bool, Field(description="Ask again where a reply could not be read.")] = False
+    batch: Annotated[bool, Field(description="Send batch jobs (openai:, anthropic:).")] = False
+    concurrency: Annotated[int, Field(ge=1, description="Requests in flight.")] = 32
+    max_cost: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="US dollars that all judging here may cost.")
+    ] = None
+    prices: Annotated[PathText | None, Field(description="A price file that replaces bundled prices.")] = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
@@ -53,16 +52,6 @@ class JudgeSpec:
             raise ConfigError("--judge is missing; name a model, such as openai:gpt-4o")
         if len(set(self.judges)) < len(self.judges):
             raise ConfigError("--judge: one judge is named twice; for several judgements of one use --judgements")
-        if self.scope not in get_args(Scope):
-            raise ConfigError(f"--scope {quoted(self.scope)}: choose from {', '.join(get_args(Scope))}")
-        if not 1 <= self.judgements <= 100:
-            raise ConfigError(f"--judgements is {self.judgements}; it must be 1 to 100")
-        if not 0 <= self.temperature <= 2:
-            raise ConfigError(f"--temperature is {self.temperature}; it must be 0 to 2")
-        if self.concurrency < 1:
-            raise ConfigError(f"--concurrency is {self.concurrency}; it must be 1 or more")
-        if self.max_cost is not None and not self.max_cost >= 0:
-            raise ConfigError(f"--max-cost is {self.max_cost}; it must be 0 or more")
         for judge in self.judges:
             engine, _ = parse_model(judge)
             if self.judgements > 1 and self.temperature_of(judge) == 0:

@@ -17,7 +17,7 @@ from h2htalk.chat.store.records import (
     money_text,
     sum_totals,
 )
-from h2htalk.data.erasure.folder_kinds import require_erased
+from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.text.escaping import csv_text

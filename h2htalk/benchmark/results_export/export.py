@@ -33,7 +33,6 @@ from h2htalk.chat.protocol import Message
 from h2htalk.data.arguments import as_path
 from h2htalk.data.dialogue import read_id
 from h2htalk.data.files import (
-    first_error,
     json_line,
     parse_object,
     read_bounded,
@@ -46,12 +45,13 @@ from h2htalk.data.files import (
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS, task_id
 from h2htalk.distributions import CONFIDENCE
-from h2htalk.errors import ConfigError, DataError, counted, quoted, shorten, suggest
+from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 # A folder of this machine before a name, as in `bge-m3:/data/models/bge-m3`.
 _FOLDER = re.compile(r"(^|:)(?:~|\.{1,2})?/(?:\S*/)?")
@@ -184,14 +184,8 @@ def sha256(text: str) -> str:
 
 def read_bundle(path: Path) -> tuple[BundleHead, dict[str, str]]:
     """Return head and other files of a bundle. Raises DataError where it is none, or of another version."""
-    from pydantic import TypeAdapter, ValidationError
-
     texts = {name: _read(path, name, most) for name, most in _LARGEST.items()}
-    try:
-        head = TypeAdapter(BundleHead).validate_json(texts.pop(HEAD), strict=True)
-    except ValidationError as error:
-        raise DataError(f"{path}: {HEAD}: not a bundle of this version: {shorten(first_error(error), 200)}") from error
-    return head, texts
+    return read_record(BundleHead, texts.pop(HEAD), f"{path}: {HEAD}: not a bundle of this version"), texts
 
 
 def read_rows(name: str, text: str, samples: int) -> dict[SampleKey, tuple[str, dict[str, Any]]]:

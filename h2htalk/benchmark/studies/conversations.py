@@ -19,8 +19,7 @@ from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import json_line
 from h2htalk.data.persona import Persona

@@ -13,8 +13,7 @@ from h2htalk.benchmark.judge.ratings import LONGEST, TOO_LONG
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.observations import NOT_ASKED
 from h2htalk.benchmark.studies.point_judge import PERCEPTION, OpenReply, ReplyJudgement
-from h2htalk.data.case import Case, Point
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, Point, script
 from h2htalk.text.point_checks import meets
 
 By = Literal["code", "number", "people", "judge", ""]

@@ -60,7 +60,7 @@ from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, require_kind
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import script
 from h2htalk.data.files import read_sealed
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, read_answers
 from h2htalk.errors import DataError, counted

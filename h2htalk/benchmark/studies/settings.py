@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.server.endpoint import http_parts
-from h2htalk.data.arguments import PathText, check_fields
+from h2htalk.data.arguments import PathText, check_fields, read_settings
 from h2htalk.errors import ConfigError, quoted, suggest
 
 StudyName = Literal["sap", "instructions", "memory"]
@@ -46,23 +48,19 @@ class StudySpec:
     study: StudyName
     ask: EvaluateSpec
     arms: tuple[str, ...] = ()
-    window: int = 12
+    window: Annotated[int, Field(ge=1, le=1000)] = 12
     judge: str = ""
-    judge_max_cost: float | None = None
+    judge_max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     app: PathText | None = None
     _saps: Mapping[str, Sap] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
-        if self.study not in get_args(StudyName):
-            raise ConfigError(f"study {quoted(self.study)}: choose from {', '.join(get_args(StudyName))}")
         check_fields(self)
         if self.is_app != (self.app is not None):
             raise ConfigError("--adapter goes with an application: h2htalk study app URL --adapter FILE.toml")
         if len(set(self.arms)) < len(self.arms):
             raise ConfigError("--arms: one arm is named twice")
-        if not 1 <= self.window <= 1000:
-            raise ConfigError(f"--window is {self.window}; it must be 1 to 1,000")
         if self.ask.samples > 1 or self.ask.subtasks:
             raise ConfigError("a study has one conversation a case and arm: leave out --samples and --subtask")
         if self.judge:
@@ -117,7 +115,4 @@ class StudySpec:
         """Read what `to_dict` gave. Raises ConfigError."""
         if not isinstance(raw.get("ask"), Mapping):
             raise ConfigError(f"{where}: not the specification of a study: ask is missing")
-        if not isinstance(raw.get("arms", []), list | tuple):
-            raise ConfigError(f"{where}: arms must be a list")
-        known = {key: value for key, value in raw.items() if key in cls.__dataclass_fields__ and key != "ask"}
-        return cls(**known | {"arms": tuple(known.get("arms", ()))}, ask=EvaluateSpec.from_dict(raw["ask"], where))
+        return read_settings(cls, {**raw, "ask": EvaluateSpec.from_dict(raw["ask"], where)}, where)

@@ -23,10 +23,9 @@ from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
 from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.model_identity import model_identity
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import turn_scenarios
-from h2htalk.data.erasure.filter_files import ERASED, read_erased
-from h2htalk.data.erasure.folder_kinds import require_erased, require_folder_kind
+from h2htalk.data.case import Case, turn_scenarios
+from h2htalk.data.erasure.filter_files import ERASED, read_erased, require_erased
+from h2htalk.data.erasure.folder_kinds import require_folder_kind
 from h2htalk.data.files import read_json_object, read_jsonl, refuse_links, write_json, write_jsonl
 from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.persona import Persona

@@ -15,8 +15,9 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -163,10 +164,7 @@ def _read(text: str, where: str) -> PriceList:
     except (ValueError, InvalidOperation, RecursionError) as error:
         # ValueError: no TOML, or a number with thousands of digits.
         raise ConfigError(f"{where}: not a price file: {error}") from error
-    try:
-        file = _File.model_validate(raw)
-    except ValidationError as error:
-        raise ConfigError(f"{where}: {_first_error(error)}") from error
+    file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/tutorials/hosted.md", as_python=True)
     date = file.date.isoformat()
     return PriceList(date, {name: _price(entry, name, date, where) for name, entry in file.models.items()})
 
@@ -177,13 +175,3 @@ def _price(entry: _Entry, model: str, date: str, where: str) -> Price:
             f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
         )
     return Price(**entry.model_dump(exclude={"source", "seen"}), date=date)
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    where = ": ".join(map(str, first["loc"]))
-    if first["type"] == "missing":
-        return f"{where} is missing"
-    if first["type"] == "extra_forbidden":
-        return f"{where}: unknown key; docs/tutorials/hosted.md shows a price file"
-    return f"{where}: {first['msg']}, not {quoted(first['input'])}"

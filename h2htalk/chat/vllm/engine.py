@@ -26,7 +26,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send
 from h2htalk.chat.chat_options import ChatOptions
@@ -40,6 +40,7 @@ from h2htalk.chat.server.aiohttp_transport import exchange
 from h2htalk.chat.server.engine import ServerWire
 from h2htalk.chat.vllm.server import URL, VLLMServer
 from h2htalk.data.files import sha256_of
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError, quoted
 
@@ -95,11 +96,7 @@ class VLLMOptions(BaseModel):
         known = sorted(cls.model_fields)
         if unknown := [key for key in given if key not in known]:
             raise ConfigError(f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}")
-        try:
-            return cls.model_validate(dict(given))
-        except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            raise ConfigError(f"engine option {first['loc'][0]} is {quoted(first['input'])}: {first['msg']}") from error
+        return read_record(cls, given, "--engine-option", error=ConfigError, as_python=True)
 
     def subject(self) -> dict[str, str]:
         """Return the options that are set and change answers, for the signature."""

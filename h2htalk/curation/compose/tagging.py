@@ -10,6 +10,7 @@ from functools import cache
 from h2htalk.curation.language_data import language_data, language_patterns
 from h2htalk.data.dialogue import Dialogue, Turn
 from h2htalk.data.languages import Language
+from h2htalk.data.records import read_record
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Tags
 from h2htalk.errors import DataError
 from h2htalk.text.counting import count_length, split_actions
@@ -114,7 +115,7 @@ def tags_of(dialogue: Dialogue, turns: Sequence[Turn], proposed: Mapping[str, ob
         "interaction": interaction or _interaction(texts, dialogue.language, emotion),
         "risk": risk_of(dialogue),
     }
-    return Tags.from_dict(record, dialogue.id)
+    return read_record(Tags, record, dialogue.id)
 
 
 def risk_of(dialogue: Dialogue) -> str:

@@ -5,19 +5,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
-
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.files import first_error, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.persona import Persona, personas_of, read_personas
+from h2htalk.data.records import read_record
 from h2htalk.data.releases.private_references import read_private_references
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
@@ -208,16 +206,8 @@ def _strings(value: object) -> Iterator[str]:
 
 
 def _read_vote(row: Mapping[str, Any], where: str) -> VoteRow:
-    try:
-        vote = _vote_adapter().validate_python(row)
-    except ValidationError as error:
-        raise DataError(f"{where}: {first_error(error)}") from error
+    vote = read_record(VoteRow, row, where)
     numbers = [*vote.values, *filter(None, [vote.decision])] if vote.form == "rating" else []
     if len(vote.annotators) != len(vote.values) or vote.rule not in RULES or not all(map(_NUMBER.fullmatch, numbers)):
         raise DataError(f"{where}: needs an annotator a value, a rule of {', '.join(RULES)}, and numbers for a rating")
     return vote
-
-
-@cache
-def _vote_adapter() -> TypeAdapter[VoteRow]:
-    return TypeAdapter(with_config(ConfigDict(extra="forbid"))(VoteRow))

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from pydantic import with_config
+
 from h2htalk.curation.candidates import Candidate
+from h2htalk.data.records import STRICT
 from h2htalk.data.scenario import MOST_REFERENCES, Scenario
 from h2htalk.errors import DataError
 
@@ -14,6 +17,7 @@ from h2htalk.errors import DataError
 REFERENCES, REVIEW = "references", "review"
 
 
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class VoteRow:
     """The votes on one question of one item in one round, and what was decided.

@@ -14,7 +14,7 @@ from pydantic import AfterValidator, Field, StringConstraints
 
 from h2htalk.curation.licences import find_licence
 from h2htalk.curation.setting_types import FilePath, SplitName
-from h2htalk.curation.settings import read_record
+from h2htalk.curation.settings import read_section
 from h2htalk.data.files import read_json_object, read_toml
 from h2htalk.data.releases.release_folder import DEV
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
@@ -138,7 +138,7 @@ def read_stored_spec(path: Path) -> ReleaseSpec:
 
 def spec_of(raw: Mapping[str, Any], folder: Path, where: str) -> ReleaseSpec:
     """Validate a specification as JSON holds it. Raises ConfigError."""
-    spec = read_record(ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, page="docs/releases.md")
+    spec = read_section(ReleaseSpec, json.loads(json.dumps(raw, default=str)), folder, where, "docs/releases.md")
     for name in spec.quotas:
         if name != TOTAL and name not in SUBTASKS:
             raise ConfigError(

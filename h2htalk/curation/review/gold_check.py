@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import with_config
 
 from h2htalk.chat.store.model_calls import ModelCalls
 from h2htalk.curation.candidates import Candidate, Reference
@@ -29,9 +29,10 @@ from h2htalk.curation.review.faireval import Verdict, check_judge
 from h2htalk.curation.review.reviewer import Reviewer, comparisons, read_comparisons
 from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.stage_folder import StageFolder
-from h2htalk.data.dialogue import read_id, read_language
-from h2htalk.data.files import first_error, read_jsonl
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.languages import Language
 from h2htalk.data.persona import bundled_personas
+from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
@@ -86,37 +87,31 @@ def read_gold(path: Path) -> Gold:
     return Gold(tuple(candidates.values()), verdicts)
 
 
-_Text = Annotated[str, Field(min_length=1, pattern=r"\S")]
-
-
-class _Line(BaseModel):
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Line:
     """A line of the file; its scenario is checked with the scenario."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
-
-    id: str
-    language: str
+    id: Id
+    language: Language
     subtask: str
-    a: _Text
-    b: _Text
+    a: Text
+    b: Text
     better: Literal["a", "b", "tie"]
-    prompt: _Text | None = None
+    prompt: Text | None = None
     inputs: dict[str, Any] | None = None
     persona: str | None = None
     risk: str = "none"
 
 
 def _comparison(record: Mapping[str, Any], where: str) -> tuple[Candidate, Verdict]:
-    where = f"{where}: {read_id(record, where)}"
-    try:
-        line = _Line.model_validate(record)
-    except ValidationError as error:
-        raise DataError(f"{where}: {first_error(error)}") from error
+    line = read_record(_Line, record, where)
+    where = f"{where}: {line.id}"
     if (line.prompt is None) == (line.inputs is None):
         raise DataError(f"{where}: give either prompt or inputs")
     if line.a == line.b and line.better != "tie":
         raise DataError(f"{where}: a and b are the same text, so neither is better")
-    language, inputs = read_language(record, where), line.inputs
+    language, inputs = line.language, line.inputs
     if inputs is None:
         subtask = find_subtask(line.subtask, where)
         if [name for name, _ in subtask.inputs] != ["history"] or not subtask.is_chat:

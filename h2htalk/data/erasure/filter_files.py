@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Callable, Mapping
 from itertools import compress
@@ -16,6 +17,7 @@ from h2htalk.errors import DataError
 # In a folder from which an erasure is not finished (`folder_kinds`).
 MARK = ".erasing"
 BEGUN = "begun\n"  # in the mark of a folder whose files were changed
+erasing_here: set[str] = set()  # the folders from which this process erases now
 ERASED = "erased.jsonl"  # the items that were erased from a folder, a line each, with their `id`
 # What stays of a call whose item is erased: what was paid is not undone.
 _MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "batch", "prices"}
@@ -30,6 +32,12 @@ def read_erased(path: Path) -> dict[str, Mapping[str, Any]]:
             raise DataError(f"{where}: needs the id of an erased item; restore it")
         lines[line["id"]] = line
     return lines
+
+
+def require_erased(folder: Path) -> None:
+    """Raise DataError where an erasure from a folder is not finished, unless it is this process that erases there."""
+    if os.path.lexists(folder / MARK) and os.path.realpath(folder) not in erasing_here:
+        raise DataError(f"{folder}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
 
 
 def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:

@@ -21,6 +21,7 @@ from h2htalk.data.erasure.filter_files import (
     BEGUN,
     ERASED,
     MARK,
+    erasing_here,
     filter_file,
     read_erased,
     remove_for_good,
@@ -28,8 +29,6 @@ from h2htalk.data.erasure.filter_files import (
 )
 from h2htalk.data.files import refuse_links, write_text
 from h2htalk.errors import DataError, H2HTalkError
-
-_here: set[str] = set()  # the folders from which this process erases now
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,18 +232,12 @@ def _marked(folder: Path) -> Iterator[bool]:
     place, mark = os.path.realpath(folder), folder / MARK
     begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
     mark_folder(folder)
-    _here.add(place)
+    erasing_here.add(place)
     try:
         yield begun
         remove_for_good(mark)
     finally:
-        _here.discard(place)
-
-
-def require_erased(folder: Path) -> None:
-    """Raise DataError where an erasure from a folder is not finished, unless it is this process that erases there."""
-    if os.path.lexists(folder / MARK) and os.path.realpath(folder) not in _here:
-        raise DataError(f"{folder}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
+        erasing_here.discard(place)
 
 
 def require_published_erased(release: Path) -> None:

@@ -10,10 +10,10 @@ from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
-from h2htalk.data.links import COPY, HUB, Link, follow_links, read_links
+from h2htalk.data.links import COPY, Link, follow_links, read_links
 from h2htalk.data.releases.erasure import find_leftovers, whole_release, work_folder
 from h2htalk.data.releases.hub import delete_cached, delete_rows
-from h2htalk.data.releases.release_folder import private_folder
+from h2htalk.data.releases.release_folder import HUB, private_folder
 from h2htalk.errors import H2HTalkError, listed
 
 

@@ -30,10 +30,11 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, co
 from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.files import write_problem
-from h2htalk.data.links import HUB, add_link
+from h2htalk.data.links import add_link
 from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.release_folder import (
     CARD,
+    HUB,
     MANIFEST,
     TOMBSTONES,
     Manifest,

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Annotated
 
-from h2htalk.data.dialogue import read_id
+from pydantic import Field, with_config
+
 from h2htalk.data.files import read_jsonl, sha256_of
-from h2htalk.data.scenario import read_references
+from h2htalk.data.records import STRICT, Id, read_record
+from h2htalk.data.scenario import References
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, quoted
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    id: Id
+    references: Annotated[References, Field(min_length=1)]
 
 
 def with_references(split: Split, path: Path, erased: str = "") -> Split:
@@ -36,10 +46,8 @@ def read_private_references(path: Path, *hashes: str) -> dict[str, tuple[str, ..
         raise DataError(f"{path}: is not the file of references: its SHA-256 is {found}, the split names {named}")
     references: dict[str, tuple[str, ...]] = {}
     for where, record in read_jsonl(path, unique_keys=True):
-        item_id = read_id(record, where)
-        if set(record) != {"id", "references"} or item_id in references:
-            raise DataError(f"{where}: {item_id}: must hold id and references, nothing else, and once an id")
-        references[item_id] = read_references(record, f"{where}: {item_id}")
-        if not references[item_id]:
-            raise DataError(f"{where}: {item_id}: references is empty")
+        line = read_record(_Line, record, where)
+        if line.id in references:
+            raise DataError(f"{where}: {line.id}: a second line for this id; keep one")
+        references[line.id] = line.references
     return references

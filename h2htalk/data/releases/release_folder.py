@@ -21,20 +21,21 @@ from pathlib import Path
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import ConfigDict, Field, StringConstraints, TypeAdapter, ValidationError, with_config
+from pydantic import Field, StringConstraints, with_config
 
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.erasure.filter_files import read_erased
-from h2htalk.data.erasure.folder_kinds import require_erased
-from h2htalk.data.files import first_error, read_bounded, sha256_of, write_json
+from h2htalk.data.erasure.filter_files import read_erased, require_erased
+from h2htalk.data.files import read_bounded, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 
 MANIFEST, CARD, HISTORY, TOMBSTONES = "release.json", "README.md", "history.json", "tombstones.jsonl"
 # Croissant, which names the hashes of data files; the folder of the card's figures.
 METADATA, FIGURES_FOLDER = "croissant.json", "figures"
+HUB = "hub:"  # OWNER/NAME@TAG follows
 # In the private folder: the references of split `test`, the specification.
 PRIVATE_REFERENCES, SPEC = "references-test.jsonl", "spec.json"
 LARGEST = 1 << 24  # bytes of a manifest
@@ -47,14 +48,14 @@ _COLUMNS = (
     "id", "subtask", "language", "persona", "messages", "inputs", "references", *TAGS, "licence", "provenance",
     "metadata", "canary",
 )  # fmt: skip
-_Sha256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
+SHA256 = Annotated[str, StringConstraints(pattern="^[0-9a-f]{64}$")]
 # Of a config or a split: a part of the name of a file.
 _Name = Annotated[str, StringConstraints(pattern="^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 # A path inside the release; no part of it begins with a dot.
 _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/\\]*)*$")]
 
 
-@with_config(ConfigDict(extra="forbid"))
+@with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Manifest:
     """`release.json`.
@@ -74,7 +75,7 @@ class Manifest:
     date: str
     canary: str
     configs: Mapping[_Name, Mapping[_Name, Annotated[int, Field(ge=0)]]]
-    files: Mapping[_Inside, _Sha256]
+    files: Mapping[_Inside, SHA256]
     references_sha256: str = ""
     facts: Mapping[str, Any] = field(default_factory=dict)
 
@@ -101,11 +102,9 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     require_erased(folder)
     try:
-        manifest = TypeAdapter(Manifest).validate_json(read_bounded(path, LARGEST), strict=True)
+        manifest = read_record(Manifest, read_bounded(path, LARGEST), str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
-    except ValidationError as error:
-        raise DataError(f"{path}: {first_error(error)}") from error
     for config, splits in manifest.configs.items():
         for name in (data_file(config, split) for split in splits):
             if name not in manifest.files:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import turn_scenarios
+from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.persona import Persona, personas_of
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import iter_records, load_split, read_item, require_persona, resolve_split, split_header

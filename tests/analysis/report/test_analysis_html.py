@@ -123,7 +123,11 @@ def test_only_its_own_style_sheet_applies_and_nothing_may_run(text: str) -> None
 def test_hostile_words_and_names_are_text() -> None:
     words = [WordCount(HOSTILE, 9, 9), WordCount("tea", 1, 1)]
     analysis = made_analysis(
-        ("en",), name=HOSTILE, words=words, pairs=[VerbNounPair(HOSTILE, HOSTILE)], unmeasured=[HOSTILE]
+        ("en",),
+        name=HOSTILE.replace("\0", ""),
+        words=words,
+        pairs=[VerbNounPair(HOSTILE, HOSTILE)],
+        unmeasured=[HOSTILE],
     )
     text = page(analysis, {HOSTILE: HOSTILE})
     quiet = page(made_analysis(("en",), words=words[1:], pairs=[VerbNounPair("a", "b")], unmeasured=["x"]), {"x": "y"})

@@ -222,9 +222,9 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--budget", 0), "--budget: Input should be greater than or equal to 1"),
-        (("--human-trigger", "R"), "--human-trigger: Input should be 'J' or 'judge'"),
-        (("--disagreement", 6), "--disagreement: Input should be less than or equal to 5"),
+        (("--budget", 0), "--budget: must be 1 or more"),
+        (("--human-trigger", "R"), "--human-trigger: must be 'J' or 'judge'"),
+        (("--disagreement", 6), "--disagreement: must be 5 or less"),
         (("--disagreement", 1), "--disagreement compares the judges of a panel"),
         (("--overlap", 3, "--annotators", "nobody.csv"), "nobody.csv"),
     ],

@@ -326,7 +326,7 @@ def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path:
     ("text", "message"),
     [
         ("figure = 'cost'", "max"),
-        ("figure = 'violation'\nmax = nan", "finite"),
+        ("figure = 'violation'\nmax = nan", "holds the number nan"),
         ("figure = 'violation'\nmax = 5", "0 to 1"),
         ("figure = 'perception'\nmin = 0.8", "1 to 5"),
         ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),

@@ -140,7 +140,7 @@ def test_an_edited_line_is_noticed(
         ("scores.jsonl", lambda rows: rows.append(rows[0]), "23: a second line of 'mini-"),
         ("scores.jsonl", lambda rows: rows.append({"id": "other", "sample": 0}), "lacks: 'other'"),
         ("scores.jsonl", lambda rows: rows.append(rows[0] | {"sample": 1}), "sample 1, but"),
-        ("scores.jsonl", lambda rows: rows[0].update(id=[1]), "1: id must be"),
+        ("scores.jsonl", lambda rows: rows[0].update(id=[1]), "1: id: must be"),
         ("scores.jsonl", lambda rows: rows[0].update(sample={}), "1: sample {}, but"),
         ("scores.jsonl", lambda rows: rows.clear(), "0 lines of scores"),
     ],

@@ -348,7 +348,7 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
         ("[send]\npath = '/{session}'\njson = '{text}'\nreply = 'a'\n", "no \\[start\\]"),
         ("[send]\npath = '/x'\njson = '{txt}'\nreply = 'a'\n", "no value"),
         ("[send]\npath = 'x'\njson = '{text}'\nreply = 'a'\n", "send.path"),
-        ("[sned]\n", "Field required|Extra"),
+        ("[sned]\n", "send: is missing"),
         ("[send", "not readable as TOML"),
         ("[send]\npath = '/x'\njson = {t = '{text}', at = 2026-01-02}\nreply = 'a'\n", "a date"),
         ("[send]\npath = '/x'\njson = {t = '{text}', at = nan}\nreply = 'a'\n", "nan"),

@@ -15,8 +15,7 @@ from h2htalk.benchmark.studies.observations import figure_of, select
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, script
 from h2htalk.data.splits import load_split
 
 

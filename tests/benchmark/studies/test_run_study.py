@@ -143,7 +143,7 @@ def test_a_dry_run_says_how_many_calls_and_writes_nothing(tmp_path: Path) -> Non
         (("sap", "--arms", "sapp"), "did you mean"),
         (("sap", "--arms", "none,none"), "named twice"),
         (("memory", "--arms", "sap"), "choose from none, window, explicit, whole"),
-        (("memory", "--window", "0"), "--window is 0"),
+        (("memory", "--window", "0"), "--window: must be 1 or more, not 0"),
         (("sap", "--split", "mini"), "a study needs cases"),
         (("sap", "--judge", "gpt-4o"), "unknown engine"),
         (("instructions", "--cases", "nowhere.jsonl"), "no split"),

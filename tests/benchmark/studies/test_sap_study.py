@@ -13,8 +13,7 @@ from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.observations import by_number, difference, figure_of, select, trend
 from h2htalk.benchmark.studies.report import StudyResult, warnings
 from h2htalk.benchmark.studies.run_study import run_study, score_study
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, script
 
 
 def first_turns(cases: list[Case], number: int) -> set[tuple[str, str]]:

@@ -177,7 +177,7 @@ def test_the_key_is_in_no_file_of_the_stage(tmp_path: Path) -> None:
 def test_a_wrong_registry_is_an_error_before_anything_is_read(tmp_path: Path) -> None:
     workspace = gathered(tmp_path, [EMILY])
     (tmp_path / "my.yaml").write_text("recognizers: [{name: X, supported_entity: XX, pattern: []}]")
-    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1: no such key 'pattern'"):
+    with pytest.raises(ConfigError, match=r"my\.yaml: recognizers, entry 1: pattern: no such field"):
         make_stage(_spec(tmp_path, recognizers=str(tmp_path / "my.yaml")), workspace, KEY)
 
 

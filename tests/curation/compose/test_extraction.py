@@ -151,7 +151,7 @@ def test_drafts_are_unchanged_parts_of_the_dialogue(turns: list[tuple[str, str]]
         assert draft.turn is not None
         assert draft.turn - 1 in answered(dialogue)
         assert draft.original == said[draft.turn].content
-        turns_of = [Turn.from_dict(turn, "") for turn in draft.inputs["history"]]
+        turns_of = [Turn(**turn) for turn in draft.inputs["history"]]
         assert list(said[draft.turn - len(turns_of) : draft.turn]) == turns_of
 
 

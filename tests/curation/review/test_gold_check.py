@@ -190,18 +190,14 @@ def test_failed_gold_calls_stop_the_stage_before_anything_is_compared(tmp_path: 
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"better": "first"}, "better: Input should be 'a', 'b' or 'tie'"),
-        ({"a": " "}, "a: String should match"),
-        ({"b": 3}, "b: Input should be a valid string"),
+        ({"better": "first"}, "better: must be 'a', 'b' or 'tie'"),
+        ({"a": " "}, "a: must be text that is not empty"),
         ({"b": LINE["a"]}, "the same text"),
-        ({"language": "fr"}, "language is 'fr'"),
+        ({"language": "fr"}, "language: no language 'fr'"),
         ({"subtask": "itinerary_basic"}, "itinerary_basic needs more than a prompt; give its inputs"),
         ({"subtask": "chatting"}, "chatting"),
         ({"inputs": {}}, "give either prompt or inputs"),
         ({"prompt": None}, "give either prompt or inputs"),
-        ({"id": " g "}, "id must be printable"),
-        ({"risk": "some"}, "tags.risk is 'some'"),
-        ({"winner": "a"}, "winner: Extra inputs are not permitted"),
     ],
 )
 def test_a_wrong_line_is_named(tmp_path: Path, changes: dict[str, object], message: str) -> None:

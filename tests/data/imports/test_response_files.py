@@ -123,7 +123,7 @@ def test_a_foreign_id_that_looks_like_one_of_the_splits_shows_the_difference(tmp
         ({"id": "s-1", "response": None}, ":2: response must be text, not NoneType"),
         ({"id": "s-1", "response": ["x"]}, ":2: response must be text, not list"),
         ({"id": "s-1"}, ":2: needs a text (or a failure)"),
-        ({"response": "x"}, ":2: id must be printable text"),
+        ({"response": "x"}, ":2: id: must be text"),
         ({"id": "s-1", "response": "x", "sample": "one"}, ":2: sample must be a whole number"),
         (
             {"id": "s-1", "response": "x", "failure": {"reason": "timeout"}},

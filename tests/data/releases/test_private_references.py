@@ -50,10 +50,16 @@ def test_scenarios_that_have_references_keep_them(tmp_path: Path) -> None:
     ("change", "message"),
     [
         (lambda lines: lines[1:], rf"holds no references of '{IDS[0]}' \(1 such\)"),
-        (lambda lines: [*lines, lines[0]], rf"references.jsonl:8: {IDS[0]}: .* once an id"),
-        (lambda lines: [{"id": IDS[0], "references": []}, *lines[1:]], rf"jsonl:1: {IDS[0]}: references is empty"),
+        (lambda lines: [*lines, lines[0]], rf"references.jsonl:8: {IDS[0]}: a second line for this id"),
+        (
+            lambda lines: [{"id": IDS[0], "references": []}, *lines[1:]],
+            rf"jsonl:1: {IDS[0]}: references: must be a list of at least 1",
+        ),
         (lambda lines: [{"id": IDS[0], "references": ["a"] * 2}, *lines[1:]], rf"jsonl:1: {IDS[0]}: .* a text twice"),
-        (lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]], "must hold id and references"),
+        (
+            lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]],
+            "reference: no such field; did you mean 'references'",
+        ),
         (lambda lines: [{"references": ["a"]}, *lines[1:]], r"references.jsonl:1: "),
     ],
 )

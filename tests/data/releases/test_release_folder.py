@@ -54,7 +54,7 @@ def test_a_manifest_that_names_a_file_outside_is_refused(release: Path, name: st
     raw = json.loads((release / MANIFEST).read_text())
     raw["files"][name] = "0" * 64
     (release / MANIFEST).write_text(json.dumps(raw))
-    with pytest.raises(DataError, match=r"release\.json: files\..*should match pattern"):
+    with pytest.raises(DataError, match=r"release\.json: files.*must match pattern"):
         load_split(release)
 
 

@@ -33,15 +33,14 @@ def test_all_errors_of_all_lines_are_listed(tmp_path: Path) -> None:
     history = [{"role": "user", "content": ""}, {"role": "friend", "content": "x"}, {"role": "user", "content": "y"}]
     number, errors = check_split(write(tmp_path, raw(), broken, raw() | {"id": "c", "inputs": {"history": history}}))
     assert number == 3
-    told = [error.split(": ", 2)[2].split(";")[0].split(",")[0] for error in errors]
-    assert told == [
-        "unknown field extra (open fields go into metadata)",
-        "unknown subtask 'dialogue_bass'",
-        "tags.emotion is 'Sad'",
-        "tags.risk is 'some'",
-        "licence must be text that is not empty",
-        "history 1: content must be text that is not empty",
-        "history 2: role is 'friend'",
+    assert [error.split(": ", 2)[2].split(",")[0].split(";")[0] for error in errors] == [
+        "subtask: unknown subtask 'dialogue_bass'",
+        "tags.emotion: must be one lower-case word",
+        "tags.risk: must be 'none'",
+        "licence: must be text that is not empty",
+        "extra: no such field",
+        "inputs.history.1.content: must be text that is not empty",
+        "inputs.history.2.role: must be 'user' or 'companion'",
     ]
     assert all(error.startswith(f"{tmp_path}/items.jsonl:") for error in errors)
 

@@ -14,12 +14,13 @@ from pathlib import Path
 from statistics import fmean, variance
 from typing import ClassVar, Literal
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError
+from pydantic import ConfigDict
 
 from h2htalk.benchmark.judge.rubric import HIGHEST
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import Language
+from h2htalk.data.records import read_record
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import DataError, counted
 from h2htalk.text.escaping import csv_text
@@ -66,13 +67,9 @@ class ProbeRecord:
 
 def read_probe_set(language: Language) -> list[ProbeRecord]:
     """Read the records of a language, by id. Raises DataError for a line that is none; names file and line."""
-    records, adapter = [], TypeAdapter(ProbeRecord)
+    records = []
     for where, raw in read_jsonl(SETS / f"{language}.jsonl", unique_keys=True):
-        try:
-            records.append(adapter.validate_python(raw))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise DataError(f"{where}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
+        records.append(read_record(ProbeRecord, raw, where))
         if "" in records[-1].replies.values():
             raise DataError(f"{where}: needs {' and '.join(records[-1].replies)}")
     return sorted(records, key=lambda record: record.id)

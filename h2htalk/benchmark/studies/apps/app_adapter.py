@@ -21,9 +21,10 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
-from h2htalk.data.files import first_error, read_toml
+from h2htalk.data.files import read_toml
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, quoted
 
@@ -115,11 +116,7 @@ def _secret(name: str) -> str:
 
 def read_adapter(path: Path) -> Adapter:
     """Read an adapter. Raises ConfigError: not readable, an unknown key or placeholder, or no session to send to."""
-    raw = read_toml(path)
-    try:
-        adapter = Adapter.model_validate(raw)
-    except ValidationError as error:
-        raise ConfigError(f"{path}: {first_error(error)}") from error
+    adapter = read_record(Adapter, read_toml(path), str(path), error=ConfigError)
     for name, text in adapter.headers.items():
         if not _HEADER.fullmatch(name) or name.lower() in _FRAMING or not text.isprintable():
             raise ConfigError(f"{path}: headers: {quoted(name)}: give a header that you may set, in one line")

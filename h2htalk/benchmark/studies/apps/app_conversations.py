@@ -26,8 +26,7 @@ from h2htalk.chat.pacing import doubling_wait
 from h2htalk.chat.provider_errors import clean
 from h2htalk.chat.server.aiohttp_transport import exchange, open_session
 from h2htalk.data.append_log import AppendLog
-from h2htalk.data.case import Case
-from h2htalk.data.case_turns import script
+from h2htalk.data.case import Case, script
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress

@@ -28,18 +28,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 import regex
 import yaml
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from h2htalk.chat.model_identity import model_identity
 from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
 from h2htalk.data.files import read_bounded
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted, suggest
+from h2htalk.data.records import read_record
+from h2htalk.errors import ConfigError, H2HTalkError, MissingExtraError, quoted
 
 # A pattern that needs longer than this on one dialogue is refused, by a probe or when it happens.
 _SECONDS = 5.0
@@ -251,7 +252,7 @@ def _parse(where: str, content: str) -> _Registry:
         raw = yaml.load(content, _StrictLoader)  # a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(f"{where}: not YAML of this kind: {' '.join(str(error).split())}") from error
-    return _checked(_Registry, raw if raw is not None else {}, where)
+    return read_record(_Registry, raw if raw is not None else {}, where, error=ConfigError)
 
 
 def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[str, _Keys]]:
@@ -263,7 +264,7 @@ def _entries(where: str, registry: _Registry, *, trusted: bool) -> list[tuple[st
         if kind is _Class and not trusted:
             hint = "allow it with anonymize.trust_recognizers = true"
             raise ConfigError(f"{place}: `class` runs code of your own; {hint}")
-        entry = _checked(kind, raw, place)
+        entry = read_record(kind, raw, place, error=ConfigError)
         unknown = [code for code in entry.languages() if code not in LANGUAGES]
         if unknown:
             raise ConfigError(f"{place}: language {quoted(unknown[0])} is none of {', '.join(LANGUAGES)}")
@@ -279,21 +280,6 @@ def _kind(raw: dict[str, Any]) -> type[_Keys]:
     if str(raw.get("class_name")) in MODEL_CLASSES:
         return _Model
     return _Predefined if "class_name" in raw or raw.get("type") == "predefined" else _Patterns
-
-
-_Record = TypeVar("_Record", bound=BaseModel)
-
-
-def _checked(kind: type[_Record], raw: object, where: str) -> _Record:
-    try:
-        return kind.model_validate(raw)
-    except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-    key = ".".join(map(str, first["loc"]))
-    if first["type"] == "extra_forbidden":
-        names = [field.alias or name for name, field in kind.model_fields.items()]
-        raise ConfigError(f"{where}: no such key {quoted(key)}{suggest(key, names)}; known: {', '.join(names)}")
-    raise ConfigError(f"{where}: {key}: {first['msg']}" if key else f"{where}: {first['msg']}")
 
 
 def _made(where: str, entry: _Keys, registry: UserRegistry, language: str) -> EntityRecognizer:

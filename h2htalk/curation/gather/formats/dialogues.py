@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem, read_name
@@ -25,7 +26,7 @@ def read_record(record: Any) -> RawDialogue:
     if record.get("messages") == []:
         raise RefusedItem("empty")
     try:
-        dialogue = Dialogue.from_dict(record)
+        dialogue = Dialogue.from_dict(_known_fields(record))
     except DataError as error:
         raise RefusedItem(_reason(record)) from error
     return RawDialogue(
@@ -37,6 +38,17 @@ def read_record(record: Any) -> RawDialogue:
         dialogue.language,
         None if dialogue.licence == "unknown" else dialogue.licence,
     )
+
+
+def _known_fields(record: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a dialogue and its messages; other people's files have more."""
+    known = {one.name: record[one.name] for one in fields(Dialogue) if one.name in record}
+    if isinstance(messages := known.get("messages"), list):
+        names = ("role", "content")
+        known["messages"] = [
+            {name: m[name] for name in names if name in m} if isinstance(m, Mapping) else m for m in messages
+        ]
+    return known
 
 
 def _reason(record: Mapping[str, Any]) -> str:

@@ -245,7 +245,7 @@ def test_the_fingerprint_of_a_runs_judge_holds_only_what_a_run_sends() -> None:
     [
         (["--language", "fr"], "--language 'fr': choose from en, zh"),
         (["--repeats", "1"], "--repeats is 1; it must be 2 to 100"),
-        (["--temperature", "3"], "--temperature is 3.0"),
+        (["--temperature", "3"], "--temperature: must be 2 or less, not 3.0"),
         (["--format", "html"], "--format 'html': choose from"),
     ],
 )

@@ -1,0 +1,204 @@
+"""The one reader of records and settings: what comes from a file or a person, checked once against its type.
+
+A record is a frozen dataclass, or a pydantic model, that forbids unknown fields (`STRICT`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Annotated, Any, TypeVar, get_args, get_type_hints
+
+from pydantic import AfterValidator, ConfigDict, StringConstraints, TypeAdapter, ValidationError, WithJsonSchema
+
+from h2htalk.errors import DataError, H2HTalkError, quoted, suggest
+
+T = TypeVar("T")
+STRICT = ConfigDict(extra="forbid")
+# Records may nest this deep: far below the depth at which Python's JSON writer gives up.
+MAX_DEPTH = 64
+Word = Annotated[str, StringConstraints(pattern="^[a-z][a-z_]*$")]
+Time = Annotated[str, StringConstraints(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
+# What a field must be, by pydantic's type of its error, or by the pattern of its text.
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "float_type": "a number",
+    "float_parsing": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "list_type": "a list",
+    "dict_type": "an object",
+    "mapping_type": "an object",
+    "dataclass_type": "an object",
+    "model_type": "an object",
+    "int_from_float": "a whole number",
+    "finite_number": "a finite number",
+    "greater_than_equal": "{ge:,} or more",
+    "greater_than": "above {gt:,}",
+    "less_than_equal": "{le:,} or less",
+    "path_type": "a path",
+    "too_short": "a list of at least {min_length}",
+    "too_long": "a list of at most {max_length}",
+    "^[a-z][a-z_]*$": "one lower-case word",
+    "^([01][0-9]|2[0-3]):[0-5][0-9]$": "HH:MM, 00:00 to 23:59",
+}
+_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
+
+
+def check_text(value: str) -> str:
+    if not value.strip():
+        raise ValueError(f"must be text that is not empty, not {quoted(value)}")
+    return value
+
+
+def _check_id(value: str) -> str:
+    if not value or value != value.strip() or not value.isprintable() or not unicodedata.is_normalized("NFC", value):
+        raise ValueError(
+            "must be printable text in Unicode's form NFC, not empty, without white space around it; "
+            f"it is {quoted(value)}"
+        )
+    return value
+
+
+def _check_open(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    if not {*map(type, value.values())} <= {str} and (problems := "\n".join(_outside_json(value))):
+        raise ValueError(problems)
+    return value
+
+
+# By a function: a pattern refuses half a character, which a model may write.
+Text = Annotated[str, AfterValidator(check_text), WithJsonSchema({"type": "string", "pattern": r"\S"})]
+# Of a record: equal ids look equal.
+Id = Annotated[str, AfterValidator(_check_id)]
+# A field whose own fields nobody names: provenance, metadata.
+Open = Annotated[Mapping[str, Any], AfterValidator(_check_open)]
+
+
+def read_record(
+    kind: type[T],
+    raw: object,
+    where: str,
+    *,
+    error: type[H2HTalkError] = DataError,
+    advice: str = "",
+    unknown: str = "",
+    known: Sequence[str] = (),
+    as_python: bool = False,
+    context: Mapping[str, Any] | None = None,
+) -> T:
+    """Read a record from JSON text, or from what a reader of JSON or TOML gave.
+
+    Args:
+        kind: its type.
+        raw: nothing is converted but lists to tuples and whole numbers to floats.
+        where: file and line, which open every message; the record's id follows.
+        error: the class of the error.
+        advice: ends every message.
+        unknown: ends the message of an unknown field; known: names that one may have been meant for beside the fields.
+        as_python: read without a detour over JSON: every field is text, or texts may become numbers.
+        context: pydantic's, for validators.
+
+    Raises:
+        DataError (or `error`): one line for each field that is missing, unknown or wrong.
+    """
+    try:
+        reader: TypeAdapter[T] = adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
+        if as_python:
+            return reader.validate_python(raw, context=context)
+        text = raw if isinstance(raw, str | bytes) else json.dumps(raw, allow_nan=False, default=os.fspath)
+        # As JSON, where strict tuples may be lists: `true` is not 1 and "4" is not 4.
+        return reader.validate_json(text, strict=True, context=context)
+    except ValidationError as invalid:
+        messages = list(messages_of(invalid, kind, unknown, known))
+        if invalid.errors(include_url=False)[0]["type"] == "json_invalid" and not isinstance(raw, str | bytes):
+            messages = list(_outside_json(raw)) or ["holds half a character (a lone surrogate); repair the text"]
+    except (TypeError, ValueError, RecursionError) as unwritable:
+        messages = list(_outside_json(raw)) or [f"holds what JSON cannot: {unwritable}"]
+    name = raw.get("id") if isinstance(raw, Mapping) else None
+    if isinstance(name, str) and not any(message.startswith("id: ") for message in messages):
+        where = f"{where}: {name}"
+    raise error("\n".join(f"{where}: {message}{advice}" for message in messages))
+
+
+@cache
+def adapter(kind: Any) -> TypeAdapter[Any]:
+    """Pydantic's reader and writer of a type."""
+    return TypeAdapter(kind)
+
+
+def messages_of(
+    invalid: ValidationError, kind: Any = None, unknown: str = "", known: Sequence[str] = (), field: str = ""
+) -> Iterator[str]:
+    """One line for each wrong place in a record or a `field`; what the members of a union want is one `or`."""
+    errors = [(_place(one["loc"]), one) for one in invalid.errors(include_url=False)]
+    lines: dict[tuple[str, ...], dict[str, None]] = {}
+    for place, one in errors:
+        if not any(len(other) > len(place) and other[: len(place)] == place for other, _ in errors):
+            for line in _message(one, kind, unknown, known).splitlines():  # a validator of ours may have several
+                lines.setdefault(place if line.startswith("must be ") else (*place, line), {})[line] = None
+    for place, texts in lines.items():
+        *first, last = texts
+        line = "".join(f"{text.rpartition(', not ')[0]} or " for text in first) + last
+        named = ".".join(part for part in (field, *place) if part and part not in texts)
+        yield f"{named}: {line.replace(' or must be ', ' or ')}" if named else line
+
+
+def _place(loc: Sequence[str | int]) -> tuple[str, ...]:
+    """The place of an error, with items from 1 on and without the names that pydantic gives to the types of a union."""
+    kinds = ("str", "int", "float", "bool", "constrained-str")
+    return tuple(
+        str(one + 1) if isinstance(one, int) else one for one in loc if one not in kinds and "[" not in str(one)
+    )
+
+
+def _message(one: Any, kind: Any, unknown: str, known: Sequence[str]) -> str:
+    if one["type"] == "missing":
+        return "is missing"
+    if one["type"] in _UNKNOWN:
+        return f"no such field; {_suggest(one['loc'], kind, known)}{unknown}".rstrip("; ")
+    limits = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in one.get("ctx", {}).items()}
+    if one["type"] == "value_error":
+        return str(limits["error"])
+    wanted = _WANTED.get(one["type"]) or _WANTED.get(str(limits.get("pattern")))
+    text = f"must be {wanted.format(**limits)}" if wanted else re.sub("^(Input|String) should", "must", one["msg"])
+    return f"{text}, not {quoted(one['input'])}"
+
+
+def _suggest(place: Sequence[str | int], kind: Any, known: Sequence[str]) -> str:
+    """`suggest` for an unknown field at a place in records of a kind; empty where its type is not found."""
+    *above, name = place
+    for part in above:
+        kind = _record_in(get_type_hints(kind).get(part)) if isinstance(part, str) and _names(kind) else kind
+    return suggest(name, [*_names(kind), *(known if not above else ())])
+
+
+def _record_in(hint: Any) -> Any:
+    """The record among the arguments of a type: of an optional one, a tuple or a mapping."""
+    found = (_record_in(one) for one in get_args(hint))
+    return hint if _names(hint) else next(filter(None, found), None)
+
+
+def _names(kind: Any) -> tuple[str, ...]:
+    return tuple(getattr(kind, "__dataclass_fields__", getattr(kind, "model_fields", ())))
+
+
+def _outside_json(value: object, place: str = "", depth: int = 0) -> Iterator[str]:
+    """Describe what JSON cannot hold: what is read must be written again, and hashed, unchanged."""
+    if depth > MAX_DEPTH:
+        yield f"{place.partition('.')[0]}: is nested more than {MAX_DEPTH} levels deep; flatten it"
+    elif isinstance(value, float) and not math.isfinite(value):
+        yield f"{place}: holds the number {value}, which JSON cannot"
+    elif isinstance(value, Mapping | list | tuple):
+        for key, inner in value.items() if isinstance(value, Mapping) else enumerate(value, 1):
+            if isinstance(value, Mapping) and not isinstance(key, str):
+                yield f"{place}: holds a key that is not text"
+            yield from _outside_json(inner, f"{place}.{key}".lstrip("."), depth + 1)
+    elif value is not None and not isinstance(value, bool | int | float | str):
+        yield f"{place}: holds a {type(value).__name__}, which JSON cannot; write text instead"
