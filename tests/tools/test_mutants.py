@@ -1,0 +1,105 @@
+"""Small breaks of the package, and the tests that find them: `tools/mutants.py`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
+from mutants import Mutant, choose_tests, draw, mutants_of, run_tests, write
+
+SOURCE = '''"""Made."""
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from os import nothing
+
+NAMES = ("a", "b")
+
+
+def size(text: str | None, least: int = 3) -> int:
+    """Return a size."""
+    if text is None or (
+        len(text) < least
+    ):
+        raise ValueError(f"{least + 1}")
+    while len(text) > 9:
+        text = text[1:]
+    seen = []
+    seen.append(
+        text,
+    )
+    return len(text) + 1
+
+
+def nobody_asks() -> bool:
+    return not NAMES
+'''
+TEST = """
+import pytest
+from h2htalk.made.one import size
+
+def test_size():
+    assert size("abc") == 4
+    assert size("a" * 20) == 10
+    with pytest.raises(ValueError):
+        size("ab")
+"""
+KINDS = {"comparison", "operator", "constant", "removed statement", "negated condition"}
+
+
+@pytest.fixture
+def tree(tmp_path: Path) -> Path:
+    for name, text in {
+        "h2htalk/made/one.py": SOURCE,
+        "tests/made/test_one.py": TEST,
+        "h2htalk/made/__init__.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n live: x\n slow: x\n")
+    return tmp_path
+
+
+def mutant(kind: str, line: int) -> Mutant:
+    [found, *_] = [
+        one for one in mutants_of(Path("h2htalk/made/one.py"), SOURCE) if (one.kind, one.node.lineno) == (kind, line)
+    ]
+    return found
+
+
+def test_a_mutant_is_one_change_that_keeps_the_line_numbers() -> None:
+    found = list(mutants_of(Path("h2htalk/made/one.py"), SOURCE))
+    assert {one.kind for one in found} == KINDS
+    assert {one.node.lineno for one in found} == {10, 12, 13, 15, 16, 17, 19, 22, 26}  # no type, text or name
+    for one in found:
+        text = one.text(SOURCE)
+        assert text is not None
+        assert len(text.splitlines()) == len(SOURCE.splitlines())
+        changed = [
+            n
+            for n, lines in enumerate(zip(SOURCE.splitlines(), text.splitlines(), strict=True), 1)
+            if len({*lines}) > 1
+        ]
+        assert changed[0] == one.node.lineno
+        assert changed[-1] <= one.node.end_lineno
+
+
+def test_the_draw_repeats_itself(tree: Path) -> None:
+    first, second = (
+        [(one.name, text) for one, _, text in draw(tree, [Path("h2htalk/made")], 5, seed)] for seed in (1, 1)
+    )
+    assert first == second
+    assert len(first) == 5
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "result"),
+    [("operator", 22, "killed"), ("removed statement", 26, "survived"), ("negated condition", 16, "timed out")],
+)
+def test_results_of_tests(tree: Path, kind: str, line: int, result: str) -> None:
+    one = mutant(kind, line)
+    write(tree / one.path, str(one.text(SOURCE)))
+    assert run_tests(tree, choose_tests(tree, one), 2 if result == "timed out" else 60, 0) == result
