@@ -177,6 +177,10 @@ def test_no_folder_outgrows_its_budget() -> None:
     assert {folder: (n, BUDGETS.get(folder)) for folder, n in lines.items() if n > BUDGETS.get(folder, 0)} == {}
 
 
+def test_the_tools_do_not_grow() -> None:
+    assert sum(len(path.read_bytes().splitlines()) for path in (ROOT / "tools").rglob("*.py")) <= 11_072
+
+
 def test_no_file_is_longer_than_600_lines_and_no_function_than_80() -> None:
     texts = {name: path.read_text(encoding="utf-8") for name, path in MODULES.items()}
     assert {name: n for name, text in texts.items() if (n := len(text.splitlines())) > 600} == {}

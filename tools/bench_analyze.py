@@ -13,6 +13,7 @@ import argparse
 import statistics
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "peers"))
@@ -23,17 +24,7 @@ from measure import Cost, measure
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import TOTAL_COUNT
 
-HEADINGS = (
-    "language",
-    "round",
-    "scenarios",
-    "words each",
-    "distinct texts",
-    "wall s",
-    "CPU s",
-    "peak RSS MiB",
-    "other cores",
-)
+HEADINGS = "language, round, scenarios, words each, distinct texts, wall s, CPU s, peak RSS MiB, other cores"
 
 
 def run(work: Path, split: Path, name: str, options: list[str]) -> tuple[Cost, str]:
@@ -50,15 +41,10 @@ def row(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
-def figures(cost: Cost) -> tuple[str, ...]:
-    return f"{cost.wall:.1f}", f"{cost.cpu:.1f}", f"{cost.rss:.0f}", f"{cost.others:.1f}"
-
-
-def median(costs: list[Cost]) -> Cost:
+def figures(costs: list[Cost]) -> Iterator[str]:
     """Each figure's own median."""
-    columns = ([getattr(cost, name) for cost in costs] for name in ("cpu", "wall", "rss", "others"))
-    cpu, wall, rss, others = map(statistics.median, columns)
-    return Cost(cpu, wall, rss, others=others)
+    for name, digits in (("wall", 1), ("cpu", 1), ("rss", 0), ("others", 1)):
+        yield f"{statistics.median(getattr(cost, name) for cost in costs):.{digits}f}"
 
 
 def main() -> None:
@@ -71,8 +57,8 @@ def main() -> None:
     parser.add_argument("rest", nargs="*", metavar="-- OPTIONS", help="passed to analyze")
     options = parser.parse_args()
     said: list[str] = []
-    print(row(*HEADINGS))
-    print(row(*("---" for _ in HEADINGS)), flush=True)
+    print(row(*HEADINGS.split(", ")))
+    print(row(*["---"] * (HEADINGS.count(",") + 1)), flush=True)
     with tempfile.TemporaryDirectory(prefix="bench-analyze-") as folder:
         work = Path(folder)
         for language in options.language or LANGUAGES:
@@ -83,9 +69,9 @@ def main() -> None:
             for number in range(1, options.rounds + 1):
                 cost, printed = run(work, split, f"{language}-{number}", options.rest)
                 costs.append(cost)
-                print(row(language, number, *shape, *figures(cost)), flush=True)
+                print(row(language, number, *shape, *figures([cost])), flush=True)
             if costs:
-                print(row(language, "median", *shape, *figures(median(costs))), flush=True)
+                print(row(language, "median", *shape, *figures(costs)), flush=True)
                 said.append(printed)
     for printed in said:
         print(f"\n```\n{printed.rstrip()}\n```")

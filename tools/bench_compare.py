@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import json
 import random
-import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parent / "peers"))
+
 from make_synthetic_split import write_split
+from measure import measure
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -27,11 +28,8 @@ def main() -> None:
         scenarios = load_split(str(folder / "split")).scenarios
         for run in ("a", "b"):
             rng = random.Random(run)
-            lines = [
-                {"id": one.id, "sample": k, "text": rng.choice(scenarios).reference}
-                for one in scenarios
-                for k in range(5)
-            ]
+            keys = [(one.id, k) for one in scenarios for k in range(5)]
+            lines = [{"id": name, "sample": k, "text": rng.choice(scenarios).reference} for name, k in keys]
             (folder / f"{run}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
             spec = EvaluateSpec(
                 model=f"scripted:{folder}/{run}.jsonl",
@@ -43,14 +41,9 @@ def main() -> None:
                 baselines=False,
             )
             evaluate(spec)
-        subprocess.run(
-            [sys.executable, "-m", "h2htalk", "compare", "a", "b", "--out", "difference"],
-            cwd=folder,
-            check=True,
-            stdout=subprocess.DEVNULL,
-        )
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        print(f"{used.ru_utime + used.ru_stime:.1f} CPU s, {used.ru_maxrss / 1024:.0f} MiB")
+        command = [sys.executable, "-m", "h2htalk", "compare", *(str(folder / run) for run in ("a", "b"))]
+        cost = measure([*command, "--out", str(folder / "difference")], folder / "log.txt", {})
+        print(f"{cost.cpu:.1f} CPU s, {cost.rss:.0f} MiB")
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ temporary folder (513 MB).
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import resource
 import statistics
 import tempfile
@@ -18,6 +17,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from export_smollm2 import export
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
@@ -64,16 +65,6 @@ def measure(model: str, requests: Sequence[Request]) -> Measured:
     return Measured(wall, cpu, read, sum(usage.output_tokens or 0 for usage in usages), len(usages))
 
 
-def export_checkpoint(folder: Path) -> Path:
-    """The packaged GGUF as a transformers checkpoint, by `export_smollm2.py` beside this file."""
-    spec = importlib.util.spec_from_file_location("export_smollm2", Path(__file__).with_name("export_smollm2.py"))
-    if spec is None or spec.loader is None:
-        raise SystemExit("tools/export_smollm2.py is missing; name a checkpoint with --checkpoint")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return Path(module.export(folder))
-
-
 def compare(checkpoint: Path, requests: Sequence[Request], rounds: int) -> None:
     models = {"hf": f"hf:{checkpoint}", "embedded": "embedded"}
     measured: dict[str, list[Measured]] = {name: [] for name in models}
@@ -109,7 +100,7 @@ def main() -> None:
         compare(options.checkpoint, requests, options.rounds)
         return
     with tempfile.TemporaryDirectory() as folder:
-        compare(export_checkpoint(Path(folder) / "smollm2"), requests, options.rounds)
+        compare(export(Path(folder) / "smollm2"), requests, options.rounds)
 
 
 if __name__ == "__main__":

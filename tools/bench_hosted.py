@@ -65,22 +65,8 @@ def double(latency: float) -> Iterator[tuple[dict[str, str], dict[str, Any]]]:
 def run(work: Path, model: str, batch: bool, count: int, options: argparse.Namespace) -> Cost:
     """One run of the command line; raises RuntimeError unless its reserves are the double's."""
     out = work / f"{model.partition(':')[0]}-{'batch' if batch else 'live'}-{count}"
-    command = [
-        str(Path(sys.executable).with_name("h2htalk")),
-        "evaluate",
-        model,
-        "--split",
-        str(work / "split"),
-    ]
-    command += [
-        "--out",
-        str(out),
-        "--embedder",
-        "none",
-        "--no-baselines",
-        "--prices",
-        str(work / "prices.toml"),
-    ]
+    command = [str(Path(sys.executable).with_name("h2htalk")), "evaluate", model, "--split", str(work / "split")]
+    command += ["--out", str(out), "--embedder", "none", "--no-baselines", "--prices", str(work / "prices.toml")]
     command += ["--max-tokens", "64", "--concurrency", str(options.concurrency), "--model-sampling"]
     command += (["--batch"] if batch else []) + (["--limit", str(count)] if count < options.count else [])
     with double(options.latency) as (environment, bill):

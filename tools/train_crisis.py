@@ -2,7 +2,6 @@
 
     H2HTALK_DATA=... python tools/train_crisis.py [crisis] [political]   # weights, manifests
     H2HTALK_DATA=... python tools/train_crisis.py --check                # the figures, against the limits
-    H2HTALK_DATA=... python tools/train_crisis.py --curve                # what is found without a writer's texts
 
 The texts are in tools/crisis and tools/political; scikit-learn is used here alone.
 """
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 from crisis.gathering import TASKS, gather
-from crisis.left_out import FEATURES, Learned, curve, held_out, learned, marked
+from crisis.left_out import FEATURES, Learned, held_out, learned, marked
 from crisis.texts import EVERYDAY
 from numpy.typing import NDArray
 from safety.shipping import read_manifest, write_classifier
@@ -115,7 +114,6 @@ def main() -> int:
         action="store_true",
         help="train, compare with the limits and what is shipped; write nothing",
     )
-    parser.add_argument("--curve", action="store_true", help="print what is found without a writer; write nothing")
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
     options = parser.parse_args()
     data = Path(os.environ["H2HTALK_DATA"])
@@ -123,9 +121,6 @@ def main() -> int:
     for task in options.tasks or TASKS:
         for language in [options.language] if options.language else LANGUAGES:
             of = learned(task, language, gather(task, language, data))
-            if options.curve:
-                print(task, language, json.dumps(curve(of, held_out(of)[ordinary(of)]), indent=1))
-                continue
             model, small = train(of)
             found = figures(task, model)
             manifest = {**model.manifest, "development": found}

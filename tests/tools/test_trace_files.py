@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -48,12 +49,11 @@ def test_files_of_other_threads_count_and_those_of_an_import_or_after_the_end_do
     monkeypatch.syspath_prepend(str(tmp_path))
     window, profiler = Window("made", {"call"}, {"store"}), sys.getprofile()
     tracer = Tracer(tmp_path, [window])
-    import made_entry
-
+    call = import_module(next(iter(FILES)).removesuffix(".py")).call
     threading.setprofile(tracer)
     sys.setprofile(tracer)
     try:
-        made_entry.call()
+        call()
     finally:
         sys.setprofile(profiler)
         threading.setprofile(profiler)

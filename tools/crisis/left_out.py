@@ -1,4 +1,4 @@
-"""What models without a writer find: the honest figures, and where thresholds come from."""
+"""What models find of texts that they did not see: where thresholds come from."""
 
 from __future__ import annotations
 
@@ -23,8 +23,6 @@ FEATURES = {
     "en": Features("splitmix", 17, characters=(4, 5), words=(1, 2, 3), gaps=True, window=400, sentences=True),
     "zh": Features("splitmix", 17, characters=(1, 2, 3, 4), words=(), gaps=True, window=400, sentences=True),
 }
-# Of ordinary messages: the points of the curve.
-CURVE = (0.02, 0.04, 0.08, 0.12, 0.16, 0.2, 0.3)
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,33 +101,6 @@ def _group(of: Learned, n: int) -> str:
         return f"text {n}"
     # `gather` puts the texts of a crisis first, then the same with insults.
     return f"text {n % (sum(t.crisis for t in of.texts) // 2)}"
-
-
-def curve(of: Learned, everyday: NDArray[np.float64]) -> dict[str, dict[str, float]]:
-    """Of each writer's own texts (and harmless ones), the share that a model without the writer marks with the cues
-    or rules, where `CURVE`'s shares of an unseen writer's ordinary messages pass the threshold.
-
-    Args:
-        of: what is learned from.
-        everyday: the scores of ordinary messages by models that did not see their writer.
-    """
-    found: dict[str, dict[str, float]] = {}
-    for writer in sorted({t.source for t in of.texts if t.crisis and "insulted" not in t.source}):
-        name = writer.removeprefix("own").strip()
-        sources = {writer, f"own harmless {name}".strip(), f"insulted {writer}"}
-        theirs = np.array([t.source in sources for t in of.texts])
-        fitted = of.fit(~theirs)
-        for share in CURVE:
-            high = float(np.quantile(everyday, 1 - share))
-            model = of.model(fitted, {"high": high, "low": 0.35 * high})
-            row = found.setdefault(f"{share:.2f}", {"threshold": round(high, 3)})
-            for label, kind in ((True, "found"), (False, "harmless")):
-                chosen = [n for n in np.flatnonzero(theirs) if of.texts[n].crisis is label]
-                plain = [n for n in chosen if "insulted" not in of.texts[n].source]
-                if plain:
-                    marks = [marked(of.task, of.folded[n], model) for n in plain]
-                    row[f"{name or 'first'} {kind}"] = round(sum(marks) / len(marks), 3)
-    return found
 
 
 def marked(task: str, folded: str, model: NgramClassifier) -> bool:

@@ -39,7 +39,7 @@ def test_recall_on_our_own_development_set(language: Language) -> None:
 
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_few_ordinary_messages_are_tagged(language: Language) -> None:
-    """The classifier was trained on these writers' texts; `tools/train_crisis.py --curve` measures unseen writers."""
+    """The classifier was trained on these writers' texts."""
     writers = {"en": "ef", "zh": "gh"}[language]
     folder = HERE.parents[2] / "tools/crisis"
     texts = [
