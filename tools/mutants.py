@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import copy
 import difflib
 import importlib.util
@@ -53,9 +54,10 @@ class Mutant:
         if self.kind == "negated condition":
             new = ast.UnaryOp(ast.Not(), new)
         elif self.kind == "removed statement":
-            new = ast.Return(ast.Constant(None)) if isinstance(new, ast.Return) else ast.Pass()
+            new = ast.Return() if isinstance(new, ast.Return) else ast.Pass()
         elif self.kind == "constant":
-            new.value = (not new.value) if isinstance(new.value, bool) else new.value + 1
+            step = 1 if abs(new.value) < 10 else new.value
+            new.value = (not new.value) if isinstance(new.value, bool) else new.value + step
         elif self.kind == "comparison":
             new.ops[0] = getattr(ast, OTHER[type(new.ops[0]).__name__])()
         else:
@@ -64,8 +66,7 @@ class Mutant:
         made = f"({made})" if isinstance(new, ast.expr) and not isinstance(new, ast.Constant) else made
         lines = source.encode().splitlines(keepends=True)
         first, last = lines[at.lineno - 1][: at.col_offset], lines[at.end_lineno - 1][at.end_col_offset :]
-        parts = [*lines[: at.lineno - 1], first, made.encode(), last, *lines[at.end_lineno :]]
-        text = b"".join(parts).decode()
+        text = b"".join([*lines[: at.lineno - 1], first, made.encode(), last, *lines[at.end_lineno :]]).decode()
         try:
             compile(text, str(self.path), "exec")
         except SyntaxError:
@@ -85,7 +86,6 @@ def nodes(tree: ast.AST) -> Iterator[ast.AST]:
 
 
 def mutants_of(path: Path, source: str) -> Iterator[Mutant]:
-    """Every mutant of a file."""
     for node in nodes(ast.parse(source)):
         match node:
             case ast.Compare(ops=[op, *_]) if type(op).__name__ in OTHER:
@@ -94,7 +94,9 @@ def mutants_of(path: Path, source: str) -> Iterator[Mutant]:
                 yield Mutant(path, "operator", node)
             case ast.Constant(value=int() | float()):
                 yield Mutant(path, "constant", node)
-            case ast.Expr(ast.Constant()) | ast.Assign([ast.Name() | ast.Tuple(), *_]) | ast.Return(None):
+            case ast.Expr(ast.Constant()) | ast.Return(None | ast.Constant()):
+                pass
+            case ast.Assign([ast.Name() | ast.Tuple(), *_]):
                 pass
             case _ if isinstance(node, REMOVED):
                 yield Mutant(path, "removed statement", node)
@@ -126,8 +128,10 @@ def run_tests(tree: Path, tests: Sequence[str], limit: float, workers: int) -> s
         try:
             return "killed" if process.wait(limit) else "survived"
         except subprocess.TimeoutExpired:
-            os.killpg(process.pid, signal.SIGKILL)
             return "timed out"
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def write(path: Path, text: str) -> None:
@@ -150,8 +154,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=value)
     parser.add_argument("--tree", type=Path, default=Path(__file__).parents[1])
     parser.add_argument("--list", action="store_true", help="show the mutants and run nothing")
-    given = parser.parse_args()
-    results, shown = Counter[tuple[str, str]](), []
+    given, results, shown = parser.parse_args(), Counter[tuple[str, str]](), []
     with tempfile.TemporaryDirectory() as folder:
         tree = shutil.copytree(given.tree, Path(folder) / "tree", ignore=LEFT_OUT)
         for name in () if given.list else {folder.parts[1] for folder in given.folders}:
@@ -170,8 +173,7 @@ def main() -> None:
                 diff = list(difflib.unified_diff(source.splitlines(), text.splitlines(), n=0, lineterm=""))[3:]
                 shown.append("\n".join([one.name, *(line for line in diff if line[1:].strip())]))
     print("\n```diff\n" + "\n\n".join(shown) + "\n```\n")
-    for name in dict.fromkeys(name for name, _ in results):
-        print(f"* {name}: " + ", ".join(f"{n} {result}" for (own, result), n in results.items() if own == name))
+    print(*(f"* {name}: {n} {result}" for (name, result), n in sorted(results.items())), sep="\n")
 
 
 if __name__ == "__main__":

@@ -109,11 +109,7 @@ def differs(task: str, language: Language, manifest: dict[str, Any], small: NDAr
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tasks", nargs="*", choices=[*TASKS, []], help="crisis, political; all where none is named")
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="train, compare with the limits and what is shipped; write nothing",
-    )
+    parser.add_argument("--check", action="store_true", help="compare with the limits and what is shipped")
     parser.add_argument("--language", choices=LANGUAGES, help="only this one; both where none is named")
     options = parser.parse_args()
     data = Path(os.environ["H2HTALK_DATA"])
