@@ -7,21 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
 from unittest.mock import patch
 
-from h2htalk.chat.batch import batch_runner, submission
+from h2htalk.chat.batch import batch_runner
 from h2htalk.cli import main
 
 
 @contextmanager
 def hurried() -> Iterator[None]:
     """Batch jobs are waited for in short steps, in this process."""
-    pace = partial(batch_runner.Pace, first=0.03, longest=0.2, settle=0.5)
-    with (
-        patch.object(batch_runner, "Pace", pace),
-        patch.multiple(submission, _FIRST_PAUSE=0.1, _LONGEST_PAUSE=0.4),
-    ):
+    with patch.multiple(batch_runner, FIRST_POLL=0.03, LONGEST_POLL=0.2, SETTLE=0.5):
         yield
 
 

@@ -7,7 +7,6 @@ are then as `kill -9` leaves them. Real kills are in `test_hosted_runs` and `tes
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ from providers import JobPlan, ProviderServer
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.batch import batch_runner, submission
+from h2htalk.chat.batch import batch_runner
 from h2htalk.chat.store.call_store import read_books
 from h2htalk.data.append_log import AppendLog
 
@@ -50,8 +49,8 @@ class Pen:
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(batch_runner, "Pace", partial(batch_runner.Pace, first=0.01, longest=0.02, settle=0.05))
-    monkeypatch.setattr(submission, "_FIRST_PAUSE", 0.01)
+    for name, seconds in (("FIRST_POLL", 0.01), ("LONGEST_POLL", 0.02), ("SETTLE", 0.05)):
+        monkeypatch.setattr(batch_runner, name, seconds)
 
 
 @pytest.fixture

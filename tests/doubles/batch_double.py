@@ -35,7 +35,6 @@ from batch_double_wire import (
 from h2htalk.chat.batch.anthropic_batches import AnthropicJobs
 from h2htalk.chat.batch.batch_runner import run_batches
 from h2htalk.chat.batch.openai_batches import OpenAIJobs
-from h2htalk.chat.batch.polling import Pace
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
@@ -98,9 +97,6 @@ class BatchDouble:
             return OpenAIJobs(openai.OpenAI(api_key=KEY, base_url="http://double/v1", http_client=client))
         return AnthropicJobs(anthropic.Anthropic(api_key=KEY, base_url="http://double", http_client=client))
 
-    def pace(self, **changes: Any) -> Pace:
-        return Pace(sleep=self.sleep, clock=lambda: self.now, **changes)
-
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
@@ -118,12 +114,12 @@ class BatchDouble:
         place: Path | StageCalls,
         on_done: Callable[[int, Outcome], None] | None = None,
         attempts: int = 4,
-        **pace: Any,
     ) -> list[Outcome]:
         options = ChatOptions(batch=True, attempts=attempts)
         calls = self.calls_at(place) if isinstance(place, Path) else place
         try:
-            return run_batches(self.jobs_api(), self.api, asked, options, calls, on_done, pace=self.pace(**pace))
+            clock = {"sleep": self.sleep, "clock": lambda: self.now}
+            return run_batches(self.jobs_api(), self.api, asked, options, calls, on_done, **clock)
         finally:
             calls.store.close()
 

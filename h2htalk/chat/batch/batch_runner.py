@@ -11,22 +11,36 @@ A job continues at the provider when the run ends; jobs are never cancelled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
 
-from h2htalk.chat.batch.polling import Pace, Polling, WaitLine
-from h2htalk.chat.batch.provider import BatchJob, JobCallError, JobsApi
-from h2htalk.chat.batch.results import Outcomes
-from h2htalk.chat.batch.submission import Submitter
-from h2htalk.chat.calls import WireFormat
+from h2htalk.chat.batch.provider import BatchJob, JobCallError, JobsApi, Result, line_bytes
+from h2htalk.chat.calls import Answer, Billing, Call, FailedCall, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.protocol import OnDone, Outcome, Request
+from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
 from h2htalk.chat.provider_errors import scrub
-from h2htalk.chat.store.call_store import UNSENT, StageCalls
-from h2htalk.chat.store.records import BatchRecord, add, dollars_text
-from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.chat.store.call_store import UNSENT, CostLimitError, StageCalls
+from h2htalk.chat.store.records import BatchRecord, PaidCall, add, dollars_text
+from h2htalk.data.responses import SampleKey
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
+from h2htalk.text.escaping import printable
 
-__all__ = ["Pace", "run_batches"]
+FIRST_POLL, LONGEST_POLL = 5.0, 60.0  # seconds between two polls, or two tries to submit: growing from call to call
+SETTLE = 60.0  # seconds after which a new job must be in the provider's list
+PATIENCE = 24 * 3600.0  # seconds of consecutive network errors that are waited out
+_LOG_EVERY = 300.0  # seconds between two lines about the same status
+_LONGEST_ID = "0" * 12 + "-" + "9" * 9  # of `BatchRecord.custom_id`: jobs are measured before they have marks
+_LEFTOVER = {
+    "expired": FailedCall("batch_expired", "the batch's time was over before this call was computed", "free", True),
+    "canceled": FailedCall(
+        "canceled", "the batch was cancelled before this call was computed; the same command asks again", "free"
+    ),
+    "missing": FailedCall("missing_result", "the batch ended without a result for this call", "possibly_paid"),
+}
 
 
 def run_batches(
@@ -37,25 +51,13 @@ def run_batches(
     calls: StageCalls,
     on_done: OnDone | None = None,
     *,
-    pace: Pace | None = None,
+    sleep: Callable[[float], None] = time.sleep,
+    clock: Callable[[], float] = time.time,
 ) -> list[Outcome]:
     """Answer all requests by batch jobs; `Chat.complete` of a hosted API where `options.batch` is set.
 
-    Jobs that an earlier run left open are collected first, then a new one is made of what is still missing:
-
-        return run_batches(OpenAIJobs(openai.OpenAI(...)), api, requests, self._options, calls, on_done)
-
-    Args:
-        jobs: the provider's batch jobs, over a synchronous client of its SDK.
-        wire: builds the bodies and reads the replies.
-        requests: any number; with none, what is open is collected and settled.
-        options: `attempts`: batches that may ask for an item.
-        calls: where jobs and their calls are recorded.
-        on_done: as in `Chat.complete`, called in this thread in the order of the results.
-        pace: when to poll.
-
-    Returns:
-        One outcome a request, in the order of `requests`.
+    Jobs that an earlier run left open are collected first, then new ones are made of what is still missing; `attempts`
+    limits how many batches ask for an item. `on_done` is called in this thread, in the order of the results.
 
     Raises:
         ConfigError: the batch might pass the limit of costs (nothing is sent then), the provider refuses the job, or
@@ -64,33 +66,54 @@ def run_batches(
         DataError: the store is damaged, or another process writes it.
     """
     calls.open(batch=True)
-    outcomes = Outcomes(wire, calls, requests, on_done, options.attempts)
-    pace, line = pace or Pace(), WaitLine()
-    polling = Polling(wire, str(calls.store.path), pace, line)
-    run = _Run(jobs, wire, options, calls, outcomes, pace, line, polling)
+    run = _Run(jobs, wire, requests, options, calls, on_done, sleep, clock)
     try:
         return run.finish()
     except KeyboardInterrupt:
-        run.report_running()
+        if running := ", ".join(record.label for record in calls.open_jobs() if record.state != "planned"):
+            plural = "s" if "," in running else ""
+            _say(f"batch job{plural} {running} still running: the same command attaches to it again")
         raise
-    finally:
-        line.clear()
 
 
 @dataclass(slots=True)
 class _Run:
+    """One call of `run_batches`.
+
+    Attributes:
+        places: the positions of the requests by id and sample.
+        done: one outcome for each request, None while there is none.
+        tries: how many batches asked for a request so far.
+        fatal: advice, once a whole job failed for a reason that every call would meet.
+        fruitless: jobs in a row without results.
+        since: time of the first of the current network errors; None while there is none.
+        hold: seconds that the API asks the client to wait.
+        shown: the status that was printed last, and when.
+    """
+
     jobs: JobsApi
     wire: WireFormat
+    requests: Sequence[Request]
     options: ChatOptions
     calls: StageCalls
-    outcomes: Outcomes
-    pace: Pace
-    line: WaitLine
-    polling: Polling
-    fruitless: int = 0  # jobs in a row without results
+    on_done: OnDone | None
+    sleep: Callable[[float], None]
+    clock: Callable[[], float]
+    places: dict[SampleKey, int] = field(default_factory=dict)
+    done: list[Outcome | None] = field(default_factory=list)
+    tries: Counter[int] = field(default_factory=Counter)
+    fatal: str | None = None
+    fruitless: int = 0
+    since: float | None = None
+    hold: float = 0.0
+    shown: tuple[str, float] = ("", float("-inf"))
 
     def finish(self) -> list[Outcome]:
         """Collect open jobs and submit missing requests, until every request has an outcome."""
+        self.done = [None] * len(self.requests)
+        self.places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
+        if len(self.places) < len(self.requests):
+            raise ConfigError("a batch cannot ask twice for the same sample of an item: number the samples")
         for record in self.calls.open_jobs():
             if record.model != self.wire.model:
                 raise ConfigError(
@@ -98,87 +121,169 @@ class _Run:
                     f"collect it with that model, or name another folder"
                 )
             if record.state != "planned":
-                self.outcomes.asked(record)
-        submitter = Submitter(self.jobs, self.wire, self.options, self.calls, self.outcomes, self.pace.sleep)
+                self._asked(record)
         while True:
             self._wait_for_all()
-            if self.outcomes.fatal is not None:
-                raise ModelCallError(self.outcomes.fatal)
-            if not (missing := self.outcomes.missing()):
-                return [outcome for outcome in self.outcomes.done if outcome is not None]
-            submitter.submit(missing, self.pace.clock)
+            if self.fatal is not None:
+                raise ModelCallError(self.fatal)
+            missing = [index for index, outcome in enumerate(self.done) if outcome is None]
+            if not missing:
+                return [outcome for outcome in self.done if outcome is not None]
+            self._submit(missing)
 
-    def report_running(self) -> None:
-        """Print which jobs continue at the provider after Ctrl-C."""
-        running = [record for record in self.calls.open_jobs() if record.state != "planned"]
-        if running:
-            labels = ", ".join(record.label for record in running)
-            plural = "s" if len(running) > 1 else ""
-            self.line.say(f"batch job{plural} {labels} still running: the same command attaches to it again")
+    def _asked(self, record: BatchRecord, times: int = 1) -> None:
+        """Note that a job asks for these items (-1: it did not after all)."""
+        for items in record.calls:
+            self.tries.update(dict.fromkeys((self.places[item] for item in items if item in self.places), times))
+
+    def _tries(self, call: Call) -> int:
+        return max(self.tries[index] for index in call.indexes)
+
+    # --- Submitting ---------------------------------------------------------------------------------------------
+
+    def _submit(self, places: Sequence[int]) -> None:
+        """Submit jobs for these requests. A job that may or may not exist stays `sending` in the store.
+
+        Raises:
+            CostLimitError: they might exceed the limit; nothing was sent. (Once others have their outcomes, these
+                requests fail with `max_cost` instead.)
+            ConfigError, ModelCallError: the provider refuses.
+        """
+        made = self.wire.calls([self.requests[place] for place in places])
+        calls = [replace(call, indexes=tuple(places[index] for index in call.indexes)) for call in made]
+        chunks = self._split(calls)
+        try:
+            planned = [[(call, self.wire.bound(call)) for call in chunk] for chunk in chunks]
+            records = self.calls.plan(planned, self.clock())
+        except CostLimitError as error:
+            if not any(self.tries.values()):
+                raise CostLimitError(f"{error}; nothing of the batch was sent") from error
+            for call in calls:
+                self._give(call, FailedCall("max_cost", str(error), "free"))
+            return
+        try:
+            for record, chunk in zip(records, chunks, strict=True):
+                self._asked(record)
+                self._send(record, chunk)
+        except H2HTalkError:
+            # Jobs that were not sent yet. Those that Ctrl-C or a kill leaves are resolved by the next run.
+            for record in self.calls.open_jobs():
+                if record.state == "planned":
+                    self.calls.abandon(record, "refused")
+            raise
+
+    def _split(self, calls: Sequence[Call]) -> list[list[Call]]:
+        """Calls in order, in as few jobs as the provider's limits allow."""
+        chunks: list[list[Call]] = [[]]
+        size = 0
+        for call in calls:
+            length = len(line_bytes(self.jobs.line(_LONGEST_ID, self.wire.body(call, batch=True)))) + 1
+            full = len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes
+            if chunks[-1] and full:
+                chunks.append([])
+                size = 0
+            chunks[-1].append(call)
+            size += length
+        return chunks
+
+    def _lines(self, record: BatchRecord, calls: Sequence[Call]) -> Iterator[Mapping[str, Any]]:
+        for number, call in enumerate(calls):
+            yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
+
+    def _send(self, record: BatchRecord, calls: Sequence[Call]) -> None:
+        """Submit one job. Only refusals are retried here; after any other error the job may exist."""
+        deadline, tries = self.clock() + self.options.deadline, 0
+        while True:
+            tries += 1
+            sending = False
+            try:
+                if record.file is None and (file := self.jobs.upload(record, self._lines(record, calls))):
+                    record = self.calls.note(record, "uploaded", file=file)
+                after = self.jobs.newest()
+                record = self.calls.note(record, "sending", when=self.clock(), after=after)
+                sending = True
+                job = self.jobs.create(record, self._lines(record, calls))
+                self.calls.note(record, "submitted", provider_id=job.id)
+                return
+            except JobCallError as error:
+                if sending and not _is_refusal(error):
+                    return
+                failed = self._failure(error)
+            pause = max(min(FIRST_POLL * 2 ** (tries - 1), LONGEST_POLL), failed.wait or 0.0)
+            again = failed.retry and failed.fatal is None and tries < self.options.attempts
+            if not again or self.clock() + pause > deadline:
+                self.calls.abandon(record, failed.reason, why=failed.message)
+                raise _advice(failed, pause if again else 0.0)
+            self.sleep(pause)
+
+    def _failure(self, error: JobCallError) -> FailedCall:
+        """What an error about a job means; one without a usable answer is that of the connection."""
+        if error.status is None or error.status == 200:
+            return FailedCall("connection", error.message, "free", retry=True)
+        return self.wire.read_error(error.status, error.body, error.headers)
 
     # --- Waiting ------------------------------------------------------------------------------------------------
 
     def _wait_for_all(self) -> None:
         """Wait until no job is open."""
-        pause = self.pace.first
+        pause = FIRST_POLL
         while records := self.calls.open_jobs():
-            moved = [record for record in records if self._step(record)]
-            if moved:
-                pause = self.pace.first
+            if sum(self._step(record) for record in records):
+                pause = FIRST_POLL
                 continue
-            self.polling.pause(pause)
-            pause = min(pause * self.pace.growth, self.pace.longest)
+            self.sleep(max(pause, self.hold))  # longer where the API asks for it
+            self.hold, pause = 0.0, min(1.5 * pause, LONGEST_POLL)
 
     def _step(self, record: BatchRecord) -> bool:
         """Advance one job; returns whether its state changed."""
         if record.state == "planned":
-            self._abandon(record, UNSENT)
+            self.calls.abandon(record, UNSENT)
             return True
         try:
-            if record.state == "sending":
-                return self._look_for(record)
-            assert record.job is not None
-            job = self.jobs.retrieve(record.job)
-            self.polling.rest()
+            moved = self._look_for(record) if record.state == "sending" else self._poll(record)
         except JobCallError as error:
-            self.polling.endure(error, record)
+            self._endure(error, record)
             return False
+        self.since = None
+        return moved
+
+    def _poll(self, record: BatchRecord) -> bool:
+        assert record.job is not None
+        job = self.jobs.retrieve(record.job)
         if job.state == "running":
-            self._show(record, job)
-            return False
-        self.calls.note(record, "ended", status=job.status)
-        if job.state == "failed":
+            worst = add(*(call.worst for call in self.calls.store.books.calls_of(record).values()))
+            money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
+            minutes = max(self.clock() - record.when, 0.0) / 60
+            done = "?" if job.finished is None else f"{job.finished:,}"
+            counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
+            self._show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")
+        elif job.state == "failed":
             self._take_refusal(record, job)
         else:
             self._collect(record, job)
-        return True
+        return job.state != "running"
 
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
         search = self.jobs.find(record, self.calls.job_ids)
-        self.polling.rest()
         if search.job is not None:
             self.calls.note(record, "submitted", provider_id=search.job.id)
             return True
-        young = abs(self.pace.clock() - record.when) < self.pace.settle
-        if search.running or young:
-            what = ", ".join(job.id for job in search.running) or "the list of jobs"
-            self.line.show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
+        if search.running or abs(self.clock() - record.when) < SETTLE:
+            what = ", ".join(search.running) or "the list of jobs"
+            self._show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
             return False
         if search.unreadable:
             jobs = ", ".join(search.unreadable)
-            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept", possibly_paid=True)
+            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept", "possibly_paid")
         else:
-            self._abandon(record, "never submitted")
+            self._asked(record, -1)
+            self._abandon(record, "never submitted", "free")
         return True
 
-    def _abandon(self, record: BatchRecord, reason: str, possibly_paid: bool = False) -> None:
-        """Give up a job without results; its missing items are submitted again."""
-        self.calls.abandon(record, reason, "possibly_paid" if possibly_paid else "free")
-        if record.state == "planned":
-            return
-        if not possibly_paid:
-            self.outcomes.asked(record, -1)
+    def _abandon(self, record: BatchRecord, reason: str, billing: Billing) -> None:
+        """Give up a job that may have been sent and gave no results; its missing items are submitted again."""
+        self.calls.abandon(record, reason, billing)
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
             raise ModelCallError(
@@ -192,31 +297,141 @@ class _Run:
         problem = scrub(job.problem, None) or job.status
         self.calls.abandon(record, "refused", why=problem)
         if job.crowded and any(other.state == "submitted" for other in others):
-            self.outcomes.asked(record, -1)  # submitted again when the others have ended
+            self._asked(record, -1)  # submitted again when the others have ended
             return
         advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
         raise ConfigError(f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again")
 
+    def _endure(self, error: JobCallError, record: BatchRecord) -> None:
+        """Note an error; the caller asks again after a pause.
+
+        Raises:
+            ModelCallError: the error is permanent, or has lasted too long.
+        """
+        goes_on = f"batch job {record.label} is not lost, the same command attaches to it"
+        if error.status in (404, 410):
+            raise ModelCallError(
+                f"no batch job {record.label} is known to this key (HTTP {error.status}): use the key of the "
+                f'workspace that made it; to give it up, remove the lines with "job":"{record.batch}" from '
+                f"{self.calls.store.path}"
+            )
+        failed = self._failure(error)
+        if failed.fatal is not None or not failed.retry:
+            raise ModelCallError(f"{failed.fatal or failed.message}; {goes_on}")
+        self.hold = min(failed.wait or 0.0, LONGEST_POLL)
+        self.since = self.clock() if self.since is None else self.since
+        if self.clock() - self.since >= PATIENCE:
+            raise ModelCallError(f"no usable answer for {PATIENCE / 3600:.3g} hours ({failed.message}); {goes_on}")
+        self._show(f"batch job {record.label}: {failed.message}; asking again", failed.message)
+
+    def _show(self, text: str, status: str) -> None:
+        """Print `text` when `status` is new, or every five minutes."""
+        if status != self.shown[0] or self.clock() - self.shown[1] >= _LOG_EVERY:
+            self.shown = status, self.clock()
+            _say(text)
+
     # --- Collecting ---------------------------------------------------------------------------------------------
 
     def _collect(self, record: BatchRecord, job: BatchJob) -> None:
+        """Take all results of an ended job, in any order: each settles its call in the store, then is delivered.
+
+        Results that cannot be read, are of another job or repeat one are ignored. After a broken stream all are read
+        again; what was settled and delivered before stays.
+        """
+        reserved = self.calls.store.books.calls_of(record)
+        counts: Counter[str] = Counter()
+        hopeless: list[tuple[Call, FailedCall]] = []
+        left = dict(enumerate(record.calls))
         try:
-            results = self.polling.read(record, lambda: self.jobs.results(job))
-            counts = self.outcomes.take(record, job, results)
-        except JobCallError as error:  # the results are gone; calls without a result are possibly paid
-            self._abandon(record, f"its results are no longer kept ({error.message})", possibly_paid=True)
+            for result in self.jobs.results(job):
+                number = None if result is None else record.number(result.custom_id)
+                if result is None or number is None or number not in left:
+                    counts["ignored"] += 1
+                    continue
+                counts[result.kind] += 1
+                call = self._call(left.pop(number))
+                self._take(call, reserved.get(number), self._found(call, result), hopeless)
+        except JobCallError as error:
+            if error.status not in (404, 410):
+                raise
+            # The results are gone; calls without a result are possibly paid.
+            self._abandon(record, f"its results are no longer kept ({error.message})", "possibly_paid")
             return
-        self.calls.note(record, "collected", **counts)
+        # They were never computed where every reply that the provider counts arrived; else each may have been paid.
+        whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
+        for number, items in left.items():
+            counts["missing"] += 1
+            failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
+            self._take(self._call(items), reserved.get(number), failed, hopeless)
+        if hopeless and not counts["succeeded"]:
+            self.fatal = hopeless[0][1].fatal
+        else:
+            for call, failed in hopeless:
+                self._give(call, failed)
+        self.calls.note(record, "collected", status=job.status, **counts)
         self.fruitless = 0
         if counts["ignored"]:
-            self.line.say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
+            _say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
 
-    def _show(self, record: BatchRecord, job: BatchJob) -> None:
-        """Show the state of a job and the most that it can cost."""
-        worst = add(*(call.worst for call in self.calls.store.books.calls_of(record).values()))
-        money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
-        minutes = max(self.pace.clock() - record.when, 0.0) / 60
-        done = "?" if job.finished is None else f"{job.finished:,}"
-        counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
-        # The id comes last, because a narrow terminal cuts the end of the line.
-        self.line.show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")
+    def _call(self, items: tuple[SampleKey, ...]) -> Call:
+        """Return a call of a job. Samples that are no longer asked for have the index -1: their replies are read for
+        their cost."""
+        places = tuple(self.places.get(item, -1) for item in items)
+        like = next((self.requests[place] for place in places if place >= 0), Request(items[0][0], (), Sampling()))
+        return Call(places, tuple(replace(like, sample=sample) for _, sample in items))
+
+    def _found(self, call: Call, result: Result) -> Answer | FailedCall:
+        if result.kind == "succeeded":
+            return self.wire.read(result.body, call, result.request_id)
+        if result.kind != "errored":
+            return _LEFTOVER[result.kind]
+        failed = self.wire.read_error(result.status, result.body, {})
+        # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
+        billing: Billing = "free" if result.free and not failed.refusal else failed.billing
+        return replace(failed, billing=billing, request_id=failed.request_id or result.request_id)
+
+    def _take(
+        self,
+        call: Call,
+        reserved: PaidCall | None,
+        found: Answer | FailedCall,
+        hopeless: list[tuple[Call, FailedCall]],
+    ) -> None:
+        """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch."""
+        if reserved is not None:
+            self.calls.settle(reserved, found)
+        if isinstance(found, FailedCall) and found.fatal is not None:
+            hopeless.append((call, found))  # of the item alone where another call succeeded
+        elif isinstance(found, Answer) or not found.retry or self._tries(call) >= self.options.attempts:
+            self._give(call, found)
+
+    def _give(self, call: Call, found: Answer | FailedCall) -> None:
+        """Deliver the outcomes of a call that are still asked for."""
+        for index, outcome in zip(call.indexes, outcomes(found, call, self._tries(call)), strict=True):
+            if index >= 0 and self.done[index] is None:
+                self.done[index] = outcome
+                if self.on_done is not None:
+                    self.on_done(index, outcome)
+
+
+def _say(text: str) -> None:
+    """Print a line on standard error, in place of the progress line of a terminal."""
+    print(("\r\x1b[K" if sys.stderr.isatty() else "") + printable(text), file=sys.stderr, flush=True)
+
+
+def _is_refusal(error: JobCallError) -> bool:
+    """Whether a job certainly does not exist: nothing was sent, or the API refused it. A server that broke may have
+    created it before."""
+    if error.status is None:
+        return not error.reached
+    return (400 <= error.status < 500 and error.status not in (408, 499)) or error.status == 529
+
+
+def _advice(failed: FailedCall, pause: float) -> H2HTalkError:
+    if failed.fatal is not None or not failed.retry:
+        return ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
+    wait = f", which asks to wait {pause:,.0f} s" if pause > LONGEST_POLL else ""
+    advice = "start again later"
+    if failed.reason == "connection":
+        advice = "check the connection, its proxy and the base URL in the environment, then start again"
+    return ModelCallError(f"the batch could not be submitted: {failed.message}{wait}; {advice}")

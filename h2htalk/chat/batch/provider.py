@@ -1,20 +1,21 @@
-"""The interface of a provider's batch jobs, and the records that both providers return."""
+"""What the batch jobs of both providers have in common: their records, calls through the SDK, lines of results."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from importlib import import_module
+from itertools import chain
+from typing import Any, ClassVar, Literal
 
+from h2htalk.chat.calls import CONNECT_TIMEOUT
 from h2htalk.chat.store.records import BatchRecord
 
-# How a call ended. The last two were never computed and cost nothing.
-Kind = Literal["succeeded", "errored", "expired", "canceled"]
 LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
-CONNECT_TIMEOUT = 30.0  # seconds
 TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or results go over the wire
+CLOCK_SKEW = 48 * 3600.0  # seconds by which this machine's clock may differ from theirs
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +27,9 @@ class BatchJob:
         state: `failed` means that it was refused whole: none of its calls was computed.
         calls, finished: how many it holds, and how many of them are done; None where unknown.
         succeeded: how many gave a reply; None where unknown.
-        leftover: the kind of calls without a result, once it has ended.
+        leftover: what became of calls without a result, once it has ended.
         outputs: where its results are.
-        problem: of a failed one, why.
-        crowded: it failed only because the account's queue is full.
+        problem: why a failed one was refused; `crowded`: only because the account's queue is full.
     """
 
     id: str
@@ -46,14 +46,14 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a call of a job.
+    """The result of a call of a job; calls that expired or were cancelled were never computed and cost nothing.
 
     `status` (0: unknown) and `body` are those of the live API. `free`: the provider charges nothing for it; errors
     without it follow the rules of the live API.
     """
 
     custom_id: str
-    kind: Kind
+    kind: Literal["succeeded", "errored", "expired", "canceled"]
     body: object = None
     status: int = 200
     request_id: str | None = None
@@ -62,108 +62,132 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The outcome of a search for a job whose id is unknown.
-
-    `job`: the job that was found. Else it may be one of `running`, which their results will show, or one of
-    `unreadable`, which have ended and can no longer be read. All empty: there is no such job.
-    """
+    """The outcome of a search for a job whose id is unknown: `job`, else it may be one of `running`, which their
+    results will show, or one of `unreadable`, which have ended and can no longer be read."""
 
     job: BatchJob | None = None
-    running: tuple[BatchJob, ...] = ()
+    running: tuple[str, ...] = ()
     unreadable: tuple[str, ...] = ()
 
 
+@dataclass(eq=False)
 class JobCallError(Exception):
-    """A call about a job gave no usable answer. Internal: `polling` waits or raises an error.
+    """A call about a job gave no usable answer. Internal: `batch_runner` waits or raises an error.
 
-    Attributes:
-        status: of HTTP; None where no answer was read.
-        reached: whether anything was sent at all.
-        body, headers: of the answer.
+    `status`: of HTTP, None where no answer was read; `body`, `headers`: of the answer; `reached`: something was sent.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        status: int | None = None,
-        reached: bool = True,
-        body: object = None,
-        headers: Mapping[str, str] | None = None,
-    ) -> None:
-        super().__init__(message)
-        self.message, self.status, self.reached = message, status, reached
-        self.body, self.headers = body, headers or {}
+    message: str
+    status: int | None = None
+    reached: bool = True
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
-class JobsApi(Protocol):
-    """One provider's batch jobs. Every method may raise JobCallError."""
+class JobsApi:
+    """One provider's batch jobs over its SDK, whose retries are off: a repeated `create` would be a second job.
 
-    @property
-    def most_calls(self) -> int:
-        """Calls that a job may hold, with a margin."""
-        ...
+    Every method may raise JobCallError. The SDK's typed models accept any answer, so its raw responses are read.
+    """
 
-    @property
-    def most_bytes(self) -> int:
-        """Bytes that its requests may have, with a margin."""
-        ...
+    most_calls: ClassVar[int]  # that a job may hold, with a margin
+    most_bytes: ClassVar[int]  # that its requests may have, with a margin
+    after: ClassVar[str]  # the parameter of the list that names the last job of the page before
+
+    def __init__(self, client: Any) -> None:
+        import httpx2
+
+        timeout = httpx2.Timeout(TRANSFER_TIMEOUT, connect=CONNECT_TIMEOUT)
+        self.client = client.with_options(max_retries=0, timeout=timeout)
+        self.batches: Any = None  # the SDK's methods for jobs, with raw responses
+        self.stream: Any = None  # and the one that streams an output
+        self._sdk = import_module(type(client).__module__.partition(".")[0])
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """One call as a job holds it."""
-        ...
+        raise NotImplementedError
 
     def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
         """Upload the requests where the provider requires it; returns their id. Costs nothing."""
-        ...
+        return None
 
     def newest(self) -> str | None:
         """Return the newest job where `find` needs it, else None."""
-        ...
+        return None
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         """Submit the job. It may exist even if this raises, unless the answer was a refusal."""
-        ...
+        raise NotImplementedError
 
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
         """Search for a job that may exist; `known`: ids of our other jobs."""
-        ...
+        raise NotImplementedError
+
+    def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
+        """Read the JSON of a job."""
+        raise NotImplementedError
+
+    def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
+        """Read a line of results; None for one that cannot be read."""
+        raise NotImplementedError
 
     def retrieve(self, job: str) -> BatchJob:
         """Return the state of a job."""
-        ...
+        return self.read_job(self.call(self.batches.retrieve, job))
 
     def results(self, job: BatchJob) -> Iterator[Result | None]:
         """Stream the results of an ended job, in any order; None stands for a line that cannot be read."""
-        ...
+        for output in job.outputs:
+            # Read as bytes: a reader of the SDK stops at the first line that is not JSON.
+            with sdk_errors(self._sdk), self.stream(output) as response:
+                for line in json_lines(response.iter_bytes()):
+                    yield self.read_result(line)
+
+    def call(self, method: Callable[..., Any], /, *arguments: Any, **named: Any) -> Mapping[str, Any]:
+        """Call a method of the SDK that gives a raw response; returns the JSON object of the answer."""
+        with sdk_errors(self._sdk):
+            body = json.loads(method(*arguments, **named).http_response.content)
+        if not isinstance(body, dict):
+            raise JobCallError("the answer describes no job", status=200)
+        return body
+
+    def listed(self, limit: int = 100) -> Iterator[Mapping[str, Any]]:
+        """All jobs of the account, newest first, page after page."""
+        page = self.call(self.batches.list, limit=limit)
+        while isinstance(jobs := page.get("data"), list):
+            yield from jobs
+            last = text_or_none(pick(jobs[-1], "id")) if jobs else None
+            if last is None or page.get("has_more") is False:
+                return
+            page = self.call(self.batches.list, limit=limit, **{self.after: last})
+        raise JobCallError("the answer lists no jobs", status=200)
+
+    def named(self, raw: Mapping[str, Any], status: str) -> tuple[str, str]:
+        """Return the id of a job and the field that holds its status."""
+        job, state = text_or_none(raw.get("id")), text_or_none(raw.get(status))
+        if job is None or not job.isprintable() or state is None:
+            raise JobCallError("the answer describes no job", status=200)
+        return job, state
 
 
-@dataclass(slots=True)
-class JsonLines:
-    """Split a stream of bytes into JSON objects. Only a line feed ends a line: text may hold other separators."""
+def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
+    """Split a stream of bytes into JSON objects, None for a line that is none; empty lines are left out.
 
-    chunks: Iterable[bytes]
-    _parts: list[bytes] = field(default_factory=list)
-
-    def __iter__(self) -> Iterator[Mapping[str, Any] | None]:
-        """Yield objects in order, None for a line that is none. Empty lines are left out."""
-        size = 0
-        for chunk in self.chunks:
-            *ended, rest = chunk.split(b"\n")
-            for part in ended:
-                self._parts.append(part)
-                line = b"".join(self._parts)
-                self._parts.clear()
-                size = 0
-                if line.strip():
-                    yield _read_object(line)
-            size += len(rest)
-            if size > LONGEST_LINE:
-                raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
-            if rest:
-                self._parts.append(rest)
-        if (line := b"".join(self._parts)).strip():
-            yield _read_object(line)
+    Only a line feed ends a line: text may hold other separators.
+    """
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chain(chunks, (b"\n",)):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            line, size = b"".join((*parts, part)), 0
+            parts.clear()
+            if line.strip():
+                yield _read_object(line)
+        parts.append(rest)
+        size += len(rest)
+        if size > LONGEST_LINE:
+            raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
 
 
 def _read_object(line: bytes) -> Mapping[str, Any] | None:
@@ -180,7 +204,7 @@ def line_bytes(line: Mapping[str, Any]) -> bytes:
 
 
 def pick(raw: object, *path: str) -> Any:
-    """The value at a path of keys in JSON; None where there is none."""
+    """Return the value at a path of keys in JSON; None where there is none."""
     for key in path:
         raw = raw.get(key) if isinstance(raw, Mapping) else None
     return raw
@@ -192,14 +216,8 @@ def text_or_none(value: object) -> str | None:
 
 
 def count_or_none(value: object) -> int | None:
-    """A whole number from 0; None for anything else."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-
-def total(values: Sequence[int | None]) -> int | None:
-    """A sum, unknown as soon as one part is."""
-    known = [value for value in values if value is not None]
-    return sum(known) if len(known) == len(values) else None
+    """Return a whole number from 0, None for anything else."""
+    return value if type(value) is int and value >= 0 else None
 
 
 @contextmanager
@@ -211,17 +229,16 @@ def sdk_errors(sdk: Any) -> Iterator[None]:
     try:
         yield
     except sdk.APIStatusError as error:
-        raise JobCallError(
-            f"HTTP {error.status_code}",
-            status=error.status_code,
-            body=_json(error.response),
-            headers=error.response.headers,
-        ) from None
+        body: object = None
+        with suppress(ValueError, httpx2.HTTPError, httpx2.StreamError):
+            body = json.loads(error.response.read())  # streamed or not
+        status, headers = error.status_code, error.response.headers
+        raise JobCallError(f"HTTP {status}", status, body=body, headers=headers) from None
     except sdk.APIConnectionError as error:
         raise _connection_error(error.__cause__ or error) from None
     except httpx2.HTTPError as error:  # while results stream, the SDK is no longer around the transport
         raise _connection_error(error) from None
-    except (base, ValueError, TypeError, AttributeError) as error:
+    except (base, ValueError, TypeError, AttributeError, RecursionError) as error:
         # ValueError: a body that is not JSON. TypeError, AttributeError: JSON of another shape, which the SDKs take
         # for what they expect. Their texts may quote it at length, so only the kind is kept.
         raise JobCallError(f"the answer cannot be read ({type(error).__name__})", status=200) from None
@@ -232,15 +249,4 @@ def _connection_error(error: BaseException) -> JobCallError:
 
     found = connection_failure(error, None)
     status = 200 if found.reason == "malformed_reply" else None
-    return JobCallError(found.message, status=status, reached=found.billing != "free")
-
-
-def _json(response: Any) -> object:
-    """The whole body of an error; None where it is not JSON. A streamed one is read first."""
-    import httpx2
-
-    try:
-        response.read()
-        return response.json()
-    except (ValueError, httpx2.HTTPError, httpx2.StreamError):
-        return None
+    return JobCallError(found.message, status, reached=found.billing != "free")

@@ -138,9 +138,9 @@ class BatchRecord:
             return replace(self, state="sending", when=float(raw["when"]), after=raw.get("after"))
         if event == "submitted":
             return replace(self, state="submitted", job=_text(raw["provider_id"]))
-        if event not in ("ended", "collected", "abandoned"):
+        if event not in ("collected", "abandoned"):
             raise ValueError(f"event is {quoted(event)}")
-        return self if event == "ended" else replace(self, state="closed")
+        return replace(self, state="closed")
 
 
 # --- Totals -----------------------------------------------------------------------------------------------------

@@ -35,7 +35,7 @@ def test_everything_is_written_down_before_it_is_done(provider: str, tmp_path: P
     double.run(requests("a"), tmp_path)
     assert "sending" in there["batches"]
     assert "submitted" in there[double.jobs[0].id]
-    assert events(tmp_path)[-2:] == ["ended", "collected"]
+    assert events(tmp_path)[-2:] == ["submitted", "collected"]
 
 
 @both

@@ -12,7 +12,7 @@ from batch_double import KEY, BatchDouble
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.batch.provider import JobCallError, JsonLines
+from h2htalk.chat.batch.provider import JobCallError, json_lines
 from h2htalk.chat.store.records import BatchRecord
 
 RECORD = BatchRecord("0123456789ab", "generate", "m", 1_800_000_000.0, file="file-1")
@@ -22,7 +22,7 @@ RECORD = BatchRecord("0123456789ab", "generate", "m", 1_800_000_000.0, file="fil
 def test_lines_are_the_same_however_the_stream_is_cut(texts: list[str], size: int, ended: bool) -> None:
     content = b"\n".join(repr_json(text) for text in texts) + (b"\n" if ended else b"")
     chunks = [content[start : start + size] for start in range(0, len(content), size)]
-    assert list(JsonLines(chunks)) == [{"text": text} for text in texts]
+    assert list(json_lines(chunks)) == [{"text": text} for text in texts]
 
 
 def repr_json(text: str) -> bytes:
@@ -31,13 +31,13 @@ def repr_json(text: str) -> bytes:
 
 @pytest.mark.parametrize("line", [b"{", b"[]", b"7", b"null", b'"x"', b"\xff\xfe{}", b"{}{}", b"[" * 100_000])
 def test_a_line_that_is_no_object_is_none(line: bytes) -> None:
-    assert list(JsonLines([line + b"\n", b'{"a": 1}\n'])) == [None, {"a": 1}]
+    assert list(json_lines([line + b"\n", b'{"a": 1}\n'])) == [None, {"a": 1}]
 
 
 def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("h2htalk.chat.batch.provider.LONGEST_LINE", 1000)
     with pytest.raises(JobCallError, match="longer than"):
-        list(JsonLines(b"x" * 100 for _ in range(20)))
+        list(json_lines(b"x" * 100 for _ in range(20)))
 
 
 def read_one(provider: str, row: dict[str, Any]) -> Any:
