@@ -1,4 +1,4 @@
-"""Apply a tokenizer's chat template: messages in, prompt tokens out.
+"""Turn messages into prompts of tokens by a chat template, for `hf:`, `vllm:` and `embedded`.
 
 Only the template opens and closes turns. A special token in the text of a message (`<|im_end|>`) is read as plain
 text: the prompt is cut within it, and the pieces are tokenized one by one. A prompt without one is a single piece,
@@ -13,10 +13,10 @@ import secrets
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol
 
-from h2htalk.chat.protocol import Message
-from h2htalk.data.responses import split_thinking
+from h2htalk.chat.protocol import Message, OnDone, Request, Sampling
+from h2htalk.data.responses import Failure, split_thinking
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
@@ -42,6 +42,14 @@ class TemplateRefusal(Exception):
 
 class MarkRefusal(Exception):
     """A special token in a message cannot be read as plain text, because the template changes the text around it."""
+
+
+class Template(Protocol):
+    """What turns messages into tokens; see `ChatTemplate`."""
+
+    always_thinks: bool
+
+    def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt: ...
 
 
 class ChatTemplate:
@@ -101,10 +109,6 @@ class ChatTemplate:
             # The template writes every special token itself, the begin-of-text included.
             tokens.extend(self._tokenizer(piece, add_special_tokens=False, verbose=False)["input_ids"])
         return Prompt(tokens, _ends_thinking(pieces[-1]))
-
-    def tokens(self, messages: Sequence[Message]) -> array[int]:
-        """Return the token ids of `prompt` with the template's default for reasoning."""
-        return self.prompt(messages).tokens
 
     def _pieces(self, messages: Sequence[Message], thinking: int | None) -> list[str]:
         """Render the prompt and cut it within every special token that a message contains."""
@@ -201,3 +205,88 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
     if turns and turns[0].role == "user":
         return [Message("user", f"{system}\n\n{turns[0].content}"), *turns[1:]]
     return [Message("user", system), *turns]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenRequest:
+    """A request with its prompt as tokens; `index` is its position among the requests.
+
+    `thinks`: the prompt ends inside a think block.
+    """
+
+    index: int
+    request: Request
+    prompt: array[int]
+    thinks: bool
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.request.sampling
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the prompt and of the longest reply together."""
+        return len(self.prompt) + self.sampling.budget
+
+
+def tokenize_requests(
+    template: Template, where: str, context: int | None, requests: Sequence[Request], finish: OnDone
+) -> list[TokenRequest]:
+    """Tokenize the prompts; a request whose prompt is invalid or too long is finished here, as a failure.
+
+    Args:
+        template: the model's.
+        where: the model as the user wrote it, for messages: `hf:FOLDER`.
+        context: tokens that prompt and reply may have together; None where the model has no limit.
+        requests: neighbouring samples of one item are tokenized once.
+        finish: called as `(index, failure)`.
+
+    Raises:
+        ConfigError: a request has no temperature, or thinking 0 where the template always opens a think block.
+    """
+    jobs = []
+    last: tuple[tuple[Message, ...], int | None] | None = None
+    prompt: Prompt | Failure = Failure("missing", "no prompt")
+    for index, request in enumerate(requests):
+        request.sampling.require_temperature()
+        thinking = request.sampling.thinking
+        if thinking == 0 and template.always_thinks:
+            raise ConfigError(
+                f"{where}: its chat template always opens a think block, so thinking cannot be 0; name a number "
+                "of tokens, such as 2048"
+            )
+        if last != (request.messages, thinking):
+            prompt, last = _read(template, request.messages, thinking), (request.messages, thinking)
+        if isinstance(prompt, Failure):
+            finish(index, prompt)
+            continue
+        job = TokenRequest(index, request, prompt.tokens, prompt.thinks)
+        if context is not None and job.tokens > context:
+            finish(index, _beyond_context(job, context))
+        else:
+            jobs.append(job)
+    return jobs
+
+
+def refuse_response_schema(request: Request, engine: str) -> None:
+    """Raise ConfigError for a request with a response schema, which `engine` cannot enforce."""
+    if (schema := request.response_schema) is not None:
+        raise ConfigError(
+            f"{engine} cannot enforce the response schema {schema.name!r}; choose vllm:, openai:, anthropic: or server:"
+        )
+
+
+def _read(template: Template, messages: Sequence[Message], thinking: int | None) -> Prompt | Failure:
+    try:
+        return template.prompt(messages, thinking)
+    except TemplateRefusal as error:
+        return Failure("chat_template", f"the template refuses these messages: {error}")
+    except MarkRefusal as error:
+        return Failure("special_tokens", str(error))
+    except UnicodeEncodeError as error:
+        return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
+
+
+def _beyond_context(job: TokenRequest, context: int) -> Failure:
+    asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
+    return Failure("context_length", f"{asked} that is more than the model's {context}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +20,7 @@ INSTALL_LOCAL = "pip install 'h2htalk[local]'"
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None).
-
-    `engine`: the engine's name, for messages. `download`: fetch files that are not in the local cache.
-    """
+    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None), which `download` may fetch."""
 
     engine: str
     name: str
@@ -61,11 +58,12 @@ class Description:
         folder = self.source.folder
         if folder is None:
             return {"model": self.source.name, "revision": str(self.commit)}
-        return {
-            "model": folder.resolve().name,
-            "weights_sha256": weights_sha256(folder),
-            "settings_sha256": settings_sha256(folder),
-        }
+        # Settings decide an answer too: those of the architecture, the tokenizer, the stop tokens.
+        settings = [file for file in folder.iterdir() if file.is_file() and file.name.startswith(_SETTINGS)]
+        found = {"weights_sha256": folder.glob("*.safetensors"), "settings_sha256": settings}
+        lines = {name: "".join(f"{f.name} {sha256_of(f)}\n" for f in sorted(files)) for name, files in found.items()}
+        hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in lines.items()}
+        return {"model": folder.resolve().name, **hashes}
 
     def stop_tokens(self) -> frozenset[int]:
         """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
@@ -82,11 +80,7 @@ class Description:
 def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
     """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
 
-    Only safetensors are read (no pickle), and no code of the checkpoint is run.
-
-    Args:
-        name: a folder, or a repository of the Hub (`owner/name`) in the local cache.
-        download: fetch a repository that is not in the cache.
+    Only safetensors are read (no pickle), and no code of the checkpoint is run. `name`: see `find_source`.
 
     Raises:
         ConfigError: no such model, or one that cannot be run.
@@ -95,10 +89,15 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
     try:
         import torch
         import transformers
+        from huggingface_hub import try_to_load_from_cache
     except ImportError:
         raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
     source = find_source("hf", name, download)
-    _require_cached(source)
+    if source.folder is None and not download and not try_to_load_from_cache(name, "config.json"):
+        raise ConfigError(
+            f"hf:{name}: not in the local Hugging Face cache: fetch it with --download or `hf download {name}`, or "
+            "name a folder"
+        )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     description = describe_checkpoint(source)
     with _quiet(), _advice(source):
@@ -121,13 +120,8 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
 def describe_checkpoint(source: Source, revision: str | None = None, tokenizer: str | None = None) -> Description:
     """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
-    Args:
-        source: where it is.
-        revision: branch, tag or commit of a repository.
-        tokenizer: another folder or repository that the tokenizer comes from.
-
-    Raises:
-        ConfigError: no such model or tokenizer.
+    `revision`: branch, tag or commit of a repository; `tokenizer`: another folder or repository that it comes from.
+    Raises ConfigError for a model or tokenizer that is not there or not whole.
     """
     import transformers
 
@@ -158,20 +152,6 @@ def engine_versions() -> str:
     return f"transformers {transformers.__version__}, torch {torch.__version__}"
 
 
-def weights_sha256(folder: Path) -> str:
-    """Hash the names and contents of the folder's weight files."""
-    return _sha256_of_all(sorted(folder.glob("*.safetensors")))
-
-
-def settings_sha256(folder: Path) -> str:
-    """Hash the other files that decide an answer: the architecture's settings, the tokenizer, the stop tokens."""
-    return _sha256_of_all([f for f in sorted(folder.iterdir()) if f.is_file() and f.name.startswith(_SETTINGS)])
-
-
-def _sha256_of_all(files: Sequence[Path]) -> str:
-    return hashlib.sha256("".join(f"{f.name} {sha256_of(f)}\n" for f in files).encode()).hexdigest()
-
-
 def find_source(engine: str, name: str, download: bool = False) -> Source:
     """Return the folder or repository that `name` names. Raises ConfigError where it can be neither."""
     if not name:
@@ -183,17 +163,6 @@ def find_source(engine: str, name: str, download: bool = False) -> Source:
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
         raise ConfigError(f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub")
     return Source(engine, name, None, download)
-
-
-def _require_cached(source: Source) -> None:
-    """Raise ConfigError for a repository that is not in the local cache and must not be fetched."""
-    from huggingface_hub import try_to_load_from_cache
-
-    if source.folder is None and not source.download and not try_to_load_from_cache(source.name, "config.json"):
-        raise ConfigError(
-            f"{source.where}: not in the local Hugging Face cache: fetch it with --download or `hf download "
-            f"{source.name}`, or name a folder"
-        )
 
 
 def _check_shards(source: Source) -> None:
@@ -234,16 +203,15 @@ def _quiet() -> Iterator[None]:
 
     # Otherwise transformers asks the Hub to convert a repository without safetensors.
     os.environ.setdefault("DISABLE_SAFETENSORS_CONVERSION", "1")
-    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
-    hub_verbosity = hub_logging.get_verbosity()
-    logging.set_verbosity_error()
-    hub_logging.set_verbosity(logging.ERROR)
+    before, bars = [(one, one.get_verbosity()) for one in (logging, hub_logging)], logging.is_progress_bar_enabled()
+    for one, _ in before:
+        one.set_verbosity(logging.ERROR)
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        logging.set_verbosity(verbosity)
-        hub_logging.set_verbosity(hub_verbosity)
+        for one, verbosity in before:
+            one.set_verbosity(verbosity)
         if bars:
             logging.enable_progress_bar()
 

@@ -1,56 +1,64 @@
 """`embedded`: SmolLM2-135M-Instruct in OpenVINO GenAI, on any machine, without torch.
 
 The model is small and knows English only: it is for trying all steps of an evaluation, not for its answers. A request
-gets the same answer in any order and at any concurrency; `embedded_batching` describes how.
+gets the same answer in any order and at any concurrency. In OpenVINO's continuous batching the requests of a batch
+change each other's logits in the last bits; two tokens that are nearly tied then change places, and the rest of the
+answer changes. Comparing log probabilities bit by bit showed four causes:
+
+1. Reduced precision depends on the batch. `PRECISION` switches it off.
+2. A step of a single row uses another matrix product than a step of more rows. So a *companion*, a short request
+   whose text is discarded, always runs beside the others.
+3. A prompt gives the same bits whether it is computed whole or after a cached prefix, unless a single token is left
+   to compute: that one is computed like a generated token. So prompts are never split (a step admits one prompt, of
+   any length), and where the cache may leave one token, it always does or never (`EmbeddedEngine._offer`).
+4. On processors without AVX-512 a step with 80 or more rows of one prompt also uses another product. So a longer
+   prompt is computed in parts of PART_TOKENS beforehand, each after the cached blocks of the part before.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.local.embedded_batching import (
-    CONTEXT_TOKENS,
-    FEATURE,
-    PRECISION,
-    EmbeddedEngine,
-    Tokens,
-    unreadable_marks,
-)
-from h2htalk.chat.local.prompt_tokens import refuse_response_schema
+from h2htalk.chat.local.chat_template import Prompt, TokenRequest, refuse_response_schema, tokenize_requests
 from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
-from h2htalk.data.responses import Failure, Usage
-from h2htalk.errors import ConfigError
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError, ModelCallError
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
 
-MODEL = "smollm2"
+FEATURE = "the embedded model"
+PRECISION = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0", "KV_CACHE_PRECISION": "f32"}
+CONTEXT_TOKENS = 8192  # the model's training length; beyond it the engine returns noise, not an error
+CACHE_GB = 1
+BLOCK_TOKENS = 32  # the cache's unit
+# A token of the cache: 30 layers x 3 key-value heads x 64 values x (key and value) x 4 bytes.
+CACHE_BLOCKS = CACHE_GB * 2**30 // (30 * 3 * 64 * 2 * 4 * BLOCK_TOKENS)
+SPECIAL_TOKENS = 17  # the first tokens of the vocabulary
+COMPANION_TOKENS = 256
+# Two blocks, and two tokens of the next: a part that is computed again then leaves more than one token to compute.
+PART_TOKENS = 2 * BLOCK_TOKENS + 2
 
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """A request whose prompt is tokens; `index` is its place among the requests."""
-
-    index: int
-    prompt: Tokens
-    sampling: Sampling
+Tokens = NDArray[np.int64]
+NO_TOKENS: Tokens = np.empty(0, np.int64)
 
 
 class EmbeddedChat:
-    """The embedded model. `name` is empty or `smollm2`. The first call loads it (2-3 s).
+    """The embedded model; `name` is empty or `smollm2`. The first call loads it (2-3 s).
 
-    `concurrency` is the only option it uses.
-
-    Raises:
-        ConfigError: another name, or weights that were changed.
-        MissingExtraError: OpenVINO GenAI or the package of the weights is not installed.
+    Raises ConfigError for another name or changed weights, MissingExtraError where OpenVINO or weights are missing.
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        if name not in ("", MODEL):
-            raise ConfigError(f"unknown embedded model {name!r}; choose embedded or embedded:{MODEL}")
+        if name not in ("", "smollm2"):
+            raise ConfigError(f"unknown embedded model {name!r}; choose embedded or embedded:smollm2")
         self._engine_version = str(import_openvino("openvino_genai", FEATURE).get_version())
         self._weights = find_packaged(SMOLLM2_GGUF, FEATURE)
         self._concurrency = max(1, options.concurrency)
@@ -79,77 +87,177 @@ class EmbeddedChat:
             if on_done is not None:
                 on_done(index, outcome)
 
-        if self._engine is None:
-            self._engine = EmbeddedEngine(self._weights, self._concurrency)
+        engine = self._engine = self._engine or EmbeddedEngine(self._weights, self._concurrency)
+        for request in requests:
+            refuse_response_schema(request, "embedded")
         try:
-            self._run(self._engine, self._prepare(self._engine, requests, finish), finish)
+            jobs = tokenize_requests(engine, "embedded", CONTEXT_TOKENS, requests, finish)
+            # Prompts with a common beginning are neighbours: big-endian bytes sort as the numbers do.
+            for job, output in engine.run(sorted(jobs, key=lambda job: np.array(job.prompt, ">u4").tobytes())):
+                text = str(engine.tokenizer.decode(output.generated_ids, skip_special_tokens=True))
+                usage = Usage(len(job.prompt), len(output.generated_ids))
+                finish(job.index, Reply(text, "stop" if output.finish_reason.name == "STOP" else "length", usage))
         finally:
-            self._engine.abandon()
+            engine.abandon()
         return [outcomes[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """Free the memory of model and cache."""
         self._engine = None
 
-    def _prepare(self, engine: EmbeddedEngine, requests: Sequence[Request], finish: OnDone) -> list[_Job]:
-        """Tokenize the prompts and sort them, so that common beginnings are neighbours; a prompt that is unreadable or
-        too long fails here."""
-        marks = unreadable_marks(engine.special_tokens)
-        jobs = []
-        for index, request in enumerate(requests):
-            refuse_response_schema(request, "embedded")
-            request.sampling.require_temperature()
-            try:
-                prompt = engine.encode(prompt_pieces(request.messages, marks))
-            except UnicodeEncodeError as error:
-                finish(index, Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}"))
-                continue
-            if len(prompt) + request.sampling.budget > CONTEXT_TOKENS:
-                finish(index, _beyond_context(len(prompt), request.sampling.budget))
-                continue
-            jobs.append(_Job(index, prompt, request.sampling))
-        # Big-endian bytes sort as the numbers do.
-        return sorted(jobs, key=lambda job: job.prompt.astype(">u4").tobytes())
 
-    @staticmethod
-    def _run(engine: EmbeddedEngine, jobs: Sequence[_Job], finish: OnDone) -> None:
-        lengths = {job.index: len(job.prompt) for job in jobs}
-        waiting = list(reversed(jobs))
-        while waiting or engine.busy:
-            if waiting:
-                job = waiting[-1]
-                if engine.offer(job.index, job.prompt, job.sampling):
-                    waiting.pop()
-            for ended in engine.step():
-                usage = Usage(lengths[ended.index], len(ended.tokens))
-                reason = "stop" if ended.stopped else "length"
-                finish(ended.index, Reply(engine.decode(ended.tokens), reason, usage))
+class EmbeddedEngine:
+    """A loaded model (a GGUF file, which includes the tokenizer), its chat template and its requests in flight.
 
-
-def prompt_pieces(messages: Sequence[Message], marks: re.Pattern[str]) -> list[str]:
-    """The messages in the model's chat template (ChatML), open for the assistant's turn.
-
-    Without a system message the model's own template adds one about an assistant named SmolLM; here an empty one is
-    used, so that no other persona is added.
-
-    Args:
-        marks: where a message's text must be cut so that a special token in it is read as plain text.
-
-    Returns:
-        Texts to be tokenized one by one: a single one, unless a message contains a special token.
+    `log_probabilities`: whether outputs have them (else zeros). Raises ConfigError for a file that cannot be loaded.
     """
-    if not messages or messages[0].role != "system":
-        messages = (Message("system", ""), *messages)
-    pieces = [""]
-    for message in messages:
-        first, *rest = marks.split(message.content)
-        pieces[-1] += f"<|im_start|>{message.role}\n{first}"
-        pieces += rest
-        pieces[-1] += "<|im_end|>\n"
-    pieces[-1] += "<|im_start|>assistant\n"
-    return pieces
+
+    always_thinks = False
+
+    def __init__(self, weights: Path, concurrency: int, log_probabilities: bool = False) -> None:
+        self._genai: Any = import_openvino("openvino_genai", FEATURE)
+        self._tensor: Any = import_openvino("openvino", FEATURE).Tensor
+        self._concurrency = concurrency
+        self._log_probabilities = int(log_probabilities)
+        scheduler = self._genai.SchedulerConfig()
+        scheduler.cache_size = CACHE_GB
+        scheduler.enable_prefix_caching = True
+        scheduler.max_num_seqs = concurrency + 8  # the companion and other throw-away requests
+        scheduler.max_num_batched_tokens = CONTEXT_TOKENS + scheduler.max_num_seqs
+        try:
+            self._pipeline: Any = self._genai.ContinuousBatchingPipeline(str(weights), scheduler, "CPU", PRECISION)
+        except RuntimeError as error:
+            raise ConfigError(f"{weights}: OpenVINO GenAI cannot load it: {error}") from error
+        self.tokenizer: Any = self._pipeline.get_tokenizer()
+        self._end_token = int(self._pipeline.get_config().eos_token_id)
+        special = (str(self.tokenizer.decode([n], skip_special_tokens=False)) for n in range(SPECIAL_TOKENS))
+        # Places within special tokens where a text is cut, so that they are read as plain text.
+        self._marks = re.compile("|".join(f"(?<={re.escape(t[0])})(?={re.escape(t[1:])})" for t in special))
+        self._next_id = 0
+        self._running: list[tuple[Tokens, TokenRequest, Any]] = []
+        self._throwaways: list[Any] = []
+        self._companion: Any = None
+        self._computed = self._primed = self._last_prompt = NO_TOKENS  # `_computed`: whose blocks were cached last
+
+    def pieces(self, messages: Sequence[Message]) -> list[str]:
+        """The messages in the chat template, open for the assistant's turn; cut within special tokens of a message."""
+        if not messages or messages[0].role != "system":
+            # The model's own template would add one about an assistant named SmolLM.
+            messages = (Message("system", ""), *messages)
+        pieces = [""]
+        for message in messages:
+            first, *rest = self._marks.split(message.content)
+            pieces[-1] += f"<|im_start|>{message.role}\n{first}"
+            pieces += rest
+            pieces[-1] += "<|im_end|>\n"
+        pieces[-1] += "<|im_start|>assistant\n"
+        return pieces
+
+    def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
+        """Return the tokens of a conversation. Raises UnicodeEncodeError for half of a surrogate pair."""
+        return Prompt(array("i", np.concatenate([*map(self._encode, self.pieces(messages))]).tolist()), False)
+
+    def _encode(self, piece: str) -> Tokens:
+        piece.encode("utf-8")  # the tokenizer's own error would be a misleading TypeError
+        return np.asarray(self.tokenizer.encode(piece, add_special_tokens=False).input_ids.data[0], np.int64)
+
+    def run(self, jobs: Sequence[TokenRequest]) -> Iterator[tuple[TokenRequest, Any]]:
+        """Admit the jobs in their order; yields each with its output when it ends."""
+        waiting = [(np.array(job.prompt, np.int64), job) for job in jobs][::-1]
+        while waiting or self._running:
+            if waiting and self._offer(*waiting[-1]):
+                waiting.pop()
+            if self._companion is None or not self._runs(self._companion):
+                self._companion = self._add(self._encode("<|im_start|>user\n"), Sampling(max_tokens=COMPANION_TOKENS))
+            self._pipeline.step()  # one token of every request in flight
+            self._throwaways = [handle for handle in self._throwaways if self._runs(handle)]
+            ended = [one for one in self._running if not self._runs(one[2])]
+            if ended:
+                self._running = [one for one in self._running if self._runs(one[2])]
+            for prompt, job, handle in ended:
+                yield job, self._finish(prompt, handle)
+
+    def _offer(self, prompt: Tokens, job: TokenRequest) -> bool:
+        """Admit a job if concurrency and cache allow it; at most one a step."""
+        if len(self._running) >= self._concurrency or self._throwaways or not self._fits(prompt, job):
+            return False
+        start = _shared(self._computed, prompt) // BLOCK_TOKENS * BLOCK_TOKENS
+        if len(prompt) - start > PART_TOKENS:
+            self._computed = prompt[: start + PART_TOKENS]
+            self._throw_away(self._computed, 2)  # two: see `_finish`
+            return False
+        # Only whole blocks are cached, and never the whole prompt. Where that would leave a single token of an equal
+        # prompt to compute, the prompt is computed once beforehand, so that always one token is left.
+        if len(prompt) % BLOCK_TOKENS in (0, 1) and not np.array_equal(prompt, self._primed):
+            self._throw_away(prompt, 1)
+            self._primed = prompt
+            return False
+        if np.array_equal(prompt, self._last_prompt):
+            # The equal prompt of the step before has a last block that ends with the prompt, until its next step.
+            self._last_prompt = NO_TOKENS
+            return False
+        self._primed, self._last_prompt, self._computed = NO_TOKENS, prompt, prompt
+        self._running.append((prompt, job, self._add(prompt, job.sampling, ends=True)))
+        return True
+
+    def abandon(self) -> None:
+        """Cancel all requests in flight, after the last request, an error or Ctrl-C."""
+        for handle in (*(handle for _, _, handle in self._running), *self._throwaways, self._companion):
+            if handle is not None:
+                handle.cancel()
+        while self._pipeline.has_non_finished_requests():
+            self._pipeline.step()
+        self._running, self._throwaways, self._companion = [], [], None
+        self._computed = self._primed = self._last_prompt = NO_TOKENS
+
+    def _finish(self, prompt: Tokens, handle: Any) -> Any:
+        status = handle.get_status()
+        if status != self._genai.GenerationStatus.FINISHED:
+            raise ModelCallError(
+                f"OpenVINO GenAI dropped a request ({status.name}); start again with a lower --concurrency: "
+                "finished answers are kept"
+            )
+        output = handle.read_all()[0]
+        if len(output.generated_ids) == 1:
+            # Add a token to the cached block that this answer left, so that the block ends with no prompt.
+            self._throw_away(prompt, 2)
+        return output
+
+    def _fits(self, prompt: Tokens, job: TokenRequest) -> bool:
+        """Whether the cache can hold all running requests and this one to their ends: a full one drops and recomputes.
+
+        Blocks that two neighbours in the order of prompts have in common are stored once.
+        """
+        blocks = 4 + (3 + COMPANION_TOKENS) // BLOCK_TOKENS  # companion and rounding
+        before = NO_TOKENS
+        for tokens, one in (*((tokens, one) for tokens, one, _ in self._running), (prompt, job)):
+            blocks += 1 + one.tokens // BLOCK_TOKENS - _shared(before, tokens) // BLOCK_TOKENS
+            before = tokens
+        return blocks <= CACHE_BLOCKS
+
+    def _throw_away(self, prompt: Tokens, tokens: int) -> None:
+        self._throwaways.append(self._add(prompt, Sampling(max_tokens=tokens)))
+
+    def _runs(self, handle: Any) -> bool:
+        return bool(handle.get_status() == self._genai.GenerationStatus.RUNNING)
+
+    def _add(self, prompt: Tokens, sampling: Sampling, ends: bool = False) -> Any:
+        """Add a request; returns its handle. `ends`: it ends at the end of its answer, not at its budget only."""
+        config = self._genai.GenerationConfig()
+        config.eos_token_id, config.stop_token_ids = self._end_token, {self._end_token}
+        config.apply_chat_template, config.ignore_eos = False, not ends
+        config.max_new_tokens = sampling.budget
+        config.logprobs = self._log_probabilities
+        if (temperature := sampling.require_temperature()) > 0:
+            config.do_sample = True
+            config.temperature, config.top_p = temperature, sampling.top_p
+            config.rng_seed = sampling.seed
+        self._next_id += 1
+        return self._pipeline.add_request(self._next_id, self._tensor(prompt[None, :]), config)
 
 
-def _beyond_context(prompt_tokens: int, max_tokens: int) -> Failure:
-    asked = f"the prompt has {prompt_tokens} tokens; with {max_tokens} for the answer"
-    return Failure("context_length", f"{asked} that is more than the model's {CONTEXT_TOKENS}")
+def _shared(first: Tokens, second: Tokens) -> int:
+    """Count the tokens at the start of two prompts that are equal."""
+    length = min(len(first), len(second))
+    differs = np.flatnonzero(first[:length] != second[:length])
+    return int(differs[0]) if len(differs) else length

@@ -4,24 +4,40 @@ Requests are batched by length. Greedy answers and seeded samples depend on the 
 in a batch with other neighbours the same prompt is computed in another order, which can decide a near-tie between two
 tokens differently (very rarely in float32, sometimes in bfloat16). The order of the requests never matters. Only the
 end-of-text tokens of the checkpoint's generation config are used; the request alone decides the sampling.
+
+transformers' `generate` decodes a batch greedily, while a logits processor leaves each row only the token that its own
+seed drew, and a stopping criterion delivers each row at its own end or budget.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import inspect
+from array import array
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.local.chat_template import ChatTemplate, read_reply
+from h2htalk.chat.local.chat_template import (
+    ChatTemplate,
+    TokenRequest,
+    read_reply,
+    refuse_response_schema,
+    tokenize_requests,
+)
 from h2htalk.chat.local.checkpoints import engine_versions, open_checkpoint
-from h2htalk.chat.local.generation import OutOfMemory, Row, generate_batch, has_cache, is_recurrent
-from h2htalk.chat.local.prompt_tokens import TokenRequest, refuse_response_schema, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 CPU_CACHE_BYTES = 2 << 30
 GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave free; activations need part of the rest
+# Prompt tokens (padding included) of a forward pass: bounds the memory of the prefill's activations.
+PREFILL_TOKENS = 8192
+
+# Called when a row ends: its place in the batch, the new token ids (a stop token included), and whether it
+# ended at a stop token (else at its max_tokens).
+OnRow = Callable[[int, list[int], bool], None]
 
 
 class TransformersChat:
@@ -172,3 +188,130 @@ def _release(model: Any) -> None:
     gc.collect()
     if model.device.type == "cuda":
         torch.cuda.empty_cache()
+
+
+# --- Decoding a batch ----------------------------------------------------------------------------------------------
+
+
+class OutOfMemory(Exception):
+    """The batch does not fit the device's memory. Internal: the engine halves the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One prompt to continue by at most `max_tokens` (1 or more) tokens."""
+
+    prompt: array[int]
+    max_tokens: int
+    seed: int
+
+
+def generate_batch(
+    model: Any,
+    rows: Sequence[Row],
+    stop_tokens: frozenset[int],
+    on_row: OnRow,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+) -> None:
+    """Continue all rows; `on_row` gets each in the step in which it ends.
+
+    Args:
+        model: a causal language model of transformers whose own generation config is empty.
+        rows: at least one, each with a prompt that is not empty.
+        stop_tokens: any of these ends a row.
+        on_row: see `OnRow`; an exception from it stops the batch and is raised.
+        temperature, top_p: shared by the batch; temperature 0 is greedy.
+
+    Raises:
+        OutOfMemory: rows that `on_row` got are valid, the others must be decoded again.
+    """
+    import torch
+    from transformers import GenerationConfig
+
+    width = max(len(row.prompt) for row in rows)
+    longest = max(row.max_tokens for row in rows)
+    ids = torch.zeros((len(rows), width), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for place, row in enumerate(rows):
+        ids[place, width - len(row.prompt) :] = torch.frombuffer(row.prompt, dtype=torch.int32)
+        mask[place, width - len(row.prompt) :] = 1
+    columns = max(1, PREFILL_TOKENS // len(rows))
+    config = GenerationConfig(
+        do_sample=False,
+        max_new_tokens=longest,
+        prefill_chunk_size=columns if columns < width and not is_recurrent(model) else None,
+    )
+    draw = [_SeededDraw(rows, temperature, top_p, model.device)] if temperature > 0 else []
+    try:
+        model.generate(
+            ids.to(model.device),
+            attention_mask=mask.to(model.device),
+            generation_config=config,
+            logits_processor=draw,
+            stopping_criteria=[_RowEnds(rows, stop_tokens, on_row, width)],
+        )
+    except torch.OutOfMemoryError as error:
+        raise OutOfMemory(str(error)) from error
+    except RuntimeError as error:
+        # The CPU allocator has no type of its own.
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        raise OutOfMemory(str(error)) from error
+
+
+class _SeededDraw:
+    """A logits processor that leaves each row only the token that its own seed draws (Gumbel-max: the largest quotient
+    of a probability and an exponential number), whatever the other rows are."""
+
+    def __init__(self, rows: Sequence[Row], temperature: float, top_p: float, device: Any) -> None:
+        import torch
+        from transformers import TemperatureLogitsWarper, TopPLogitsWarper
+
+        self._warpers = [TemperatureLogitsWarper(float(temperature)), TopPLogitsWarper(top_p)]
+        self._generators = [torch.Generator(device).manual_seed(row.seed) for row in rows]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        for warper in self._warpers:
+            scores = warper(input_ids, scores)
+        noise = [torch.empty_like(scores[0]).exponential_(generator=one) for one in self._generators]
+        tokens = (scores.softmax(-1) / torch.stack(noise)).argmax(-1, keepdim=True)
+        return torch.full_like(scores, -torch.inf).scatter(1, tokens, 0.0)
+
+
+@dataclass(slots=True)
+class _RowEnds:
+    """A stopping criterion that ends a row at a stop token or at its own budget, and then delivers it."""
+
+    rows: Sequence[Row]
+    stop_tokens: frozenset[int]
+    on_row: OnRow
+    width: int
+    ended: set[int] = field(default_factory=set)
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        import torch
+
+        written = input_ids.shape[1] - self.width
+        for place, token in enumerate(input_ids[:, -1].tolist()):
+            stopped = token in self.stop_tokens
+            if place not in self.ended and (stopped or written >= self.rows[place].max_tokens):
+                self.ended.add(place)
+                self.on_row(place, input_ids[place, self.width :].tolist(), stopped)
+        return torch.tensor([place in self.ended for place in range(len(self.rows))], device=input_ids.device)
+
+
+def has_cache(model: Any) -> bool:
+    """Whether the model's forward pass takes a KV cache and an attention mask, which a padded batch needs."""
+    return {"past_key_values", "attention_mask"} <= set(inspect.signature(model.forward).parameters)
+
+
+def is_recurrent(model: Any) -> bool:
+    """Whether some layers keep a running state: padding would change it, so each row must run alone."""
+    from transformers import DynamicCache
+    from transformers.cache_utils import LinearAttentionCacheLayerMixin
+
+    layers = DynamicCache(config=model.config).layers
+    return any(isinstance(layer, LinearAttentionCacheLayerMixin) for layer in layers)

@@ -31,9 +31,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.local.chat_template import SWITCHES, ChatTemplate, read_reply
+from h2htalk.chat.local.chat_template import SWITCHES, ChatTemplate, TokenRequest, read_reply, tokenize_requests
 from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions, find_source
-from h2htalk.chat.local.prompt_tokens import TokenRequest, tokenize_requests
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.chat.provider_replies import malformed_answer
 from h2htalk.chat.server.aiohttp_transport import exchange

@@ -74,7 +74,7 @@ def test_neighbours_change_nothing_when_greedy(chat: Chat, checkpoint: Path) -> 
 def test_reading_prompts_in_parts_changes_nothing(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> None:
     requests = [ask(number) for number in range(4)]
     whole = chat.complete(requests)
-    monkeypatch.setattr("h2htalk.chat.local.generation.PREFILL_TOKENS", 8 * 7)
+    monkeypatch.setattr("h2htalk.chat.local.hf.PREFILL_TOKENS", 8 * 7)
     assert chat.complete(requests) == whole
 
 

@@ -38,7 +38,7 @@ class Judge:
         import torch
 
         written: list[int] = []
-        tokens = torch.tensor([self._template.tokens(messages).tolist()])
+        tokens = torch.tensor([self._template.prompt(messages).tokens.tolist()])
         for step in range(max_tokens):
             with torch.inference_mode():
                 logits = self._model(input_ids=tokens).logits[0, -1]
