@@ -29,20 +29,10 @@ _CUT = frozenset({"length", "context"})
 # A reply that ended normally, or whose server does not report how it ended.
 _ENDED = frozenset({"stop", "unknown"})
 # The error types of pydantic for numbers, texts and lists that are out of bounds.
-_BOUNDS = frozenset(
-    {
-        "greater_than",
-        "greater_than_equal",
-        "less_than",
-        "less_than_equal",
-        "multiple_of",
-        "string_too_short",
-        "string_too_long",
-        "too_short",
-        "too_long",
-    }
-)
-_MOST_DIGITS = 1000  # of a whole number: beyond a few thousand Python raises an error of its own
+_BOUNDS = frozenset({
+    "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of", "string_too_short",
+    "string_too_long", "too_short", "too_long",
+})  # fmt: skip
 _FENCE = re.compile(r"\s*```(?:json)?[ \t]*\n(.*?)\n?[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
@@ -112,13 +102,7 @@ class ResponseSchema:
 
 def _check_object(text: str) -> None:
     """Raise ValueError unless the text is one JSON object with distinct keys and finite numbers."""
-    value = json.loads(
-        text,
-        object_pairs_hook=_without_doubles,
-        parse_constant=_no_number,
-        parse_float=_finite,
-        parse_int=_short,
-    )
+    value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
     if not isinstance(value, dict):
         raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
 
@@ -130,21 +114,11 @@ def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-def _no_number(text: str) -> float:
-    raise ValueError(f"{text} is no number")
-
-
 def _finite(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
-        raise ValueError("a number is too large")
+        raise ValueError("a number is too large, or none")
     return number
-
-
-def _short(text: str) -> int:
-    if len(text) > _MOST_DIGITS:
-        raise ValueError("a number is too large")
-    return int(text)
 
 
 def _missing(filled: object) -> str | None:

@@ -16,7 +16,6 @@ import hashlib
 import heapq
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -26,20 +25,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Failure
+from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.errors import ConfigError, DataError
 
 DEFAULT_ID = "*"
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """One scripted outcome, and how many seconds it takes."""
-
-    id: str
-    sample: int
-    outcome: Outcome
-    delay: float
 
 
 class ScriptedChat:
@@ -62,8 +51,7 @@ class ScriptedChat:
             raise ConfigError(f"{name}: cannot read scripted replies: {error.strerror}") from error
         self._path = name
         self._lines = read_lines(raw, name)
-        endings = {name for name, _ in self._lines if name.startswith(DEFAULT_ID)}
-        self._endings = sorted(endings, key=lambda name: (-len(name), name))
+        self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
         self._concurrency = options.concurrency
         self._hash = hashlib.sha256(raw).hexdigest()
 
@@ -78,43 +66,29 @@ class ScriptedChat:
         `on_done` is called in the calling thread, in the order in which the delays end.
         """
         lines = [self._find(request) for request in requests]
-        outcomes = [line.outcome for line in lines]
-        if not any(line.delay for line in lines):
+        todo, start = iter(enumerate(lines)), time.monotonic()
+        in_flight = [(delay, index) for index, (_, delay) in islice(todo, self._concurrency)]
+        heapq.heapify(in_flight)
+        while in_flight:
+            due, index = heapq.heappop(in_flight)
+            time.sleep(max(0.0, start + due - time.monotonic()) if due else 0.0)
             if on_done is not None:
-                for index, outcome in enumerate(outcomes):
-                    on_done(index, outcome)
-            return outcomes
-        self._wait_for_each(lines, on_done)
-        return outcomes
+                on_done(index, lines[index][0])
+            for following, (_, delay) in islice(todo, 1):
+                heapq.heappush(in_flight, (due + delay, following))
+        return [outcome for outcome, _ in lines]
 
     def close(self) -> None:
         """Do nothing."""
 
-    def _find(self, request: Request) -> Line:
-        for name, sample in ((request.id, request.sample), *self._defaults(request.id)):
-            if (line := self._lines.get((name, sample))) is not None:
+    def _find(self, request: Request) -> tuple[Outcome, float]:
+        """The outcome of a request and its delay: of its own line, else of that with the longest fitting end."""
+        endings = [(name, 0) for name in self._endings if request.id.endswith(name[1:])]
+        for key in ((request.id, request.sample), *endings):
+            if (line := self._lines.get(key)) is not None:
                 return line
         what = f"{self._path} has no line for {request.id} sample {request.sample}, and none for '*'"
-        return Line(request.id, request.sample, Failure("missing", what), 0.0)
-
-    def _defaults(self, item_id: str) -> list[tuple[str, int]]:
-        """Return the keys of the lines for many items that match an id, the longest first."""
-        fitting = [ending for ending in self._endings if item_id.endswith(ending[1:])]
-        return [(ending, 0) for ending in fitting]
-
-    def _wait_for_each(self, lines: Sequence[Line], on_done: OnDone | None) -> None:
-        """Let `concurrency` delays pass at a time, and hand over each outcome as its delay ends."""
-        start = time.monotonic()
-        todo = iter(enumerate(lines))
-        in_flight = [(line.delay, index) for index, line in islice(todo, self._concurrency)]
-        heapq.heapify(in_flight)
-        while in_flight:
-            due, index = heapq.heappop(in_flight)
-            time.sleep(max(0.0, start + due - time.monotonic()))
-            if on_done is not None:
-                on_done(index, lines[index].outcome)
-            for following, line in islice(todo, 1):
-                heapq.heappush(in_flight, (due + line.delay, following))
+        return Failure("missing", what), 0.0
 
 
 class _Record(BaseModel):
@@ -138,13 +112,9 @@ class _Record(BaseModel):
         return self
 
 
-def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
-    """Every line by (id, sample).
-
-    Raises:
-        DataError: not UTF-8, not JSON, a field missing, unknown or of the wrong kind, an item given twice.
-    """
-    lines: dict[tuple[str, int], Line] = {}
+def read_lines(raw: bytes, path: str) -> dict[SampleKey, tuple[Outcome, float]]:
+    """Every outcome and its delay by (id, sample). Raises DataError for a wrong line, or an item given twice."""
+    lines: dict[SampleKey, tuple[Outcome, float]] = {}
     for number, text in enumerate(raw.split(b"\n"), 1):
         if not text.strip():
             continue
@@ -155,5 +125,5 @@ def read_lines(raw: bytes, path: str) -> dict[tuple[str, int], Line]:
         outcome: Outcome = Reply(record.text or "", record.finish_reason)
         if record.failure is not None:
             outcome = Failure.from_dict(record.failure, where)
-        lines[record.id, record.sample] = Line(record.id, record.sample, outcome, record.delay)
+        lines[record.id, record.sample] = outcome, record.delay
     return lines

@@ -129,7 +129,7 @@ def test_a_filled_form_is_read(text: str) -> None:
         (with_(score=11, kind="none"), "kind"),  # no form at all, whatever its numbers are
         (with_(note="\ud83d"), "hex escape"),
         ("[" * 200_000, "nested too deeply"),
-        ("7" * 5000, "too large"),
+        ("7" * 5000, "Exceeds the limit"),
     ],
 )
 def test_what_is_no_form_is_malformed_and_named(text: str, named: str) -> None:

@@ -9,15 +9,15 @@ from __future__ import annotations
 import datetime
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from decimal import Decimal, InvalidOperation
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from h2htalk.data.records import read_record
+from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -26,9 +26,13 @@ _MILLION = Decimal(1_000_000)
 _CACHE_WRITERS = ("anthropic:",)
 
 
+# Dollars per million tokens: beyond the highest somebody mixed up the unit.
+_Rate = Annotated[Decimal, Field(ge=0, le=100_000, decimal_places=8)]
+
+
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a model costs: US dollars per million tokens.
+    """What a model costs: US dollars per million tokens. A price file has an entry of these fields for each model.
 
     Attributes:
         input, output: of the prompt, and of all that is written, reasoning included.
@@ -37,18 +41,21 @@ class Price:
         batch: what a call in a batch costs of this, above 0 to 1; None: unknown.
         batch_cache: whether `cache_read` holds in batches; where it does not, such input counts as any other there.
         max_input_tokens: of a longer prompt the price is unknown.
-        date: of the price list that says so.
+        date: of the price list that says so. source, seen: where and when an entry was read.
     """
 
-    input: Decimal
-    output: Decimal
-    cache_read: Decimal | None = None
-    cache_write: Decimal | None = None
-    cache_write_1h: Decimal | None = None
-    batch: Decimal | None = None
-    batch_cache: bool = True
-    max_input_tokens: int | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = STRICT
+    input: _Rate
+    output: _Rate
+    cache_read: _Rate | None = None
+    cache_write: _Rate | None = None
+    cache_write_1h: _Rate | None = None
+    batch: Annotated[Decimal, Field(gt=0, le=1, decimal_places=4)] | None = None
+    batch_cache: Annotated[bool, Field(strict=True)] = True
+    max_input_tokens: Annotated[int, Field(gt=0, strict=True)] | None = None
     date: str = ""
+    source: str = field(default="", compare=False)
+    seen: datetime.date | None = field(default=None, compare=False)
 
     def cost(self, usage: Usage, batch: bool = False) -> Decimal | None:
         """What a call cost, in US dollars; None where usage or price are not known.
@@ -93,33 +100,12 @@ class Price:
         return None if self.batch is None else dollars * self.batch
 
 
-# Dollars per million tokens: beyond the highest somebody mixed up the unit.
-_Rate = Annotated[Decimal, Field(ge=0, le=100_000, decimal_places=8)]
-
-
-class _Entry(BaseModel):
-    """A model's entry in a price file: the attributes of `Price`, and where and when they were read."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    input: _Rate
-    output: _Rate
-    cache_read: _Rate | None = None
-    cache_write: _Rate | None = None
-    cache_write_1h: _Rate | None = None
-    batch: Annotated[Decimal, Field(gt=0, le=1, decimal_places=4)] | None = None
-    batch_cache: bool = Field(True, strict=True)
-    max_input_tokens: Annotated[int, Field(gt=0, strict=True)] | None = None
-    source: str = ""
-    seen: datetime.date | None = None
-
-
 class _File(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    model_config = STRICT
 
     date: datetime.date
     currency: Literal["USD"]
-    models: dict[str, _Entry]
+    models: dict[str, Price]
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +152,9 @@ def _read(text: str, where: str) -> PriceList:
         raise ConfigError(f"{where}: not a price file: {error}") from error
     file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/tutorials/hosted.md", as_python=True)
     date = file.date.isoformat()
-    return PriceList(date, {name: _price(entry, name, date, where) for name, entry in file.models.items()})
-
-
-def _price(entry: _Entry, model: str, date: str, where: str) -> Price:
-    if model.startswith(_CACHE_WRITERS) and (entry.cache_write is None or entry.cache_write_1h is None):
-        raise ConfigError(
-            f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
-        )
-    return Price(**entry.model_dump(exclude={"source", "seen"}), date=date)
+    for model, price in file.models.items():
+        if model.startswith(_CACHE_WRITERS) and (price.cache_write is None or price.cache_write_1h is None):
+            raise ConfigError(
+                f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
+            )
+    return PriceList(date, {model: replace(price, date=date) for model, price in file.models.items()})

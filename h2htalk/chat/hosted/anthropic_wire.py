@@ -65,21 +65,10 @@ _ADVICE = {
         ("output_config", "structured output", "output format"), "it has no structured output: choose another model"
     ),
 }
-_NOT_ENFORCED = frozenset(
-    {
-        "minimum",
-        "maximum",
-        "exclusiveMinimum",
-        "exclusiveMaximum",
-        "multipleOf",
-        "minLength",
-        "maxLength",
-        "pattern",
-        "minItems",
-        "maxItems",
-        "uniqueItems",
-    }
-)
+_NOT_ENFORCED = frozenset({
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
+    "minItems", "maxItems", "uniqueItems",
+})  # fmt: skip
 # Placeholder for a user's first message: the API requires that the user begins.
 _OPENING = "…"
 
@@ -115,11 +104,7 @@ class AnthropicWire:
         """See `WireFormat.body`. A prefix is cached for five minutes live and for an hour in a batch."""
         request, sampling = call.request, call.request.sampling
         system, messages = _conversation(request.messages)
-        body: dict[str, Any] = {
-            "model": self.name,
-            "max_tokens": sampling.budget,
-            "messages": messages,
-        }
+        body: dict[str, Any] = {"model": self.name, "max_tokens": sampling.budget, "messages": messages}
         if blocks := _system_blocks(system, _lifetime(call, batch)):
             body["system"] = blocks
         if sampling.thinking is not None:
