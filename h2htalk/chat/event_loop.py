@@ -16,7 +16,9 @@ def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
     Ctrl-C cancels the coroutine and waits for its end in both cases.
     """
-    if not in_running_loop():
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # none runs in this thread
         return asyncio.run(start())
     begun: list[asyncio.Task[Any]] = []
 
@@ -33,15 +35,6 @@ def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
                 with contextlib.suppress(RuntimeError):  # the loop has ended
                     task.get_loop().call_soon_threadsafe(task.cancel)
             raise
-
-
-def in_running_loop() -> bool:
-    """Whether an event loop runs in this thread."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return False
-    return True
 
 
 async def run_all(workers: Sequence[asyncio.Task[None]]) -> None:

@@ -72,7 +72,10 @@ class ResponseSchema:
         said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
         text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
-            _check_object(text)
+            # One JSON object with distinct keys and finite numbers.
+            value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
+            if not isinstance(value, dict):
+                raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
             # Strict, so that no "7" becomes 7 and no true becomes 1.
             filled = self.model.model_validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
@@ -98,13 +101,6 @@ class ResponseSchema:
         if first["type"] == "missing":
             message = f"form {self.name}: {where} is missing"
         return Failure("malformed_output" if types else "out_of_range", f"{message}: {said}")
-
-
-def _check_object(text: str) -> None:
-    """Raise ValueError unless the text is one JSON object with distinct keys and finite numbers."""
-    value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
-    if not isinstance(value, dict):
-        raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
 
 
 def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

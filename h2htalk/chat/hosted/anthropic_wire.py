@@ -105,7 +105,8 @@ class AnthropicWire:
         request, sampling = call.request, call.request.sampling
         system, messages = _conversation(request.messages)
         body: dict[str, Any] = {"model": self.name, "max_tokens": sampling.budget, "messages": messages}
-        if blocks := _system_blocks(system, _lifetime(call, batch)):
+        cached = call.prefix is not None and (not batch or call.sharers >= LEAST_SHARERS_IN_BATCH)
+        if blocks := _system_blocks(system, ("1h" if batch else "5m") if cached else None):
             body["system"] = blocks
         if sampling.thinking is not None:
             body["thinking"] = _thinking(self.name, sampling.thinking)
@@ -190,12 +191,6 @@ def _system_blocks(system: Message, lifetime: str | None) -> list[dict[str, Any]
     blocks: list[dict[str, Any]] = [{"type": "text", "text": cached, "cache_control": control}]
     # A block of white space is refused; leaving it out shortens the text by its end only.
     return [*blocks, {"type": "text", "text": rest}] if rest.strip() else blocks
-
-
-def _lifetime(call: Call, batch: bool) -> str | None:
-    if call.prefix is None or (batch and call.sharers < LEAST_SHARERS_IN_BATCH):
-        return None
-    return "1h" if batch else "5m"
 
 
 def _prefix_name(request: Request) -> str | None:

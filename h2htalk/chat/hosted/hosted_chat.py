@@ -162,19 +162,17 @@ class HostedChat:
             advice = f"check the connection and its proxy, or {self.provider.url_variable}"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
+        from h2htalk.chat.hosted.sdk_transport import open_client, silence_sdks
+
         module, _, jobs_class = self.provider.jobs.partition(":")
-        with self._open_client() as client:  # without requests too: open jobs are collected and settled
+        silence_sdks()
+        with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
+            # Without requests too: open jobs are collected and settled.
             jobs = getattr(import_module(module), jobs_class)(client)
             return run_batches(jobs, self._wire, requests, options, calls, on_done)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
-
-    def _open_client(self) -> Any:
-        from h2htalk.chat.hosted.sdk_transport import open_client, silence_sdks
-
-        silence_sdks()
-        return self.provider.open_client(self._key, self._url, open_client(self._url))
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:

@@ -83,8 +83,9 @@ class OpenAIWire:
             body["n"] = len(call.requests)
         if not batch:
             body["service_tier"] = "default"
-        if cache_key := _cache_key(request):
-            body["prompt_cache_key"] = cache_key
+        if shared := "\0".join(m.content[: m.shared] for m in request.messages if m.shared):
+            # One name for all prompts with the same start: the API routes them to the same cache.
+            body["prompt_cache_key"] = f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}"
         if request.response_schema is not None:
             schema = described(request.response_schema.schema(), _unenforced)
             form = {"name": request.response_schema.name, "schema": schema, "strict": True}
@@ -139,12 +140,6 @@ def _sampling(sampling: Sampling) -> dict[str, Any]:
     if sampling.thinking == 0:
         settings["reasoning_effort"] = "none"
     return settings
-
-
-def _cache_key(request: Request) -> str | None:
-    """Return one name for all prompts with the same start, so that the API routes them to the same cache."""
-    shared = "\0".join(m.content[: m.shared] for m in request.messages if m.shared)
-    return f"h2htalk-{hashlib.sha256(well_formed(shared).encode()).hexdigest()[:24]}" if shared else None
 
 
 def _read_choice(choice: Any, key: str | None) -> tuple[str, str, str | None]:

@@ -262,7 +262,8 @@ def tokenize_requests(
             continue
         job = TokenRequest(index, request, prompt.tokens, prompt.thinks)
         if context is not None and job.tokens > context:
-            finish(index, _beyond_context(job, context))
+            asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
+            finish(index, Failure("context_length", f"{asked} that is more than the model's {context}"))
         else:
             jobs.append(job)
     return jobs
@@ -285,8 +286,3 @@ def _read(template: Template, messages: Sequence[Message], thinking: int | None)
         return Failure("special_tokens", str(error))
     except UnicodeEncodeError as error:
         return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
-
-
-def _beyond_context(job: TokenRequest, context: int) -> Failure:
-    asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
-    return Failure("context_length", f"{asked} that is more than the model's {context}")

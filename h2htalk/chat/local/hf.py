@@ -12,9 +12,7 @@ seed drew, and a stopping criterion delivers each row at its own end or budget.
 from __future__ import annotations
 
 import inspect
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from h2htalk.chat.chat_options import ChatOptions
@@ -52,7 +50,8 @@ class TransformersChat:
         checkpoint, self._model = open_checkpoint(name, options.download)
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
-        if not has_cache(self._model):
+        # A padded batch needs a KV cache and an attention mask.
+        if not {"past_key_values", "attention_mask"} <= set(inspect.signature(self._model.forward).parameters):
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
@@ -105,7 +104,9 @@ class TransformersChat:
         budget = self._cache_tokens()
         batch: list[TokenRequest] = []
         longest = 0
-        for job in sorted(jobs, key=_batch_order):
+        for job in sorted(
+            jobs, key=lambda j: (_drawing(j), -len(j.prompt), -j.sampling.budget, j.request.id, j.request.sample)
+        ):
             if batch and (
                 len(batch) >= self._rows
                 or _drawing(job) != _drawing(batch[0])
@@ -119,15 +120,27 @@ class TransformersChat:
             yield batch
 
     def _cache_tokens(self) -> int:
-        """Return how many tokens (padding included) the cache of one batch may hold."""
-        config = self._model.config.get_text_config()
+        """Return how many tokens (padding included) the cache of one batch may hold.
+
+        It depends on model and device, not on the free memory, so that batches are the same in every run.
+        """
+        import torch
+
+        model, config = self._model, self._model.config.get_text_config()
         heads = getattr(config, "num_key_value_heads", None) or config.num_attention_heads
         width = getattr(config, "head_dim", None) or config.hidden_size // config.num_attention_heads
-        token_bytes: int = 2 * config.num_hidden_layers * heads * width * int(self._model.dtype.itemsize)
-        return _cache_bytes(self._model) // token_bytes
+        token_bytes: int = 2 * config.num_hidden_layers * heads * width * int(model.dtype.itemsize)
+        if model.device.type != "cuda":
+            return CPU_CACHE_BYTES // token_bytes
+        total = torch.cuda.get_device_properties(model.device).total_memory
+        return int(GPU_CACHE_SHARE * max(0, total - model.get_memory_footprint())) // token_bytes
 
     def _answer(self, batch: Sequence[TokenRequest], finish: OnDone) -> None:
         """Decode a batch; on out of memory decode its halves; a single request then fails."""
+        import gc
+
+        import torch
+
         left = dict(enumerate(batch))
 
         def on_row(place: int, tokens: list[int], stopped: bool) -> None:
@@ -137,14 +150,16 @@ class TransformersChat:
             usage = Usage(len(job.prompt), len(tokens))
             finish(job.index, Reply(text, "stop" if stopped else "length", usage, thinking))
 
-        rows = [Row(job.prompt, job.sampling.budget, job.sampling.seed) for job in batch]
-        temperature, top_p = _drawing(batch[0])
         try:
-            generate_batch(self._model, rows, self._stop_tokens, on_row, temperature, top_p)
+            self._generate(batch, on_row)
             return
-        except OutOfMemory as error:
+        except RuntimeError as error:  # the CPU allocator has no type of its own
+            if not isinstance(error, torch.OutOfMemoryError) and "DefaultCPUAllocator" not in str(error):
+                raise
             message = str(error).splitlines()[0]
-        _release(self._model)
+        gc.collect()  # frees the failed batch's memory
+        if self._model.device.type == "cuda":
+            torch.cuda.empty_cache()
         if len(batch) == 1:
             failure = Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit in memory: {message}")
             finish(batch[0].index, failure)
@@ -155,9 +170,42 @@ class TransformersChat:
             if half:
                 self._answer(half, finish)
 
+    def _generate(self, batch: Sequence[TokenRequest], on_row: OnRow) -> None:
+        """Continue all prompts of a batch; `on_row` gets each in the step in which it ends."""
+        import torch
+        from transformers import GenerationConfig
 
-def _batch_order(job: TokenRequest) -> tuple[Any, ...]:
-    return (_drawing(job), -len(job.prompt), -job.sampling.budget, job.request.id, job.request.sample)
+        model, width, ended = self._model, max(len(job.prompt) for job in batch), set[int]()
+        ids = torch.zeros((len(batch), width), dtype=torch.long)
+        mask = torch.zeros_like(ids)
+        for place, job in enumerate(batch):
+            ids[place, width - len(job.prompt) :] = torch.frombuffer(job.prompt, dtype=torch.int32)
+            mask[place, width - len(job.prompt) :] = 1
+
+        def row_ends(input_ids: Any, scores: Any, **_: Any) -> Any:
+            """A stopping criterion: a row ends at a stop token or at its own budget, and is delivered then."""
+            written = input_ids.shape[1] - width
+            for place, token in enumerate(input_ids[:, -1].tolist()):
+                stopped = token in self._stop_tokens
+                if place not in ended and (stopped or written >= batch[place].sampling.budget):
+                    ended.add(place)
+                    on_row(place, input_ids[place, width:].tolist(), stopped)
+            return torch.tensor([place in ended for place in range(len(batch))], device=input_ids.device)
+
+        columns = max(1, PREFILL_TOKENS // len(batch))
+        temperature, top_p = _drawing(batch[0])
+        seeds = [job.sampling.seed for job in batch]
+        model.generate(
+            ids.to(model.device),
+            attention_mask=mask.to(model.device),
+            generation_config=GenerationConfig(
+                do_sample=False,
+                max_new_tokens=max(job.sampling.budget for job in batch),
+                prefill_chunk_size=columns if columns < width and not is_recurrent(model) else None,
+            ),
+            logits_processor=[_SeededDraw(seeds, temperature, top_p, model.device)] if temperature > 0 else [],
+            stopping_criteria=[row_ends],
+        )
 
 
 def _drawing(job: TokenRequest) -> tuple[float, float]:
@@ -166,110 +214,16 @@ def _drawing(job: TokenRequest) -> tuple[float, float]:
     return (temperature, job.sampling.top_p) if temperature > 0 else (0.0, 1.0)
 
 
-def _cache_bytes(model: Any) -> int:
-    """Return how many bytes the cache of one batch may take.
-
-    It depends on model and device, not on the free memory, so that batches are the same in every run.
-    """
-    import torch
-
-    if model.device.type != "cuda":
-        return CPU_CACHE_BYTES
-    total = torch.cuda.get_device_properties(model.device).total_memory
-    return int(GPU_CACHE_SHARE * max(0, total - model.get_memory_footprint()))
-
-
-def _release(model: Any) -> None:
-    """Free a failed batch's memory before its halves are tried."""
-    import gc
-
-    import torch
-
-    gc.collect()
-    if model.device.type == "cuda":
-        torch.cuda.empty_cache()
-
-
-# --- Decoding a batch ----------------------------------------------------------------------------------------------
-
-
-class OutOfMemory(Exception):
-    """The batch does not fit the device's memory. Internal: the engine halves the batch."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One prompt to continue by at most `max_tokens` (1 or more) tokens."""
-
-    prompt: array[int]
-    max_tokens: int
-    seed: int
-
-
-def generate_batch(
-    model: Any,
-    rows: Sequence[Row],
-    stop_tokens: frozenset[int],
-    on_row: OnRow,
-    temperature: float = 0.0,
-    top_p: float = 1.0,
-) -> None:
-    """Continue all rows; `on_row` gets each in the step in which it ends.
-
-    Args:
-        model: a causal language model of transformers whose own generation config is empty.
-        rows: at least one, each with a prompt that is not empty.
-        stop_tokens: any of these ends a row.
-        on_row: see `OnRow`; an exception from it stops the batch and is raised.
-        temperature, top_p: shared by the batch; temperature 0 is greedy.
-
-    Raises:
-        OutOfMemory: rows that `on_row` got are valid, the others must be decoded again.
-    """
-    import torch
-    from transformers import GenerationConfig
-
-    width = max(len(row.prompt) for row in rows)
-    longest = max(row.max_tokens for row in rows)
-    ids = torch.zeros((len(rows), width), dtype=torch.long)
-    mask = torch.zeros_like(ids)
-    for place, row in enumerate(rows):
-        ids[place, width - len(row.prompt) :] = torch.frombuffer(row.prompt, dtype=torch.int32)
-        mask[place, width - len(row.prompt) :] = 1
-    columns = max(1, PREFILL_TOKENS // len(rows))
-    config = GenerationConfig(
-        do_sample=False,
-        max_new_tokens=longest,
-        prefill_chunk_size=columns if columns < width and not is_recurrent(model) else None,
-    )
-    draw = [_SeededDraw(rows, temperature, top_p, model.device)] if temperature > 0 else []
-    try:
-        model.generate(
-            ids.to(model.device),
-            attention_mask=mask.to(model.device),
-            generation_config=config,
-            logits_processor=draw,
-            stopping_criteria=[_RowEnds(rows, stop_tokens, on_row, width)],
-        )
-    except torch.OutOfMemoryError as error:
-        raise OutOfMemory(str(error)) from error
-    except RuntimeError as error:
-        # The CPU allocator has no type of its own.
-        if "DefaultCPUAllocator" not in str(error):
-            raise
-        raise OutOfMemory(str(error)) from error
-
-
 class _SeededDraw:
     """A logits processor that leaves each row only the token that its own seed draws (Gumbel-max: the largest quotient
     of a probability and an exponential number), whatever the other rows are."""
 
-    def __init__(self, rows: Sequence[Row], temperature: float, top_p: float, device: Any) -> None:
+    def __init__(self, seeds: Sequence[int], temperature: float, top_p: float, device: Any) -> None:
         import torch
         from transformers import TemperatureLogitsWarper, TopPLogitsWarper
 
         self._warpers = [TemperatureLogitsWarper(float(temperature)), TopPLogitsWarper(top_p)]
-        self._generators = [torch.Generator(device).manual_seed(row.seed) for row in rows]
+        self._generators = [torch.Generator(device).manual_seed(seed) for seed in seeds]
 
     def __call__(self, input_ids: Any, scores: Any) -> Any:
         import torch
@@ -279,33 +233,6 @@ class _SeededDraw:
         noise = [torch.empty_like(scores[0]).exponential_(generator=one) for one in self._generators]
         tokens = (scores.softmax(-1) / torch.stack(noise)).argmax(-1, keepdim=True)
         return torch.full_like(scores, -torch.inf).scatter(1, tokens, 0.0)
-
-
-@dataclass(slots=True)
-class _RowEnds:
-    """A stopping criterion that ends a row at a stop token or at its own budget, and then delivers it."""
-
-    rows: Sequence[Row]
-    stop_tokens: frozenset[int]
-    on_row: OnRow
-    width: int
-    ended: set[int] = field(default_factory=set)
-
-    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
-        import torch
-
-        written = input_ids.shape[1] - self.width
-        for place, token in enumerate(input_ids[:, -1].tolist()):
-            stopped = token in self.stop_tokens
-            if place not in self.ended and (stopped or written >= self.rows[place].max_tokens):
-                self.ended.add(place)
-                self.on_row(place, input_ids[place, self.width :].tolist(), stopped)
-        return torch.tensor([place in self.ended for place in range(len(self.rows))], device=input_ids.device)
-
-
-def has_cache(model: Any) -> bool:
-    """Whether the model's forward pass takes a KV cache and an attention mask, which a padded batch needs."""
-    return {"past_key_values", "attention_mask"} <= set(inspect.signature(model.forward).parameters)
 
 
 def is_recurrent(model: Any) -> bool:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from array import array
-
 import pytest
 
-from h2htalk.chat.local.hf import Row, _SeededDraw
+from h2htalk.chat.local.hf import _SeededDraw
 
 pytestmark = pytest.mark.local
 torch = pytest.importorskip("torch", reason="hf: needs torch")
@@ -22,8 +20,7 @@ torch = pytest.importorskip("torch", reason="hf: needs torch")
     ],
 )
 def test_frequencies_are_those_of_the_distribution(temperature: float, top_p: float, shares: list[float]) -> None:
-    rows = [Row(array("i"), 1, seed) for seed in range(4000)]
-    draw = _SeededDraw(rows, temperature, top_p, "cpu")
+    draw = _SeededDraw(range(4000), temperature, top_p, "cpu")
     logits = torch.tensor([0.2, 0.5, 0.3, 0.0]).log().expand(4000, 4)
     tokens = draw(None, logits).argmax(-1)
     counts = torch.bincount(tokens, minlength=4) / 4000
