@@ -11,8 +11,7 @@ from h2htalk.benchmark.generate import GENERATE, MissingRequests
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.calls import Call
-from h2htalk.chat.costs.prices import Price
-from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
+from h2htalk.chat.costs.prices import Price, prompt_tokens, rough_tokens
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.call_store import read_books, read_costs, require_no_jobs

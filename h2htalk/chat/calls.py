@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.responses import Failure, SampleKey, Usage
@@ -48,8 +48,7 @@ class Call:
         return tuple((request.id, request.sample) for request in self.requests)
 
 
-@dataclass(frozen=True, slots=True)
-class Bound:
+class Bound(NamedTuple):
     """The most tokens that a call can be billed for."""
 
     input_tokens: int

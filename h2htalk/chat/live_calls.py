@@ -82,16 +82,10 @@ def run_calls(
     calls: StageCalls | None,
     deadline: float,
 ) -> list[Outcome]:
-    """Answer all requests by live calls; see `Chat.complete`.
+    """Answer all requests by live calls; see `Chat.complete`. `deadline`: seconds that one call may take in all.
 
-    Args:
-        connection: where to.
-        requests: any number.
-        options: how many calls are in flight at once, how long an attempt takes, how many there are.
-        on_done: as in `Chat.complete`.
-        calls: where attempts are reserved and replies stored; None where they cost nothing. Calls that would exceed
-            its limit become `Failure("max_cost", ...)` with 0 attempts.
-        deadline: seconds that one call may take in all.
+    Attempts are reserved and replies stored in `calls`, None where they cost nothing. Calls that would exceed its limit
+    become `Failure("max_cost", ...)` with 0 attempts.
 
     Raises:
         ConfigError: the key or the model is refused, the address is wrong.

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.studies.settings import APP, StudySpec
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
-from h2htalk.chat.costs.token_estimate import prompt_tokens, rough_tokens
+from h2htalk.chat.costs.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema

@@ -84,7 +84,7 @@ class AnthropicJobs(JobsApi):
         try:
             for result in self.results(job):
                 if result is not None:
-                    return record.number(result.custom_id) is not None
+                    return result.custom_id.startswith(f"{record.batch}-")
         except JobCallError as error:
             if error.status is None or error.status == 429 or error.status >= 500:
                 raise

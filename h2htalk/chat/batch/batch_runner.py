@@ -265,7 +265,8 @@ class _Run:
 
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
-        search = self.jobs.find(record, self.calls.job_ids)
+        known = {other.job for other in self.calls.store.books.jobs.values() if other.job is not None}
+        search = self.jobs.find(record, known)
         if search.job is not None:
             self.calls.note(record, "submitted", provider_id=search.job.id)
             return True
@@ -338,19 +339,18 @@ class _Run:
         Results that cannot be read, are of another job or repeat one are ignored. After a broken stream all are read
         again; what was settled and delivered before stays.
         """
-        reserved = self.calls.store.books.calls_of(record)
-        counts: Counter[str] = Counter()
+        reserved, counts = self.calls.store.books.calls_of(record), Counter[str]()
         hopeless: list[tuple[Call, FailedCall]] = []
-        left = dict(enumerate(record.calls))
+        left = {record.custom_id(n): (items, reserved.get(n)) for n, items in enumerate(record.calls)}
         try:
             for result in self.jobs.results(job):
-                number = None if result is None else record.number(result.custom_id)
-                if result is None or number is None or number not in left:
+                if result is None or result.custom_id not in left:
                     counts["ignored"] += 1
                     continue
                 counts[result.kind] += 1
-                call = self._call(left.pop(number))
-                self._take(call, reserved.get(number), self._found(call, result), hopeless)
+                items, open_call = left.pop(result.custom_id)
+                call = self._call(items)
+                self._take(call, open_call, self._found(call, result), hopeless)
         except JobCallError as error:
             if error.status not in (404, 410):
                 raise
@@ -359,15 +359,15 @@ class _Run:
             return
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
-        for number, items in left.items():
+        failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
+        for items, open_call in left.values():
             counts["missing"] += 1
-            failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
-            self._take(self._call(items), reserved.get(number), failed, hopeless)
+            self._take(self._call(items), open_call, failed, hopeless)
         if hopeless and not counts["succeeded"]:
             self.fatal = hopeless[0][1].fatal
         else:
-            for call, failed in hopeless:
-                self._give(call, failed)
+            for call, found in hopeless:
+                self._give(call, found)
         self.calls.note(record, "collected", status=job.status, **counts)
         self.fruitless = 0
         if counts["ignored"]:

@@ -17,6 +17,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from h2htalk.chat.protocol import Request
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted, suggest
@@ -158,3 +159,17 @@ def _read(text: str, where: str) -> PriceList:
                 f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
             )
     return PriceList(date, {model: replace(price, date=date) for model, price in file.models.items()})
+
+
+# --- Rough counts of tokens, before a model's tokenizer is known ---------------------------------------------------
+
+
+def prompt_tokens(request: Request) -> int:
+    """Tokens of a request's messages."""
+    return sum(rough_tokens(message.content) for message in request.messages)
+
+
+def rough_tokens(text: str) -> int:
+    """Four letters or one and a half Chinese characters a token."""
+    ascii_letters = sum(map(str.isascii, text))
+    return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

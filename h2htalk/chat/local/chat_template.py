@@ -93,9 +93,7 @@ class ChatTemplate:
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """Render and tokenize a conversation, up to where the assistant's turn begins.
 
-        Args:
-            messages: the conversation.
-            thinking: switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
+        `thinking` switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
 
         Raises:
             TemplateRefusal: the template cannot render the messages.
@@ -234,15 +232,8 @@ def tokenize_requests(
 ) -> list[TokenRequest]:
     """Tokenize the prompts; a request whose prompt is invalid or too long is finished here, as a failure.
 
-    Args:
-        template: the model's.
-        where: the model as the user wrote it, for messages: `hf:FOLDER`.
-        context: tokens that prompt and reply may have together; None where the model has no limit.
-        requests: neighbouring samples of one item are tokenized once.
-        finish: called as `(index, failure)`.
-
-    Raises:
-        ConfigError: a request has no temperature, or thinking 0 where the template always opens a think block.
+    `where`: the model as the user wrote it. `context`: tokens that prompt and reply may have together (None: no limit).
+    Raises ConfigError for a request without a temperature, or thinking 0 where the template opens a think block.
     """
     jobs = []
     last: tuple[tuple[Message, ...], int | None] | None = None

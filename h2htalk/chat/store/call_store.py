@@ -352,15 +352,9 @@ class StageCalls:
         """The jobs of this stage that still hold open calls, oldest first."""
         return self.store.books.open_jobs(self.stage)
 
-    @property
-    def job_ids(self) -> frozenset[str]:
-        """The provider's ids of all jobs that are known here."""
-        return frozenset(record.job for record in self.store.books.jobs.values() if record.job is not None)
-
     def note(self, record: BatchRecord, event: str, **details: Any) -> BatchRecord:
         """Record an event of a job, to the disk; returns its new state."""
-        values = {key: money_text(value) if isinstance(value, Decimal) else value for key, value in details.items()}
-        line = {"job": record.batch, "event": event, **values}
+        line = {"job": record.batch, "event": event, **details}
         self.store.append(line, sync=True)
         return self.store.books.job_event(line)
 

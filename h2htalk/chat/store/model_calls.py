@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import PriceList, load_prices
-from h2htalk.chat.costs.token_estimate import prompt_tokens
+from h2htalk.chat.costs.prices import PriceList, load_prices, prompt_tokens
 from h2htalk.chat.engines import engine_names, model_kind, open_chat, parse_model, require_batches
 from h2htalk.chat.model_identity import model_identity, model_name
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
@@ -76,16 +75,10 @@ class ModelCalls:
     """
 
     def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
-        """Prepare the calls; nothing is sent or written.
+        """Prepare the calls; nothing is sent or written. Raises ConfigError: see `CallSettings.stage_calls`.
 
-        Args:
-            settings: the model, and the cost limit of its folder.
-            store: the folder, or its store (`keeping_store`), which several models share and their owner closes.
-            stage: its name, or a name for each of its models.
-            once: call once for equal greedy requests (`request_key`); each gets a line of its own.
-
-        Raises:
-            ConfigError: an unknown model, or a limit without a known price.
+        `store`: a folder, or its store (`keeping_store`), which several models share and their owner closes. `stage`:
+        its name, or a name for each of its models. `once`: call once for equal greedy requests (`request_key`).
         """
         self._settings, self._stage, self._once = settings, stage, once
         self._own = not isinstance(store, CallStore)
@@ -183,15 +176,7 @@ def check_model(settings: CallSettings) -> None:
 
 
 def sampling_of(model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0) -> Sampling:
-    """How one sample of an item is drawn; without a temperature where the model's API takes none.
-
-    Args:
-        model: `ENGINE:NAME`.
-        temperature: 0 is greedy.
-        tokens: of the reply at most.
-        seed: of the run; the seed of the request depends on it, the item and the sample.
-        item, sample: which one.
-    """
+    """How one sample of an item is drawn with the seed of a run; without a temperature where its API takes none."""
     fixed = parse_model(model)[0].sampling == "none"
     return Sampling(None if fixed else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))
 

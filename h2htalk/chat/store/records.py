@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
-from typing import Any, Literal, cast
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, PlainSerializer
 
 from h2htalk.chat.calls import Billing, Bound
+from h2htalk.data.records import adapter, read_record
 from h2htalk.data.responses import SampleKey, Usage
 from h2htalk.errors import DataError, quoted
 
 _NOTHING = Decimal(0)
+Dollars = Annotated[
+    Decimal, Field(ge=0, allow_inf_nan=False), PlainSerializer(lambda dollars: money_text(dollars), when_used="json")
+]
+Count = Annotated[int, Field(ge=0)]
 _TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
 _COST: Mapping[str, Billing] = {"free": "free", "paid": "paid", "possible": "possibly_paid"}
 COST_NAMES: Mapping[str, str] = {billing: name for name, billing in _COST.items()}
@@ -35,13 +42,13 @@ class PaidCall:
         reason: of a call without a usable reply.
     """
 
-    number: int
+    number: Annotated[Count, Field(alias="reserved")]
     stage: str
-    model: str
+    model: Annotated[str, Field(alias="asked")]
     id: str
-    samples: tuple[int, ...]
+    samples: tuple[Count, ...]
     bound: Bound
-    worst: Decimal | None
+    worst: Dollars | None
     prompts: tuple[str, ...] = ()
     item: str | None = None
     batch: str | None = None
@@ -77,10 +84,21 @@ class PaidCall:
 
     def to_dict(self) -> dict[str, Any]:
         """Return its line before it is sent."""
-        record = {"reserved": self.number, "stage": self.stage, "asked": self.model, **self.names}
-        record |= {"samples": self.samples, "prompts": self.prompts, "worst": money_text(self.worst)}
-        record["bound"] = (self.bound.input_tokens, self.bound.output_tokens)
-        return record | {key: value for key in ("batch", "prices") if (value := getattr(self, key))}
+        line: dict[str, Any] = adapter(PaidCall).dump_python(self, mode="json", by_alias=True, exclude_defaults=True)
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A line that ends a call (its replies aside), or prices it later."""
+
+    call: Count
+    cost: Literal["free", "paid", "possible"] = "paid"
+    usage: Usage | None = None
+    usd: Dollars | None = None
+    request_id: str | None = None
+    reason: str = ""
+    priced: Dollars = _NOTHING
 
 
 # planned: not sent. sending: possibly sent. submitted: it runs, or has ended and is not collected.
@@ -121,13 +139,6 @@ class BatchRecord:
     def custom_id(self, number: int) -> str:
         """Return the name of a call in the job."""
         return f"{self.batch}-{number}"
-
-    def number(self, custom_id: str) -> int | None:
-        """Return the number of the call that a result belongs to, None where it is not of this job."""
-        batch, _, digits = custom_id.partition("-")
-        if batch != self.batch or not (digits.isascii() and digits.isdigit()) or len(digits) > 9:
-            return None
-        return int(digits) if int(digits) < len(self.calls) and str(int(digits)) == digits else None
 
     def after_event(self, raw: Mapping[str, Any]) -> BatchRecord:
         """Return the job after one more line about it. Raises KeyError or ValueError for a line that cannot follow."""
@@ -321,53 +332,27 @@ class CallBooks:
         """
         try:
             if "reserved" in record:
-                self.reserved(self._read_reservation(record))
+                call = read_record(PaidCall, record if "id" in record else {**record, "id": ""}, where)
+                if call.number != self.last + 1:
+                    raise ValueError(f"call {call.number} cannot follow call {self.last}")
+                self.reserved(call)
             elif "job" in record:
                 self.job_event(record)
-            elif "priced" in record:
-                self.priced(_whole(record["call"]), cast(Decimal, _money(record["priced"])))
             elif "call" in record:
-                end = self._read_end(record, where)
-                self.settled(end)
-                return end
+                end = read_record(_End, record, where)
+                if "priced" in record:
+                    self.priced(end.call, end.priced)
+                    return None
+                if (open_call := self.open.get(end.call)) is None:
+                    raise ValueError(f"call {end.call} is not open")
+                about: dict[str, Any] = {name: getattr(end, name) for name in ("usage", "usd", "request_id", "reason")}
+                self.settled(ended := replace(open_call, billing=_COST[end.cost], **about))
+                return ended
         except KeyError as error:
             raise DataError(f"{where}: not a line of a call store: {error.args[0]} is missing") from error
-        except (ValueError, TypeError, InvalidOperation) as error:
+        except (ValueError, TypeError) as error:
             raise DataError(f"{where}: not a line of a call store: {error}") from error
         return None
-
-    def _read_reservation(self, raw: Mapping[str, Any]) -> PaidCall:
-        number = _whole(raw["reserved"])
-        if number != self.last + 1:
-            raise ValueError(f"call {number} cannot follow call {self.last}")
-        bound, samples = Bound(*map(_whole, raw["bound"])), tuple(map(_whole, raw["samples"]))
-        names: dict[str, Any] = {key: _text(raw[key]) for key in ("item", "batch", "prices") if key in raw}
-        prompts = tuple(map(_text, raw.get("prompts", ())))
-        who = _text(raw["stage"]), _text(raw["asked"]), _text(raw.get("id", ""))
-        return PaidCall(number, *who, samples, bound, _money(raw["worst"]), prompts, **names)
-
-    def _read_end(self, raw: Mapping[str, Any], where: str) -> PaidCall:
-        if (call := self.open.get(_whole(raw["call"]))) is None:
-            raise ValueError(f"call {raw['call']} is not open")
-        if (billing := _COST.get(raw.get("cost", "paid"))) is None:
-            raise ValueError(f"cost is {quoted(raw['cost'])}")
-        usage = Usage.from_dict(raw["usage"], where) if "usage" in raw else None
-        usd, reason = _money(raw.get("usd")), _text(raw.get("reason", ""))
-        return replace(call, billing=billing, usage=usage, usd=usd, request_id=raw.get("request_id"), reason=reason)
-
-
-def _money(value: object) -> Decimal | None:
-    if value is None:
-        return None
-    if not (dollars := Decimal(_text(value))).is_finite() or dollars < 0:
-        raise ValueError(f"{quoted(value)} is no amount of money")
-    return dollars
-
-
-def _whole(value: object) -> int:
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ValueError(f"{quoted(value)} is no whole number")
-    return value
 
 
 def _text(value: object) -> str:

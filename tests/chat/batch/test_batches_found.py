@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from batch_double import CALL_USD, requests
-from batch_stories import PLACE, both, kill_at, story, stranger, totals
-
-from h2htalk.errors import ConfigError
+from batch_double import CALL_USD
+from batch_stories import PLACE, both, kill_at, story, stranger
 
 # --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------
 
@@ -68,39 +65,3 @@ def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path
     assert run.double.bill == 6 * CALL_USD
     assert run.totals.usd_paid == 3 * CALL_USD
     assert (run.totals.usd_possible or 0) >= 3 * CALL_USD
-
-
-# --- With and without batches -----------------------------------------------------------------------------------
-
-
-@both
-def test_what_was_never_sent_is_given_up_for_a_run_without_batches(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at("POST /v1/files" if provider == "openai" else "GET /v1/messages/batches")
-    run.killed()
-    calls = run.double.calls_at(tmp_path).open(batch=False)
-    assert (totals(calls).open, totals(calls).free, totals(calls).usd_committed) == (0, 3, 0)
-    assert calls.open_jobs() == []
-    calls.store.close()
-
-
-@both
-def test_what_may_exist_is_an_open_job_for_a_run_without_batches(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    calls = run.double.calls_at(tmp_path)
-    with calls.store, pytest.raises(ConfigError, match=r"calls\.jsonl: waits for .*\(without an id yet\): add --batch"):
-        calls.open(batch=False)
-    assert totals(calls).open == 3
-
-
-@both
-def test_what_was_paid_before_counts_against_the_limit_of_the_next_batch(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.run()
-    run.limit = (run.totals.usd_paid or Decimal(0)) + Decimal("0.001")
-    run.asked = requests(*"abcdefgh")
-    with pytest.raises(ConfigError, match="--max-cost"):
-        run.run()
-    assert len(run.double.jobs) == 1

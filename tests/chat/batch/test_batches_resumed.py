@@ -6,8 +6,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from batch_double import BatchDouble, requests
-from batch_stories import PLACE, Killed, both, kill_at, story
+from batch_stories import PLACE, both, kill_at, story
 
 from h2htalk.errors import DataError, ModelCallError
 
@@ -93,24 +92,6 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: 
 
 
 @both
-@pytest.mark.parametrize("last", [2, 3])
-def test_killed_while_collecting_stored_items_are_not_given_again(provider: str, last: int, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    count = [0]
-
-    def kill_at_last() -> None:
-        count[0] += 1
-        if count[0] == last:
-            raise Killed
-
-    run.before_store = kill_at_last
-    run.killed()
-    assert len(run.run()) == 3 - last
-    run.require_paid_once()
-    assert run.open_jobs == []
-
-
-@both
 def test_an_answer_that_cannot_be_stored_stops_the_run_and_is_read_again(provider: str, tmp_path: Path) -> None:
     run = story(provider, tmp_path)
 
@@ -138,17 +119,3 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(
     assert not any("cancel" in call for call in run.double.calls)
     run.run()
     run.require_paid_once()
-
-
-@both
-def test_a_second_process_is_refused_while_one_waits(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    other = BatchDouble(provider)
-
-    def meanwhile(call: str) -> None:
-        with pytest.raises(DataError, match="another process"):
-            other.run(requests("a"), tmp_path)
-
-    run.double.before = meanwhile
-    run.run()
-    assert other.calls == []

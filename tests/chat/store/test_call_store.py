@@ -18,7 +18,7 @@ from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
 from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, CostLimitError, StageCalls, read_books, read_calls, read_costs
-from h2htalk.chat.store.records import BatchRecord, PaidCall, Totals, sum_totals
+from h2htalk.chat.store.records import PaidCall, Totals, sum_totals
 from h2htalk.data.erasure.filter_files import filter_file
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
 from h2htalk.data.responses import Usage, read_answers
@@ -154,10 +154,9 @@ def test_without_a_price_calls_are_counted_and_a_limit_is_refused(tmp_path: Path
 def test_a_job_is_read_as_it_was_written_and_not_asked_live(tmp_path: Path) -> None:
     calls = at(tmp_path)
     first, second = calls.plan([[(call_of("a", 2), BOUND), (call_of("b"), BOUND)], [(call_of("c"), BOUND)]], 5.0)
-    calls.note(first, "sending", when=6.0, after="msgbatch_7", worst_usd=Decimal("1E-7"))
+    calls.note(first, "sending", when=6.0, after="msgbatch_7")
     sent = calls.note(first, "submitted", provider_id="batch_1")
     assert (sent.state, sent.job, sent.after, sent.when) == ("submitted", "batch_1", "msgbatch_7", 6.0)
-    assert lines(tmp_path)[-2]["worst_usd"] == "0.0000001"
     calls.store.close()
     live = at(tmp_path)
     with live.store, pytest.raises(ConfigError, match=r"waits for batch job batch_1: add --batch"):
@@ -173,24 +172,18 @@ def test_a_job_is_read_as_it_was_written_and_not_asked_live(tmp_path: Path) -> N
     )  # and the second, which was never sent, is free
 
 
-@pytest.mark.parametrize(
-    ("custom_id", "number"),
-    [("ab-0", 0), ("ab-1", 1), *((f"ab-{no}", None) for no in ("2", "01", "-1", "¹", "", "1" * 5000)), ("ba-0", None)],
-)
-def test_only_our_own_names_of_calls_are_ours(custom_id: str, number: int | None) -> None:
-    record = BatchRecord("ab", "generate", MODEL, 0.0, calls=[(("a", 0),), (("b", 0),)])
-    assert (record.number(custom_id), record.custom_id(1)) == (number, "ab-1")
+RESERVED = '{"reserved": %d, "stage": "g", "asked": "m", "id": "b", "samples": [0], "bound": %s, "worst": null}'
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ('{"reserved": 3}', "call 3 cannot follow call 1"),
-        ('{"reserved": 2, "stage": "g", "asked": "m", "samples": [0], "bound": [1, true]}', "True is no whole number"),
-        ('{"reserved": 2, "stage": "g", "asked": "m", "samples": [0], "bound": [1, 1]}', "worst is missing"),
+        (RESERVED % (3, "[1, 1]"), "call 3 cannot follow call 1"),
+        (RESERVED % (2, "[1, true]"), "must be a whole number, not True"),
+        (RESERVED.replace(', "worst": null', "") % (2, "[1, 1]"), "worst: is missing"),
         ('{"call": 2, "cost": "free"}', "call 2 is not open"),
-        ('{"call": 1, "cost": "cheap"}', "cost is 'cheap'"),
-        ('{"call": 1, "usd": "-1"}', "'-1' is no amount of money"),
+        ('{"call": 1, "cost": "cheap"}', "cost: must be"),
+        ('{"call": 1, "usd": "-1"}', "usd: must be"),
         ('{"call": 1, "priced": "1"}', "1"),
         ('{"job": "ab", "event": "submitted", "provider_id": "x"}', "was never planned"),
         ('{"job": 7, "event": "planned"}', "7 is no text"),
