@@ -64,14 +64,6 @@ class Connection:
             return self.wire.read_error(arrived.status, body, arrived.headers)
         return self.wire.read(body, call, arrived.headers.get("x-request-id") or arrived.headers.get("request-id"))
 
-    def end_of_all(self, found: FailedCall, answered: bool) -> H2HTalkError | None:
-        """Return the error for a failure that ends the run; `answered`: an earlier call was answered."""
-        if found.fatal is not None and not (found.at_first and answered):
-            return (ModelCallError if found.reason == "no_credit" else ConfigError)(found.fatal)
-        if found.reason == "connection" and found.billing == "free" and not answered:
-            return ModelCallError(f"{self.place} does not answer ({found.message}): {self.advice}")
-        return None
-
 
 def run_calls(
     connection: Connection,
@@ -279,7 +271,12 @@ class _Run:
 
     def _stops(self, failure: FailedCall) -> bool:
         """Whether the run ends."""
-        error = self.connection.end_of_all(failure, self.answered)
+        error: H2HTalkError | None = None
+        if failure.fatal is not None and not (failure.at_first and self.answered):
+            error = (ModelCallError if failure.reason == "no_credit" else ConfigError)(failure.fatal)
+        elif failure.reason == "connection" and failure.billing == "free" and not self.answered:
+            place = self.connection.place
+            error = ModelCallError(f"{place} does not answer ({failure.message}): {self.connection.advice}")
         if self.calls is not None and self.nonsense is not None and failure.reason == "malformed_reply":
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:

@@ -71,7 +71,9 @@ class OpenAIJobs(JobsApi):
             same_file = record.file is not None and pick(raw, "input_file_id") == record.file
             if same_file or pick(raw, "metadata", _MARK) == record.batch:
                 return Search(self.read_job(raw))
-            if (count_or_none(pick(raw, "created_at")) or 0) < record.when - CLOCK_SKEW:
+            if (created := count_or_none(raw.get("created_at"))) is None:
+                raise JobCallError("the answer describes no job", status=200)
+            if created < record.when - CLOCK_SKEW:
                 break
         return Search()
 

@@ -153,14 +153,16 @@ class JobsApi:
 
     def listed(self, limit: int = 100) -> Iterator[Mapping[str, Any]]:
         """All jobs of the account, newest first, page after page."""
-        page = self.call(self.batches.list, limit=limit)
-        while isinstance(jobs := page.get("data"), list):
+        last: dict[str, str] = {}
+        while True:
+            page = self.call(self.batches.list, limit=limit, **last)
+            jobs = page.get("data")
+            if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+                raise JobCallError("the answer lists no jobs", status=200)
             yield from jobs
-            last = text_or_none(pick(jobs[-1], "id")) if jobs else None
-            if last is None or page.get("has_more") is False:
+            if not jobs or page.get("has_more") is False:
                 return
-            page = self.call(self.batches.list, limit=limit, **{self.after: last})
-        raise JobCallError("the answer lists no jobs", status=200)
+            last = {self.after: self.named(jobs[-1], "id")[0]}
 
     def named(self, raw: Mapping[str, Any], status: str) -> tuple[str, str]:
         """Return the id of a job and the field that holds its status."""

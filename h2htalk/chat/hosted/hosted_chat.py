@@ -65,22 +65,13 @@ class Provider:
         )
 
     def read_key(self) -> str:
-        """Read the key from the environment. No message repeats it.
-
-        Raises:
-            ConfigError: there is none, or it cannot be one.
-        """
-        key = read_key(self.key_variable)
-        if key is None:
+        """Read the key from the environment; raises ConfigError where it cannot be one. No message repeats it."""
+        if (key := read_key(self.key_variable)) is None:
             raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
         return key
 
     def read_url(self) -> str:
-        """Return the address that the SDK will use: that of its variable, else the provider's.
-
-        Raises:
-            ConfigError: it is no address, or may hold something secret.
-        """
+        """Return the address in the environment, else the provider's; raises ConfigError where it cannot be one."""
         import httpx2
 
         url = os.environ.get(self.url_variable, "").strip() or self.url
@@ -124,20 +115,14 @@ class HostedChat:
     provider: ClassVar[Provider]
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        """Check name, key and address; nothing is sent before `complete`.
+        """Check name, key and address; nothing is sent before `complete`. No message repeats the key.
 
-        Args:
-            name: the model, such as `gpt-4o`.
-            options: `timeout` limits an attempt, `deadline` a request in all.
-
-        Raises:
-            ConfigError: the name, or the key or address in the environment, cannot be used.
+        Raises ConfigError where the name, or the key or address in the environment, cannot be used.
         """
         if not name or not name.isprintable() or any(c.isspace() for c in name):
             engine = self.provider.module
             raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{self.provider.example}")
-        self._name = name
-        self._key, self._url = self.provider.read_key(), self.provider.read_url()
+        self._name, self._key, self._url = name, self.provider.read_key(), self.provider.read_url()
         self._options = options
         self._wire = self.provider.wire(name, self._key)
 

@@ -171,7 +171,7 @@ def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(
 
 
 @both
-@pytest.mark.parametrize("junk", [[], "text", 5, None, {}])
+@pytest.mark.parametrize("junk", [[], "text", 5, None, {}, {"data": [5]}, {"data": [{"id": "batch_9"}]}])
 def test_an_answer_that_describes_no_job_is_asked_for_again(junk: object, provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
     for number in range(1, 5):  # the first, then the second call about the job, ...
