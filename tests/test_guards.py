@@ -160,7 +160,7 @@ BUDGETS = {
     "": 507,
     "analysis": 4528,
     "benchmark": 14925,
-    "chat": 6715,
+    "chat": 6709,
     "cli": 1795,
     "curation": 21507,
     "data": 5762,

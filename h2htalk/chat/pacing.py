@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -30,33 +30,27 @@ class CallQueue:
     """
 
     def __init__(self, calls: Iterable[Call]) -> None:
-        self._groups: OrderedDict[str | None, deque[Call]] = OrderedDict()
+        self._groups: dict[str | None, deque[Call]] = {}
         self._built_late = iter(() if isinstance(calls, Sequence) else calls)
         for call in calls if isinstance(calls, Sequence) else ():
             self._groups.setdefault(call.prefix, deque()).append(call)
         self._warm: set[str | None] = {None}
-        self._ahead: set[str | None] = set()
+        self._ahead: set[str | None] = set()  # prefixes whose first call is on its way
         self._changed = asyncio.Event()
 
     async def take(self) -> Call | None:
         """Return the next call, None when all are taken; waits while all others wait for the first of their prefix."""
         while self._groups:
-            prefix = next((p for p in self._groups if p in self._warm or p not in self._ahead), None)
-            if prefix in self._groups:
-                return self._pop(prefix)
+            if (prefix := next((one for one in self._groups if one not in self._ahead), ...)) is not ...:
+                calls = self._groups.pop(prefix)
+                call = calls.popleft()
+                if calls:
+                    self._groups[prefix] = calls  # the last in turn
+                if prefix not in self._warm:
+                    self._ahead.add(prefix)
+                return call
             await self._changed.wait()
         return next(self._built_late, None)
-
-    def _pop(self, prefix: str | None) -> Call:
-        calls = self._groups[prefix]
-        call = calls.popleft()
-        if prefix not in self._warm:
-            self._ahead.add(prefix)
-        if calls:
-            self._groups.move_to_end(prefix)
-        else:
-            del self._groups[prefix]
-        return call
 
     def done(self, call: Call, answered: bool) -> None:
         """Release the calls of a prefix after its first call was answered, else send the next one alone."""
