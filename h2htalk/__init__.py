@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.evaluate import evaluate
     from h2htalk.benchmark.gate.gate import gate
     from h2htalk.benchmark.judge.judge_run import judge_run
-    from h2htalk.benchmark.judge.probe.probe import judge_probe
+    from h2htalk.benchmark.judge.probe import judge_probe
     from h2htalk.benchmark.judge.settings import JudgeSpec
     from h2htalk.benchmark.report.leaderboard import leaderboard
     from h2htalk.benchmark.results_export.export import export_results
@@ -57,7 +57,7 @@ _MODULES = {
     "evaluate": "benchmark.evaluate",
     "export_results": "benchmark.results_export.export",
     "gate": "benchmark.gate.gate",
-    "judge_probe": "benchmark.judge.probe.probe",
+    "judge_probe": "benchmark.judge.probe",
     "judge_run": "benchmark.judge.judge_run",
     "leaderboard": "benchmark.report.leaderboard",
     "load_run": "benchmark.run",

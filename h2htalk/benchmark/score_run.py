@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -17,7 +17,7 @@ from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.tables import ITEMS, TABLES
-from h2htalk.benchmark.run import REVISION_LENGTH, RunData, load_run, load_scored, read_run_data, write_report
+from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, load_scored, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import intervals
@@ -27,7 +27,7 @@ from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.responses import Answers, Response
+from h2htalk.data.responses import Answers, FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN, Signature
 from h2htalk.data.splits import Split, load_split
@@ -232,7 +232,6 @@ def import_responses(
         samples=samples,
         temperature=1.0 if samples > 1 else 0.0,
     )
-    protocol = {"items": split.fingerprint, "prompts": "unknown", **metric_keys(metrics, split)}
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
     subject = {
         "engine": HUMAN if human else "imported",
@@ -241,14 +240,25 @@ def import_responses(
         "samples": str(samples),
         "sap": "unknown",
     }
-    writer = RunWriter(RunFolder(out), spec.to_dict(), Signature(protocol, subject), split, {})
+    # Of people's replies the text alone: they have no model, no tokens and no request.
+    replies = (Response(r.id, r.sample, r.text) if human and isinstance(r, Response) else r for r in responses)
+    return store_answers(spec, split, subject, replies, metrics)
+
+
+def store_answers(
+    spec: EvaluateSpec,
+    split: Split,
+    subject: Mapping[str, str],
+    responses: Iterable[Response | FailedResponse],
+    metrics: Metrics,
+) -> Summary:
+    """Write answers whose prompts are not known as a new run, and score it."""
+    protocol = {"items": split.fingerprint, "prompts": UNKNOWN, **metric_keys(metrics, split)}
+    writer = RunWriter(RunFolder(spec.out_path), spec.to_dict(), Signature(protocol, subject), split, {})
     try:
         for response in responses:
-            # Of people's replies the text alone: they have no model, no tokens and no request.
-            if human and isinstance(response, Response):
-                response = Response(response.id, response.sample, response.text)
             writer.store(response)
         write_baselines(writer.folder, split, split)
-        return score_run_data(read_run_data(out), metrics)
+        return score_run_data(read_run_data(spec.out_path), metrics)
     finally:
         writer.close()

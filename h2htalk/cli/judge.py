@@ -51,20 +51,18 @@ def judge_probe(
     judge: Annotated[str, typer.Argument(help="ENGINE:NAME.")],
     out: Annotated[str, typer.Option(metavar="FOLDER", help="The folder to write; default probes/MODEL.")] = "",
     language: Annotated[str | None, typer.Option(help=f"{', '.join(LANGUAGES)}; all when left out.")] = None,
-    repeats: Annotated[int, typer.Option(help="How often the repeated replies are judged.")] = 2,
     format: FormatOption = "terminal",
     dry_run: DryRunOption = False,
     **given: Any,
 ) -> None:
     """Probe a judge on bundled replies whose order is known. The same command again resumes."""
-    from h2htalk.benchmark.judge.probe.probe import default_folder, estimate_probe
-    from h2htalk.benchmark.judge.probe.probe_figures import probe_text
+    from h2htalk.benchmark.judge.probe import default_folder, estimate_probe
 
     require_format(format)
     spec = h2htalk.JudgeSpec(run=out or default_folder(judge), judges=(judge,), **given)
     if dry_run:
-        say(estimate_probe(spec, language, repeats))
+        say(estimate_probe(spec, language))
         return
-    probe = h2htalk.judge_probe(spec, language, repeats)
-    say(probe_text(probe, format))
-    raise typer.Exit(3 if probe.failed or probe.unread else 0)
+    probe = h2htalk.judge_probe(spec, language)
+    say(probe.table.to(format).rstrip())
+    raise typer.Exit(3 if probe.incomplete else 0)

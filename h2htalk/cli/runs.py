@@ -59,7 +59,7 @@ def costs(
     calls: Annotated[bool, typer.Option("--calls", help="List every call.")] = False,
     format: Annotated[str, typer.Option("--format", help="terminal, csv or json.")] = "terminal",
 ) -> None:
-    """Show what a run, study, probe or workspace paid: by stage and in total."""
+    """Show what a run, study or workspace paid: by stage and in total."""
     from h2htalk.benchmark.report.costs import costs_text
 
     require_format(format, "csv", "json")

@@ -38,10 +38,7 @@ def csv_text(headings: Sequence[str], rows: Iterable[Sequence[object]], figures:
 
 
 def _cell(value: object) -> object:
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
+    value = ("no", "yes")[value] if isinstance(value, bool) else value
     return harmless_cell(value) if isinstance(value, str) else value
 
 
@@ -88,11 +85,8 @@ def printable_lines(text: str) -> str:
 
 
 def _escape(match: re.Match[str]) -> str:
-    character = match.group()
-    code = ord(character)
-    if character in _SHORT:
-        return _SHORT[character]
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    code, short = ord(match.group()), _SHORT.get(match.group())
+    return short or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}")
 
 
 _LATEX = {character: f"\\{character}" for character in "&%$#_{}"} | {

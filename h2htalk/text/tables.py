@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
@@ -33,6 +34,13 @@ class Table:
     rows: Sequence[Sequence[Any]]  # of `Value`
     notes: Sequence[str] = ()
     name: str = ""
+
+    def to(self, format: str) -> str:
+        """Return it as `terminal`, `csv`, `json` (an object for each row), `markdown` or `latex`."""
+        if format != "json":
+            return str(getattr(self, f"to_{format}")())
+        rows = [dict(zip(self.header, row, strict=True)) for row in filter(None, self.rows)]
+        return json.dumps({"rows": rows, "notes": [*self.notes]}, ensure_ascii=False, indent=2) + "\n"
 
     def figures(self) -> list[bool]:
         """Return of each column whether it holds figures."""
@@ -133,7 +141,5 @@ def _markdown(text: str) -> str:
 
 
 def _latex(text: str) -> str:
-    if text == NONE:
-        return "--"
-    escaped = latex_escaped(text)
+    escaped = "--" if text == NONE else latex_escaped(text)
     return re.sub(r"-(?=\.?\d)", "$-$", escaped) if is_figure(text) else escaped

@@ -184,8 +184,10 @@ def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
 
     def panel() -> list[JudgeCalls]:
         prompts = JudgePrompts.load(spec.prompts)
-        of_run, options = prompts.of_run(), (spec.thinking, spec.reverse)
-        judges = {model: Judge.of(model, of_run, spec.temperature_of(model), *options) for model in spec.judges}
+        options = (spec.thinking, spec.reverse)
+        judges = {
+            model: Judge.of(model, prompts.sources, spec.temperature_of(model), *options) for model in spec.judges
+        }
         return [JudgeCalls(judge, spec, model, run, prompts) for model, judge in judges.items()]
 
     if spec.prompts is not None:

@@ -143,10 +143,6 @@ class JudgePrompts(Templates):
             prompts.parse(name)
         return prompts
 
-    def of_run(self) -> dict[str, str]:
-        """The templates that judging a run sends, by name: those that its judge's fingerprint holds."""
-        return {name: text for name, text in self.sources.items() if name.endswith(("_rubric.j2", "_item.j2"))}
-
 
 @cache
 def _bundled() -> TemplateFiles:
@@ -162,23 +158,11 @@ class JudgePromptWriter:
 
     def messages(self, scenario: Scenario, persona: Persona, answer: str, fence: Fence) -> tuple[Message, ...]:
         """Return the prompt that judges an answer to a scenario; everything that others wrote stands in fences."""
-        material = [f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items()]
-        return self.prompt(
-            scenario.subtask,
-            scenario.language,
-            persona.descriptions[scenario.language],
-            "\n\n".join(material),
-            answer,
-            fence,
-        )
-
-    def prompt(
-        self, subtask: str, language: Language, persona: str, material: str, answer: str, fence: Fence
-    ) -> tuple[Message, ...]:
-        """As `messages`, of texts."""
+        material = "\n\n".join(f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items())
+        subtask, language = scenario.subtask, scenario.language
         rules = self._rules.get((subtask, language)) or self._write_rules(subtask, language)
         values = {
-            "persona": fence.around(persona, "persona"),
+            "persona": fence.around(persona.descriptions[language], "persona"),
             "material": fence.around(material, "material"),
             "answer": fence.around(answer, "answer"),
         }

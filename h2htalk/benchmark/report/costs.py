@@ -28,11 +28,11 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     """Format what a run or study paid, by stage and in total. It may still be in progress.
 
     Args:
-        run: its folder, or that of a study, a probe or a workspace.
+        run: its folder, or that of a study or a workspace.
         calls: list every call as well (in CSV: instead).
         format: `terminal`, `csv` or `json`.
     """
-    if not any((run / name).exists() for name in ("study.json", "workspace.json", "probe.json")):
+    if not any((run / name).exists() for name in ("study.json", "workspace.json")):
         RunFolder(run).read_run()
     else:
         require_erased(run)

@@ -403,7 +403,7 @@ def read_books(path: Path, ended: list[PaidCall] | None = None) -> CallBooks:
 
 
 def call_files(folder: Path) -> list[Path]:
-    """The stores of a run, study, probe or workspace: its own, that of its judges, those of its stages."""
+    """The stores of a run, study or workspace: its own, that of its judges, those of its stages."""
     return [path for path in (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))) if path.exists()]
 
 

@@ -16,7 +16,6 @@ _CATEGORIES = {
     for language, record in RECORDS.items()
 }
 _QUOTES = {'"': '"', "'": "'", "“": "”", "‘": "’", "「": "」", "『": "』"}
-_FIELDS = ("content", "category", "importance")
 
 
 @dataclass(frozen=True, slots=True)
