@@ -73,16 +73,17 @@ class Table:
         return "\n".join([f"### {escape_markdown(self.title)}", "", *table, "", *notes]).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """Return a `table` for the package booktabs; the title and the notes are its caption."""
+        """Return a `table` for the packages booktabs and graphicx; the title and the notes are its caption."""
         alignment = "".join("r" if right else "l" for right in self.figures())
         texts = [[*map(_latex, self.header)], *self._texts(_latex)]
         lines = [" & ".join(line) + r" \\" if line else r"\midrule" for line in texts]
         caption = " ".join([f"{latex_escaped(self.title).removesuffix('.')}.", *map(latex_escaped, self.notes)])
         return "\n".join(
             [
-                *("% needs \\usepackage{booktabs}", r"\begin{table}[t]", r"\centering"),
+                *("% needs \\usepackage{booktabs,graphicx}", r"\begin{table}[t]", r"\centering"),
+                r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
                 *(rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]),
-                *(r"\bottomrule", r"\end{tabular}", rf"\caption{{{caption}}}", r"\end{table}", ""),
+                *(r"\bottomrule", r"\end{tabular}}", rf"\caption{{{caption}}}", r"\end{table}", ""),
             ]
         )
 

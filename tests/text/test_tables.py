@@ -33,9 +33,10 @@ arm                                 change  items  by
 
 * 100 % &amp; more.
 """,
-    "to_latex": r"""% needs \usepackage{booktabs}
+    "to_latex": r"""% needs \usepackage{booktabs,graphicx}
 \begin{table}[t]
 \centering
+\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%
 \begin{tabular}{lrrl}
 \toprule
 arm & change & items & by \\
@@ -43,7 +44,7 @@ arm & change & items & by \\
 \textless{}b\textgreater{}模型 & $-$5.9 ($-$9.6 to $-$2.4), p .001 & 1,200 & judge \\
 =1+1\textbar{}\textbackslash{}x1b{[}31m & -- & 7 & -- \\
 \bottomrule
-\end{tabular}
+\end{tabular}}
 \caption{By arm. 100 \% \& more.}
 \end{table}
 """,

@@ -18,7 +18,6 @@ from h2htalk.benchmark.calibration.judged_items import JudgedItem
 from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap, rank_correlation
 from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, regression, stratified
 from h2htalk.benchmark.statistics.intervals import design_effect
-from h2htalk.benchmark.statistics.paired import Difference, paired_result
 from h2htalk.distributions import Interval, t_quantile
 from h2htalk.errors import counted
 
@@ -36,10 +35,9 @@ class Agreement:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the judge's error changes by, 0 to 5, with its 95 % interval, from n errors.
+    """The judge's mean error, or what it changes by with a unit of log length: 0 to 5, with its 95 % interval.
 
-    `name` is `mean error`, `length` (a unit of log length), `language NAME` or `reverse order`. `method` is that of the
-    interval, or says why there is none.
+    `method` is that of the interval, or says why there is none.
     """
 
     name: str
@@ -75,38 +73,24 @@ def weighted_kappa(sides: Values, weights: Values) -> Values:
 
 
 def error_effects(items: Sequence[JudgedItem]) -> list[Effect]:
-    """Regress the error of labelled items on length and language: the mean error, and a slope for each column.
+    """Regress the error of labelled items on length: the mean error, and the slope.
 
     Items count by the number of items that they stand for. The variance is the sum of squared changes of an estimate as
-    each cluster is left out, so that noise may be uneven; t has the clusters less the estimates as degrees of freedom.
+    each cluster is left out, so that noise may be uneven; t has the clusters less two as degrees of freedom.
     """
-    columns = {"length": [one.length for one in items]}
-    for name in sorted({one.language for one in items})[1:]:
-        columns[f"language {name}"] = [float(one.language == name) for one in items]
-    names, weights = ["mean error", *columns], np.array([one.weight for one in items])
-    x = np.array(list(columns.values())).T
-    x = np.column_stack([np.ones(len(items)), x - np.average(x, axis=0, weights=weights)])
-    root = np.sqrt(weights / weights.mean())
-    y, x = root * np.array([one.error for one in items]), root[:, None] * x
+    names, weights = ("mean error", "length"), np.array([one.weight for one in items])
+    length, root = np.array([one.length for one in items]), np.sqrt(weights / weights.mean())
+    x = root[:, None] * np.column_stack([np.ones(len(items)), length - np.average(length, weights=weights)])
+    y = root * np.array([one.error for one in items])
     clusters, cluster = np.unique(np.array([one.cluster for one in items]), return_inverse=True)
     fits = [np.linalg.lstsq(x[own], y[own]) for own in (cluster != left for left in range(-1, len(clusters)))]
     df = len(clusters) - len(names)
     if df < 1 or min(fit[2] for fit in fits) < len(names):
-        why = "the labels cannot tell these effects apart" if fits[0][2] < len(names) else "too few items decide it"
-        return [Effect(name, None, None, None, len(items), why) for name in names]
+        return [Effect(name, None, None, None, len(items), "too few items decide it") for name in names]
     whole, *others = (fit[0] for fit in fits)
     half = t_quantile(df) * np.sqrt(((np.array(others) - whole) ** 2).sum(0))
     found = zip(names, whole.tolist(), half.tolist(), strict=True)
     return [Effect(name, b, b - h, b + h, len(items), f"jackknife, t({df})") for name, b, h in found]
-
-
-def order_bias(items: Mapping[str, JudgedItem], reverse: Mapping[str, JudgedItem]) -> Effect:
-    """What reversing the rubric's qualities adds to the score of an item; no labels are needed."""
-    both = [
-        Difference("", one.cluster, reverse[item].score - one.score) for item, one in items.items() if item in reverse
-    ]
-    found = paired_result(both)
-    return Effect("reverse order", found.mean, found.low, found.high, found.items, "CR1 by cluster")
 
 
 LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not

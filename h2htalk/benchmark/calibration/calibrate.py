@@ -23,12 +23,11 @@ from h2htalk.benchmark.calibration.agreement import (
     agreements,
     correct,
     error_effects,
-    order_bias,
 )
 from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Label, load_judged, read_labels
 from h2htalk.benchmark.calibration.label_plan import LabelPlan, read_plan
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
-from h2htalk.benchmark.judge.judgements import answer_id, read_judge, stored_judges
+from h2htalk.benchmark.judge.judgements import answer_id, read_judge
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.statistics.table2_averages import Cell
@@ -90,10 +89,10 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
         items=len(run.items),
         labelled=len(own),
-        annotators=len({name for one in own for name in one.raters or () if name}),
+        annotators=len({name for one in labels.values() for name in one.ratings if name}),
         drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
         agreement=tuple(agreements(own)),
-        bias=(*error_effects(own), *_order(run)),
+        bias=tuple(error_effects(own)),
         corrections=tuple(_corrections(run, own, labels, plan, random)),
         notes=tuple(_notes(run, own, labels, plan, left_out)),
     )
@@ -112,16 +111,6 @@ def _weighted(labelled: Sequence[JudgedItem], plan: LabelPlan) -> list[JudgedIte
     """Labelled items with the number of items that each stands for: its stratum's, by the labels there."""
     sizes, labels = Counter(plan.strata.values()), Counter(plan.strata[one.id] for one in labelled)
     return [replace(one, weight=sizes[plan.strata[one.id]] / labels[plan.strata[one.id]]) for one in labelled]
-
-
-def _order(judged: JudgedRun) -> Iterator[Effect]:
-    """The effect of reversing the rubric, where the same judges did that too."""
-    judges = [read_judge(judged.path, name) for name in judged.judging.judges]
-    others = tuple(replace(judge, reverse=not judge.reverse).fingerprint for judge in judges)
-    if {judge.fingerprint for judge in stored_judges(judged.path)}.issuperset(others):
-        pair = (judged.items, judged.judged_by(others).items)
-        if not pair[0].keys().isdisjoint(pair[1]):
-            yield order_bias(*(pair[::-1] if judges[0].reverse else pair))
 
 
 def _corrections(
@@ -234,10 +223,10 @@ def _correction(one: Correction) -> Iterator[tuple[str, ...]]:
     labels, most = f"{one.labels}/{one.items}", 1.0 if one.group == POINTS else 5.0
     if (m := one.mean) is None:
         yield name, number(one.own), "refused", "", "", labels, one.estimator
-    else:
-        here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
-        here = "exact" if one.estimator == ALL_LABELLED and m.low_here is not None else here
-        yield name, number(one.own), number(m.value), here, over, labels, one.estimator
+        return
+    here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
+    here = "exact" if one.estimator == ALL_LABELLED and m.low_here is not None else here
+    yield name, number(one.own), number(m.value), here, over, labels, one.estimator
     if one.raters is not None:
         yield "", "", "", "", interval(*one.raters), "", "over annotators of this kind too"
 

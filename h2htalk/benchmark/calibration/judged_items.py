@@ -118,7 +118,6 @@ class JudgedItem:
 
     id: str
     subtask: str
-    language: str
     cluster: str
     score: float
     s: float | None
@@ -149,10 +148,6 @@ class JudgedRun:
     def path(self) -> Path:
         return self.run.data.folder.path
 
-    def judged_by(self, judges: tuple[str, ...]) -> JudgedRun:
-        """The same run with the judgements of others, by their fingerprints."""
-        return _judged(self.run, replace(self.judging, judges=judges))
-
     def labelled(self, labels: Mapping[SampleKey, Label]) -> list[JudgedItem]:
         """The items that people rated, with their ratings."""
         rated: dict[str, dict[SampleKey, Label]] = {}
@@ -179,10 +174,7 @@ class JudgedRun:
 def load_judged(path: Path) -> JudgedRun:
     """Load a judged run. Raises ConfigError where it was not judged."""
     run = load_run(path)
-    return _judged(run, require_judging(run.data.folder))
-
-
-def _judged(run: Run, judging: Judging) -> JudgedRun:
+    judging = require_judging(run.data.folder)
     ratings = rate_answers(run.data.folder, judging, run.answers, run.data.split.scenarios)
     items, clusters = {}, clusters_of(run.data.split.scenarios)
     for s in judging.judged(run.data.split.scenarios):
@@ -193,5 +185,5 @@ def _judged(run: Run, judging: Judging) -> JudgedRun:
             lengths = [len(answer.answer) for key in keys if isinstance(answer := run.answers[key], Response)]
             length = fmean(math.log(1 + characters) for characters in lengths)
             points = {name: fmean(one.points[name] for one in own) for name in own[0].points}
-            items[s.id] = JudgedItem(s.id, s.subtask, s.language, clusters[s.id], score, composite, length, points)
+            items[s.id] = JudgedItem(s.id, s.subtask, clusters[s.id], score, composite, length, points)
     return JudgedRun(run, judging, ratings, items)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.store.call_store import read_calls, read_costs
@@ -20,8 +19,7 @@ from h2htalk.chat.store.records import (
 from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.text.escaping import csv_text
-from h2htalk.text.tables import NONE, Table, Value
+from h2htalk.text.tables import Table
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
@@ -38,40 +36,26 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
         require_erased(run)
         refuse_links(run)
     costs = read_costs(run)
+    listed = call_table(read_calls(run)) if calls else None
     if format == "json":
         # ASCII, because ids may contain anything and this may be printed on a terminal.
-        return json.dumps(costs_json(costs, read_calls(run) if calls else None), indent=2)
+        stages = {name: totals.to_dict() for name, totals in costs.items()}
+        table = {"stages": stages, "in_all": sum_totals(costs.values()).to_dict()}
+        return json.dumps(table | ({"calls": json.loads(listed.to("json"))["rows"]} if listed else {}), indent=2)
     if format == "csv":
-        return (calls_csv(read_calls(run)) if calls else costs_csv(costs)).rstrip("\n")
+        return (listed or cost_table(costs)).to_csv().rstrip("\n")
     if not costs:
         return "No call of this run cost money."
-    lines = [call_table(read_calls(run)).to_terminal(), ""] if calls else []
-    lines += [f"{stage}: {totals_text(totals)}" for stage, totals in costs.items()]
-    if len(costs) > 1:
-        lines.append(f"{IN_ALL}: {totals_text(sum_totals(costs.values()))}")
-    return "\n".join(lines)
+    return "\n".join([*([listed.to_terminal(), ""] if listed else []), *_lines(costs)])
 
 
 UNKNOWN = "unknown"
 IN_ALL = "in all"
-_TITLES = (
-    *("Stage", "Calls", "Paid", "Free", "No reply", "Open", "Tokens in", "From cache", "Tokens out"),
-    *("US dollars", "Possibly more", "Prices of"),
-)
 _CALL_FIELDS = (
-    *("stage", "call", "items", "billing", "batch", "input_tokens", "cache_read_tokens", "output_tokens"),
-    *("usd", "usd_at_most", "reason", "request_id"),
+    *("stage", "call", "items", "billing", "reason", "input_tokens", "cache_read_tokens", "output_tokens"),
+    *("usd", "usd_at_most", "batch", "request_id"),
 )
 
-
-_CALL_TITLES = (
-    *("stage", "call", "items", "ended", "tokens in", "from cache", "tokens out"),
-    *("US dollars", "batch", "request"),
-)
-
-
-# How calls ended, in words for the terminal; files have those of `Billing`.
-_BILLING = {"possibly_paid": "possibly paid"}
 
 # --- Lines ------------------------------------------------------------------------------------------------------
 
@@ -129,100 +113,33 @@ def limit_lines(summary: Summary) -> list[str]:
     ]
 
 
-# --- By stage ---------------------------------------------------------------------------------------------------
+def _lines(costs: Mapping[str, Totals]) -> Iterator[str]:
+    for stage, totals in _rows(costs).items():
+        yield f"{stage}: {totals_text(totals)}"
+
+
+def _rows(costs: Mapping[str, Totals]) -> dict[str, Totals]:
+    """The stages, and the total where there are several."""
+    return dict(costs) | ({IN_ALL: sum_totals(costs.values())} if len(costs) > 1 else {})
 
 
 def cost_table(costs: Mapping[str, Totals]) -> Table:
-    """One row for each stage, and a total where there are several; the note says what the run cost."""
-    rows = [(name, *_values(totals)) for name, totals in _rows(costs)]
-    return Table("Costs", _TITLES, rows, cost_lines(costs))
-
-
-def _rows(costs: Mapping[str, Totals]) -> list[tuple[str, Totals]]:
-    rows = list(costs.items())
-    return [*rows, (IN_ALL, sum_totals(costs.values()))] if len(rows) > 1 else rows
-
-
-def _values(totals: Totals) -> list[Value]:
-    possible = _possible(totals)
-    return [
-        *(totals.calls, totals.paid, totals.free, totals.possibly_paid, totals.open),
-        *(totals.input_tokens, totals.cache_read_tokens, totals.output_tokens),
-        dollars_text(totals.usd_paid),
-        UNKNOWN if possible is None else f"at most {dollars_text(possible, True)}" if possible else NONE,
-        totals.prices or NONE,
+    """One row for each stage, and a total where there are several, exact; the note says what the run cost."""
+    rows = [
+        (name, *(UNKNOWN if v is None else v for v in one.to_dict().values())) for name, one in _rows(costs).items()
     ]
-
-
-def _possible(totals: Totals) -> Decimal | None:
-    if totals.usd_possible is None or totals.usd_open is None:
-        return None
-    return totals.usd_possible + totals.usd_open
-
-
-def costs_csv(costs: Mapping[str, Totals]) -> str:
-    """Format the costs as CSV: one line for each stage and one for the total, exact; unknown amounts are marked."""
-    rows = [(name, totals.to_dict()) for name, totals in [*costs.items(), (IN_ALL, sum_totals(costs.values()))]]
-    headings = ["stage", *Totals().to_dict()]
-    return csv_text(headings, ([name, *map(_cell, fields.values())] for name, fields in rows))
-
-
-def costs_json(costs: Mapping[str, Totals], calls: Iterable[PaidCall] | None) -> Any:
-    """Format the costs of each stage and the total as JSON; dollars are decimal text, null where unknown."""
-    table: dict[str, Any] = {
-        "stages": {stage: totals.to_dict() for stage, totals in costs.items()},
-        "in_all": sum_totals(costs.values()).to_dict(),
-    }
-    return table if calls is None else table | {"calls": list(call_records(calls))}
-
-
-# --- Call by call -----------------------------------------------------------------------------------------------
-
-
-def call_records(calls: Iterable[PaidCall]) -> Iterator[dict[str, Any]]:
-    """Yield one record for each call. `usd` is what it cost; where that is unknown, `usd_at_most` is the most it can
-    have cost."""
-    for call in calls:
-        known, (_, dollars) = call.cost[0] == "usd_paid", call.cost
-        values: Sequence[Any] = (
-            call.stage,
-            call.number,
-            [f"{item_id}#{sample}" for item_id, sample in call.items],
-            call.billing,
-            call.batch,
-            *(getattr(call.usage, key, None) for key in ("input_tokens", "cache_read_tokens", "output_tokens")),
-            money_text(dollars) if known else None,
-            None if known else money_text(dollars),
-            call.reason or None,
-            call.request_id,
-        )
-        yield dict(zip(_CALL_FIELDS, values, strict=True))
-
-
-def calls_csv(calls: Iterable[PaidCall]) -> str:
-    """Format the calls as CSV, one line each; unknown amounts are marked."""
-    return csv_text(_CALL_FIELDS, (_call_cells(record) for record in call_records(calls)))
+    return Table("Costs", ("stage", *Totals().to_dict()), rows, cost_lines(costs))
 
 
 def call_table(calls: Iterable[PaidCall]) -> Table:
-    """One row for each call, for the terminal."""
+    """One row for each call. `usd` is what it cost, or where that is unknown `usd_at_most` the most."""
     rows = []
-    for record in call_records(calls):
-        ended = _BILLING.get(record["billing"], record["billing"])
-        reason = f" ({record['reason']})" if record["reason"] else ""
-        tokens = [record[key] for key in ("input_tokens", "cache_read_tokens", "output_tokens")]
-        at_most = f"at most {record['usd_at_most']}" if record["usd_at_most"] else UNKNOWN
-        facts = (record["usd"] or at_most, record["batch"] or "", record["request_id"] or "")
-        rows.append((record["stage"], record["call"], " ".join(record["items"]), ended + reason, *tokens, *facts))
-    return Table("", _CALL_TITLES, rows)
-
-
-def _call_cells(record: Mapping[str, Any]) -> list[Any]:
-    cells = {**record, "items": " ".join(record["items"])}
-    if cells["usd"] is None and cells["usd_at_most"] is None:
-        cells["usd"] = UNKNOWN
-    return list(cells.values())
-
-
-def _cell(value: object) -> object:
-    return UNKNOWN if value is None else value
+    for call in calls:
+        known, (_, dollars) = call.cost[0] == "usd_paid", call.cost
+        amount = UNKNOWN if dollars is None else money_text(dollars)
+        items = " ".join(f"{item_id}#{sample}" for item_id, sample in call.items)
+        tokens = (getattr(call.usage, key, None) for key in _CALL_FIELDS[5:8])
+        costs = (amount, None) if known or dollars is None else (None, amount)
+        ended = (call.billing, call.reason or None)
+        rows.append((call.stage, call.number, items, *ended, *tokens, *costs, call.batch, call.request_id))
+    return Table("", _CALL_FIELDS, rows)

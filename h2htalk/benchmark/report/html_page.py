@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -20,10 +20,8 @@ from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.table2 import (
-    ALL_COLUMNS,
     NOT_SCORED,
     cell_at,
-    half_width_text,
     interval_text,
     items_text,
     judge_facts,
@@ -34,10 +32,12 @@ from h2htalk.benchmark.report.table2 import (
     null_class_table,
     ordered_slices,
     percent_text,
+    rows_table,
     spread_lines,
-    subtasks_at_hand,
+    subtask_table,
     table_rows,
     value_text,
+    with_half_width,
 )
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
@@ -67,15 +67,9 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "subtasks": _subtask_table(summary),
         "metrics": _metric_table(summary),
         "slices": list(_slices(summary)),
-        "table2": _table2(summary),
-        "violations": _violations(summary),
-        "failures": [
-            (printable(r), f"{n:,}", printable(summary.counts.failure_messages.get(r, "")))
-            for r, n in most_first(summary.counts.failures)
-        ],
-        "replies": [(name, f"{getattr(summary.counts, name):,}") for name in ("empty", "truncated", "refused")],
-        "samples": f"{summary.counts.samples:,}",
-        "judge": [(name, printable(text)) for name, text in judge_facts(summary)],
+        "table2": rows_table(table_rows(summary)),
+        "answers": [_replies(summary), _violations(summary)],
+        "judge": Table("", ("judges", ""), judge_facts(summary)),
         "costs": cost_table(summary.costs) if summary.costs else None,
         "null_class": null_class_table(summary),
         "signature": _signature(summary),
@@ -112,111 +106,48 @@ def _tiles(summary: Summary) -> list[dict[str, str]]:
     return tiles
 
 
-# --- Table 2 ----------------------------------------------------------------------------------------------------
-
-
-def _table2(summary: Summary) -> dict[str, Any]:
-    """Return the rows of Table 2: name, kind, figures, and the items where they differ from those of the row above."""
-    groups = [(d.title(), sum(c.group == d.title() for c in ALL_COLUMNS)) for d in DIMENSIONS]
-    rows, said = [], list[str]()
-    for row in table_rows(summary):
-        cells = [row.cells.get(column.key) for column in ALL_COLUMNS]
-        items = [items_text(cell, NONE) for cell in cells]
-        kind = "baseline" if row.source == "baseline" else "model"
-        rows.append((printable(row.name), kind, [_figure(cell, small=True) for cell in cells], items != said and items))
-        said = items
-    return {"groups": groups, "columns": ALL_COLUMNS, "rows": rows}
-
-
 # --- Answers and signature --------------------------------------------------------------------------------------
 
 
-def _violations(summary: Summary) -> list[tuple[str, str, str, str]]:
-    """Return each broken rule: its code, what breaks it, the number of samples and their share."""
+def _replies(summary: Summary) -> Table:
+    counts = summary.counts
+    rows = [(name, getattr(counts, name)) for name in ("empty", "truncated", "refused")]
+    rows += [(f"unscored ({r}): {counts.failure_messages.get(r, '')}", n) for r, n in most_first(counts.failures)]
+    return Table("", (f"of {counts.samples:,} replies", "n"), rows)
+
+
+def _violations(summary: Summary) -> Table:
+    """Each broken rule: its code, what breaks it, the number of samples and their share."""
     samples = max(1, summary.counts.samples)
-    return [
-        (printable(rule), RULES.get(rule, ""), f"{n:,}", f"{100 * n / samples:.1f} %")
-        for rule, n in most_first(summary.violations)
-    ]
+    rows = [(rule, RULES.get(rule, ""), n, f"{100 * n / samples:.1f} %") for rule, n in most_first(summary.violations)]
+    return Table("", ("contract violation", "", "n", "share"), rows or [("none", "", 0, None)])
 
 
-def _signature(summary: Summary) -> list[tuple[str, list[tuple[str, str]]]]:
-    parts = (("Protocol", summary.signature.protocol), ("Subject", summary.signature.subject))
-    named = [(title, [(printable(k), printable(v)) for k, v in part.items()]) for title, part in parts]
-    named[0][1].append(("fingerprint", summary.signature.fingerprint))
-    return [*named, ("Answers", [(name, printable(text)) for name, text in summary.answering.facts()])]
+def _signature(summary: Summary) -> list[Table]:
+    parts = {"Protocol": {**summary.signature.protocol, "fingerprint": summary.signature.fingerprint}}
+    parts |= {"Subject": dict(summary.signature.subject), "Answers": dict(summary.answering.facts())}
+    return [Table("", (title, ""), list(part.items())) for title, part in parts.items()]
 
 
 BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
 SLICE_ROWS = 12  # values of a tag that stand in the open
 NONE = "–"
-_AVERAGES = (
-    ("overall", "Overall", "Table 1's weights"),
-    ("items_mean", "Mean of items", "all scored items"),
-    ("plain_mean", "Mean of cells", "unweighted"),
-)
-
-
-def _figure(
-    cell: Cell | None, small: bool = False, text: Callable[..., str] = value_text, reached: bool = False
-) -> Markup:
-    """Format a cell; its hint holds the interval and the items. `reached`: a baseline that the model is not above."""
-    hint = "" if cell is None else f"95 % interval {interval_text(cell) or 'not known'}, {items_text(cell, NONE)} items"
-    half = Markup("<small>{}</small>").format(half_width_text(cell)) if small and half_width_text(cell) else ""
-    kind, mark = Markup(), Markup()
-    if reached:
-        why = "these answers are not shown to be above this baseline; "
-        kind, mark = Markup(' class="reached"'), Markup('<abbr title="{}">!</abbr>').format(why + hint)
-    return Markup('<span{} title="{}">{}{}{}</span>').format(kind, hint, text(cell, NONE), half, mark)
-
-
 # --- The main table ---------------------------------------------------------------------------------------------
 
 
 def _subtask_table(summary: Summary) -> Table:
     """The figures of each subtask with an interval bar, on which each baseline has a mark of its own."""
     rows = [main_row(summary), *(main_row(summary, baseline) for baseline in summary.baselines.values())]
-    scale = _nice_end(cell for row in rows for cell in row.cells.values())
-    names = [
-        Markup('{}<svg class="key" viewBox="0 0 10 14" aria-hidden="true">{}</svg>').format(
-            printable(name), _tick(k, 5)
-        )
-        for k, name in enumerate(summary.baselines)
-    ]
-    lexical = ["Lexical"] * (summary.measure == "s")
-    header = [
-        "Subtask",
-        "Items",
-        measure_name(summary),
-        "95 % interval",
-        f"0 to {scale:g}",
-        *lexical,
-        "Contract",
-        *names,
-    ]
-    groups: dict[str, list[tuple[str, str, str]]] = {}
-    for name in subtasks_at_hand(summary):
-        subtask = SUBTASKS[name]
-        groups.setdefault(subtask.dimension, []).append((name, subtask.column, subtask.title))
-    groups["averages"] = [*((f"{d}_avg", d.title(), "mean of cells") for d in groups), *_AVERAGES]
-    lines: list[list[Any]] = []
-    for title, own in groups.items():
-        lines.append([Markup('<b class="group">{}</b>').format(title.title()), *[""] * (len(header) - 1)])
-        lines += [_line(summary, key, label, hint, scale) for key, label, hint in own]
-    return Table("", header, lines)
-
-
-def _line(summary: Summary, key: str, label: str, hint: str, scale: float) -> list[Any]:
-    cell = cell_at(main_row(summary), key)
-    baselines = {name: cell_at(main_row(summary, baseline), key) for name, baseline in summary.baselines.items()}
-    name = Markup('{}<span class="hint">{}</span>').format(label, hint) if hint != label else label
-    lexical = [_figure(cell_at(summary.rows.lexical, key))] * (summary.measure == "s")
-    return [
-        *(name, items_text(cell, NONE), Markup("<strong>{}</strong>").format(value_text(cell, NONE))),
-        *(interval_text(cell), _bar(cell, list(baselines.values()), scale), *lexical),
-        _figure(cell_at(summary.rows.compliance, key), text=percent_text),
-        *(_figure(one, reached=key in summary.reached[name]) for name, one in baselines.items()),
-    ]
+    scale, (table, keys) = _nice_end(cell for row in rows for cell in row.cells.values()), subtask_table(summary)
+    key = Markup('{}<svg class="key" viewBox="0 0 10 14" aria-hidden="true">{}</svg>')
+    names = [key.format(printable(name), _tick(k, 5)) for k, name in enumerate(summary.baselines)]
+    first = table.header[: len(table.header) - len(names)]
+    lines = []
+    for one, line in zip(keys, table.rows, strict=True):
+        cells = [cell_at(row, one) for row in rows] if one else [None]
+        name = line[0] if one else Markup('<b class="group">{}</b>').format(line[0])
+        lines.append([name, *line[1:3], _bar(cells[0], cells[1:], scale), *line[3:]])
+    return Table("", [*first[:3], f"0 to {scale:g}", *first[3:], *names], lines)
 
 
 def _nice_end(cells: Iterable[Cell]) -> float:
@@ -256,7 +187,7 @@ def _metric_table(summary: Summary) -> Table:
     """A figure for each metric of each subtask, and the number of items scored."""
     names = [name for name in columns() if any(name in cells for cells in summary.metrics.values())]
     rows = [
-        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(_figure(cells.get(n), small=True) for n in names))
+        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
         for subtask, cells in summary.metrics.items()
     ]
     return Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), rows)
@@ -268,7 +199,7 @@ def _slices(summary: Summary) -> Iterator[tuple[str, Table, Table]]:
         if len(cells) > 1:
             scale = _nice_end(cells.values())
             rows = [
-                (name.replace("_", " "), items_text(cell, NONE), _figure(cell, small=True), _bar(cell, (), scale))
+                (name.replace("_", " "), items_text(cell, NONE), with_half_width(cell), _bar(cell, (), scale))
                 for name, cell in cells.items()
             ]
             shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS

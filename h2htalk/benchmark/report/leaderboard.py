@@ -8,21 +8,20 @@ from __future__ import annotations
 
 import math
 import os
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from rich.console import Console
 
 from h2htalk.benchmark.report.table2 import (
+    ALL_COLUMNS,
     CHECK_TOLERANCE,
     COLUMNS,
-    NOT_SCORED,
     CheckedRow,
     TableRow,
-    items_text,
     model_rows,
     paper_rows,
+    rows_table,
     unreadable_rows,
     with_half_width,
 )
@@ -31,15 +30,17 @@ from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.arguments import as_list, as_path
 from h2htalk.errors import ConfigError, listed, quoted
-from h2htalk.text.escaping import printable
-from h2htalk.text.tables import NONE, Table
+from h2htalk.text.tables import Table
 
 PLACES = 3
-SIGNS = ("", "¹", "²", "³")  # of the places
 # The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
-FULL, COMPACT = 132, 98
-_WIDEST_NAME = 36
-_MEANS = (("overall", "Overall"), ("items_mean", "Items"), ("plain_mean", "Cells"))
+FULL, COMPACT = 145, 130
+PAPER = "The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows"
+NOTES = (
+    "Overall: weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
+    "Cells: plain mean of the cells. ±: half the 95 % interval; those of each cell: --format csv.",
+    "Only complete runs of the same protocol are ranked with each other. ¹ ² ³: first, second, third of a group.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,59 +203,35 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
     """Print your runs, then the paper's rows by size class where the leaderboard holds them.
 
-    All figures have two decimals from 132 columns on and one from 98 on; narrower terminals get averages.
+    Wide terminals get all figures, others averages.
     """
     say = PlainConsole(console)
-    if board.runs:
-        say.line("Your runs", "bold")
-        for group in board.runs:
-            say.table(_table(group, console.width), 0)
-            for row in group.rows:
+    wide = console.width >= COMPACT
+    columns = [column for column in COLUMNS if wide or column.is_average]
+    for where, groups in (("Your runs", board.runs), (PAPER, board.paper)):
+        if groups:
+            say.line(where, "bold")
+        for group in groups:
+            title = f"{group.title} ({group.note})" if group.note else group.title
+            decimals = 1 if wide and console.width < FULL else 2
+            table = rows_table(group.rows, title, columns, decimals, half=False)
+            heads = [f"{head[:3]}." if wide and head else head.removesuffix(" avg.") for head in table.header]
+            say.table(replace(table, header=heads, notes=()), 1)
+            for row in group.rows if groups is board.runs else ():
                 say.line(say.half_width(_about(row)))
-        say.line(
-            "Overall (Ove.): weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
-            "Cells: plain mean of the cells."
-        )
-        say.line(say.half_width("± is half the width of the 95 % interval; those of each cell: --format csv."))
-        say.line("Only complete runs of the same protocol are ranked with each other.")
-        for model in board.dropped:
-            say.line(f"{model}: given more than once, shown once.", "yellow")
-    if board.paper:
-        say.line("The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows", "bold")
-        for group in board.paper:
-            say.table(_table(group, console.width), 0)
-        say.line(f"Left out, because their figures in the paper cannot be read: {', '.join(board.unreadable)}.")
-    say.line(say.half_width(f"{' '.join(SIGNS[1:])} first, second and third of a group."))
-
-
-def _table(group: Group, width: int) -> Table:
-    """A group's rows; every figure ends with its place's sign or a space, so that no gap is needed between columns."""
-    columns = [column for column in COLUMNS if width >= COMPACT or column.is_average]
-    decimals = 1 if COMPACT <= width < FULL else 2
-    heads = [column.group if column.is_average and column.group else column.heading for column in columns]
-    if width >= COMPACT:  # averages by the name of their group
-        heads = [f"{head[:3]}." for head in heads]
-    room = min(_WIDEST_NAME, width - sum(max(len(head) + 1, decimals + 4) for head in heads) - 1)
-    rows: list[list[str]] = []
-    for row in group.rows:
-        state = "" if row.complete else f" [{NOT_SCORED}]" if row.private else " [INCOMPLETE]"
-        *above, name = textwrap.wrap(printable(f"{row.name}{state}"), max(18, room), subsequent_indent="  ")
-        rows += [[part, *[""] * len(heads)] for part in above]
-        figures = [(row.value(column.key), row.marks.get(column.key, 0)) for column in columns]
-        shown = [
-            f"{NONE} " if value is None else f"{value:.{decimals}f}{SIGNS[place] or ' '}" for value, place in figures
-        ]
-        rows.append([f"{name} ", *shown])
-    title = f"{group.title} ({group.note})" if group.note else group.title
-    return Table(title, ["", *(f"{head} " for head in heads)], rows)
+    for model in board.dropped:
+        say.line(f"{model}: given more than once, shown once.", "yellow")
+    for note in [
+        *NOTES,
+        *([f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] * bool(board.paper)),
+    ]:
+        say.line(say.half_width(note))
 
 
 def _about(row: TableRow) -> str:
-    """Return a run's cautions, its items, and its three overall means with their intervals."""
-    means = ", ".join(f"{label} {with_half_width(row.cells.get(key))}" for key, label in _MEANS)
-    cautions = "lexical mean only, " if row.measure != "s" else "" if row.comparable else "S not comparable, "
-    cautions += "" if row.judged else "unjudged, "
-    return f"{row.name}: {cautions}{items_text(row.cells.get('items_mean'))} items scored; {means}"
+    """Return a run's three overall means with their intervals."""
+    means = ", ".join(f"{column.title} {with_half_width(row.cells.get(column.key))}" for column in ALL_COLUMNS[-3:])
+    return f"{row.name}: {means}"
 
 
 def print_check(rows: Sequence[CheckedRow], console: Console) -> None:

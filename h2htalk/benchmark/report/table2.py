@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
+from itertools import groupby
 from statistics import stdev
 from typing import Any, Literal
 
@@ -18,6 +19,7 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, counted
+from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
 
@@ -79,6 +81,11 @@ class Column:
     heading: str
     group: str
     is_average: bool = False
+
+    @property
+    def title(self) -> str:
+        """The heading of a table without groups of columns."""
+        return f"{self.group} avg." if self.is_average and self.group else self.heading
 
 
 def _columns() -> tuple[Column, ...]:
@@ -257,6 +264,58 @@ def _listed(words: Sequence[str]) -> str:
     return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
+# --- By subtask --------------------------------------------------------------------------------------------------
+
+_MEANS = {"overall": "Overall", "items_mean": "Mean of items", "plain_mean": "Mean of cells"}
+
+
+def subtask_table(summary: Summary, wide: bool = True) -> tuple[Table, list[str]]:
+    """Return the figures by subtask with those of the baselines, and the key of each row, empty of headings.
+
+    Narrow tables have half of each interval, others its ends. A baseline ends with `!` where the model is not above it.
+    """
+    measures = ["S", "Lexical" if wide else "Lex."] if summary.measure == "s" else ["Lexical mean"]
+    if summary.rows.judged:
+        measures.insert(0, "S and J")
+    baselines = [name if wide else name.replace("-", "-\n") for name in map(printable, summary.baselines)]
+    header = ["Subtask", "Items", *measures, "Contract" if wide else "Con-\ntract", *baselines]
+    groups: dict[str, dict[str, str]] = {
+        d: {n: SUBTASKS[n].column for n in subtasks_at_hand(summary) if SUBTASKS[n].dimension == d} for d in DIMENSIONS
+    }
+    groups["averages"] = {f"{d}_avg": d.title() for d in DIMENSIONS if groups[d]} | _MEANS
+    rows, keys = list[Sequence[str]](), list[str]()
+    for title, labels in groups.items():
+        if labels:
+            rows += [
+                [title.title(), *[""] * (len(header) - 1)],
+                *(_line(summary, *one, wide) for one in labels.items()),
+            ]
+            keys += ["", *labels]
+    return Table("", header, rows), keys
+
+
+def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
+    rows, cell = summary.rows, cell_at(main_row(summary), key)
+    # As wide for each, so that values align.
+    ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
+    value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
+    lexical = [value_text(cell_at(rows.lexical, key))] * (summary.measure == "s")
+    unjudged = [value_text(cell_at(rows.s, key))] * (rows.judged is not None)
+    baselines = [
+        value_text(cell_at(main_row(summary, own), key)) + "! "[key not in summary.reached[name]]
+        for name, own in summary.baselines.items()
+    ]
+    return [
+        f" {label}",
+        items_text(cell),
+        value,
+        *unjudged,
+        *lexical,
+        percent_text(cell_at(rows.compliance, key)),
+        *baselines,
+    ]
+
+
 # --- Judges ------------------------------------------------------------------------------------------------------
 
 
@@ -301,6 +360,33 @@ def _part(cell: Cell) -> str:
 
 
 Source = Literal["run", "human", "baseline", "paper"]
+SIGNS = ("", "¹", "²", "³")  # of the places in a group
+
+
+def rows_table(
+    rows: Sequence[TableRow], title: str = "", columns: Sequence[Column] = (), decimals: int = 2, half: bool = True
+) -> Table:
+    """The rows of Table 2 under the titles of their groups; `half`: with half of each interval.
+
+    Without `columns` the paper's, and for other rows than the paper's two more means and the number of items.
+    """
+    own = any(row.source != "paper" for row in rows)
+    columns, items = columns or (ALL_COLUMNS if own else COLUMNS), ["Items scored"] * own
+    lines: list[Sequence[str | None]] = []
+    for number, (group, members) in enumerate(groupby(rows, key=lambda row: row.group)):
+        lines += [()] if number else []
+        lines += [[group, *[""] * (len(columns) + own)]] if group else []
+        for row in members:
+            scored = [items_text(row.cells.get("items_mean")) if row.source != "paper" else None] * own
+            lines.append([row.label, *scored, *(row.text(column.key, decimals, half) for column in columns)])
+    notes = ["Scores in percent. Overall: weighted with Table 1's counts, needs all subtasks."]
+    if own:
+        notes.append("Items: mean of the scored items. Cells: plain mean of the cells.")
+    if half and own:
+        notes.append("± is half the width of the 95 % interval (Wilson's, with effective n and t).")
+    if any(row.marks for row in rows):
+        notes.append(f"{' '.join(SIGNS[1:])} first, second and third of a group.")
+    return Table(title, ["", *items, *(column.title for column in columns)], lines, notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,10 +421,27 @@ class TableRow:
         """The row's name: the model, and which of its figures, such as `m (unjudged)`."""
         return f"{self.model} ({self.variant})" if self.variant else self.model
 
+    @property
+    def label(self) -> str:
+        """The name with what a reader must know of the figures, such as `m [INCOMPLETE, unjudged]`."""
+        cautions = [] if self.complete else [NOT_SCORED if self.private else "INCOMPLETE"]
+        if self.measure != "s":
+            cautions.append("lexical mean, not S")
+        elif not self.comparable:
+            cautions.append("S not comparable")
+        cautions += [] if self.judged else ["unjudged"]
+        return f"{self.name} [{', '.join(cautions)}]" if cautions else self.name
+
     def value(self, key: str) -> float | None:
         """Return the figure of a column, None where there is none."""
         cell = self.cells.get(key)
         return None if cell is None else cell.value
+
+    def text(self, key: str, decimals: int = 2, half: bool = False) -> str | None:
+        """Return the figure of a column as text with the sign of its place and, if asked, half its interval."""
+        if (value := self.value(key)) is None:
+            return None
+        return f"{value:.{decimals}f}{SIGNS[self.marks.get(key, 0)]} {half_width_text(self.cells[key]) * half}".rstrip()
 
 
 def table_rows(summary: Summary) -> list[TableRow]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from rich.console import Console
@@ -10,33 +10,24 @@ from rich.text import Text
 
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
 from h2htalk.benchmark.report.table2 import (
-    COLUMNS,
     NOT_SCORED,
-    cell_at,
-    half_width_text,
     items_text,
     judge_facts,
-    main_row,
     most_first,
     notes,
     null_class_table,
     ordered_slices,
-    percent_text,
     spread_lines,
-    subtasks_at_hand,
-    value_text,
+    subtask_table,
     with_half_width,
 )
-from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import RunCounts, Summary
-from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
 WIDE = 118  # from this width on intervals are written as [low, high] and headings in full; below it 80 are enough
 _ASCII = str.maketrans({"±": "+-", "¹": "*", "²": "+", "³": "-"})
-_AVERAGES = (("overall", "Overall"), ("items_mean", "Mean of items"), ("plain_mean", "Mean of cells"))
 
 
 def print_summary(
@@ -52,7 +43,7 @@ def print_summary(
     """
     say = PlainConsole(console)
     console.print(_heading(summary, say))
-    say.table(_table(summary, console.width >= WIDE), 2 if console.width >= WIDE else 1)
+    say.table(subtask_table(summary, console.width >= WIDE)[0], 2 if console.width >= WIDE else 1)
     if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):
@@ -109,50 +100,6 @@ def _elsewhere(summary: Summary) -> str:
         names.append("the baselines")
     listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
     return f"Intervals and n of {listed}: tables/metrics.csv and the page."
-
-
-# --- The table --------------------------------------------------------------------------------------------------
-
-
-def _table(summary: Summary, wide: bool) -> Table:
-    rows: list[Sequence[str]] = []
-    header = _headings(summary, wide)
-    for dimension in DIMENSIONS:
-        names = [name for name in subtasks_at_hand(summary) if SUBTASKS[name].dimension == dimension]
-        if names:
-            rows.append([dimension.title(), *[""] * (len(header) - 1)])
-            rows += [_line(summary, SUBTASKS[name].column, name, wide) for name in names]
-    averages = [(c.key, c.group) for c in COLUMNS if c.group and c.is_average and cell_at(summary.rows.lexical, c.key)]
-    rows.append(["Averages", *[""] * (len(header) - 1)])
-    rows += [_line(summary, label, key, wide) for key, label in (*averages, *_AVERAGES)]
-    return Table("", header, rows)
-
-
-def _headings(summary: Summary, wide: bool) -> list[str]:
-    measures = ["S", "Lexical" if wide else "Lex."] if summary.measure == "s" else ["Lexical mean"]
-    if summary.rows.judged:
-        measures.insert(0, "S and J")
-    baselines = [name if wide else name.replace("-", "-\n") for name in map(printable, summary.baselines)]
-    return ["Subtask", "Items", *measures, "Contract" if wide else "Con-\ntract", *baselines]
-
-
-def _line(summary: Summary, label: str, key: str, wide: bool) -> list[str]:
-    rows, cell = summary.rows, cell_at(main_row(summary), key)
-    texts = [f" {label}", items_text(cell), _value(cell, wide)]
-    if rows.judged is not None:
-        texts.append(value_text(cell_at(rows.s, key)))
-    if summary.measure == "s":
-        texts.append(value_text(cell_at(rows.lexical, key)))
-    texts.append(percent_text(cell_at(rows.compliance, key)))
-    for name, baseline in summary.baselines.items():
-        texts.append(value_text(cell_at(main_row(summary, baseline), key)) + "! "[key not in summary.reached[name]])
-    return texts
-
-
-def _value(cell: Cell | None, wide: bool) -> str:
-    """Format the value and its interval, which is as wide for each so that values align."""
-    ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
-    return f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
 
 
 # Tags with more values than this have a table on the page alone.

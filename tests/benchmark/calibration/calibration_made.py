@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
 
 
@@ -14,23 +12,9 @@ def judged_item(
     *,
     length: float = 0.0,
     subtask: str = "itinerary_basic",
-    language: str = "en",
-    panel: Sequence[float] = (),
     raters: dict[str, float] | None = None,
 ) -> JudgedItem:
     """An item with one answer; `raters`: annotator -> rating, whose mean replaces `people`."""
-    if raters:
-        people = sum(raters.values()) / len(raters)
-    return JudgedItem(
-        id=f"{subtask}-{at:04}",
-        subtask=subtask,
-        language=language,
-        cluster=f"{subtask}-{at:04}",
-        score=score,
-        s=0.4,
-        length=length,
-        points={},
-        people=people,
-        panel=tuple(panel) or (score,),
-        raters={name: rating - score for name, rating in (raters or {"": people or 0.0}).items()},
-    )
+    people = sum(raters.values()) / len(raters) if raters else people
+    own, name = {who: rating - score for who, rating in (raters or {"": people or 0.0}).items()}, f"{subtask}-{at:04}"
+    return JudgedItem(name, subtask, name, score, 0.4, length, {}, people, (score,), own)

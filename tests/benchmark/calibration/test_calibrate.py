@@ -17,8 +17,8 @@ from h2htalk.benchmark.calibration.judged_items import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.judge.judged_summary import corrected_cells_path
-from h2htalk.benchmark.judge.judgements import Judge, answer_id, item_of, read_judge
-from h2htalk.benchmark.judge.ratings import PeopleRating, read_judging, write_people_ratings
+from h2htalk.benchmark.judge.judgements import answer_id, item_of
+from h2htalk.benchmark.judge.ratings import PeopleRating, write_people_ratings
 from h2htalk.benchmark.report.table2 import table_rows
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import judge_again
@@ -169,31 +169,6 @@ def test_points(run: Path, tmp_path: Path) -> None:
     point = found["corrections"][-1]
     assert (point["group"], point["figure"], point["own"]) == ("points", "planning_fragmentation", 0.0)
     assert point["mean"]["value"] == pytest.approx(fmean(given(one) > 3 for one in ids_of(run)))
-
-
-def test_the_same_judge_with_the_rubric_reversed(run: Path, tmp_path: Path) -> None:
-    judge = judge_file(run, given)
-    command("judge", "run", run, "--judge", judge, "--reverse")
-    path = run / "judgements" / "calls.jsonl"
-    # Reversed, it gives 4 where it gave 3.
-    stage = one_judge(run).stage
-    lines = path.read_text().splitlines(keepends=True)
-    changed = (line.replace('\\"score\\": 3', '\\"score\\": 4') if stage in line else line for line in lines)
-    path.write_text("".join(changed))
-    command("score", run)
-    command("judge", "run", run, "--judge", judge)
-    found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)))
-    effect = found.bias[-1]
-    assert (effect.name, effect.n) == ("reverse order", 12)
-    assert effect.value == pytest.approx(sum(given(one) == 3 for one in ids_of(run)) / 12)
-    assert effect.value > 0
-
-
-def one_judge(run: Path) -> Judge:
-    """The judge of the last `judge run`."""
-    judging = read_judging(load_run(run).data.folder)
-    assert judging is not None
-    return read_judge(run, judging.judges[0])
 
 
 @pytest.mark.parametrize(

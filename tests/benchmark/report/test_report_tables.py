@@ -4,24 +4,21 @@ from __future__ import annotations
 
 import csv
 import io
+from dataclasses import replace
+from typing import Any
 
-import pytest
 from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, paper_rows, table_row
 from h2htalk.benchmark.report.tables import (
     csv_table,
     json_table,
-    latex_escaped,
-    latex_table,
     metrics_csv,
     slices_csv,
     table_text,
 )
 from h2htalk.benchmark.statistics.table2_averages import null_class
-from h2htalk.benchmark.summary import Summary
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
 
 HEADINGS = [
     *("Standard", "Emotional", "Schedule", "Avg."),
@@ -75,93 +72,40 @@ def test_a_run_without_a_judged_subtask_is_not_unjudged() -> None:
     assert not table_row(made_summary(same_values(0.4, ("itinerary_basic",)))).judged
 
 
-def latex_lines(summaries: list[Summary]) -> list[str]:
-    return latex_table([table_row(summary) for summary in summaries]).splitlines()
-
-
-def test_latex_rows_have_as_many_cells_as_columns() -> None:
-    lines = latex_lines([made_summary(UNEVEN, model="a & b"), made_summary()])
-    start, end = lines.index(r"\midrule") + 1, lines.index(r"\bottomrule")
-    body = [line.replace(r"\&", "") for line in lines[start:end]]
-    assert {line.count("&") for line in body} == {17}
-    assert len(body) == 6
-    heading = next(line for line in lines if line.startswith(r" & \multicolumn"))
-    groups = [
-        rf"\multicolumn{{{n}}}{{c}}{{{name}}}" for n, name in ((4, "Dialogue"), (6, "Itinerary"), (4, "Recollection"))
-    ]
-    assert heading.removesuffix(r" \\").split(" & ") == ["", *groups, "", "", ""]
-    assert r"\cmidrule(lr){2-5}\cmidrule(lr){6-11}\cmidrule(lr){12-15}" in lines
-
-
-def test_latex_shows_two_decimals_and_a_dash_where_there_is_nothing() -> None:
-    line = next(line for line in latex_lines([made_summary(same_values(1 / 3, ("dialogue_base",)))]) if "33.33" in line)
-    assert line.count("--") == 14  # the mean of items and the mean of cells are there
-
-
-def test_latex_has_all_three_overall_means_and_says_what_they_are() -> None:
-    lines = latex_lines([made_summary(UNEVEN)])
-    heading = next(line for line in lines if line.startswith("Model & "))
-    assert heading.removesuffix(r" \\").split(" & ")[-4:] == ["Avg.", "Overall", "Items", "Cells"]
+def test_latex_has_a_line_a_row_with_items_intervals_cautions_and_places() -> None:
+    incomplete = made_summary({**same_values(0.4), "dialogue_base": [0.4, None]}, model="a & b", judged=True)
+    marked = replace(table_row(made_summary(UNEVEN, judged=True)), marks={"overall": 1, "dialogue_avg": 3})
+    lines = table_text([table_row(incomplete), marked], "latex").splitlines()
+    heading = next(line for line in lines if line.startswith(" & Items scored & Standard & "))
+    ends = ["Recollection avg.", "Overall", "Items", "Cells"]
+    assert heading.removesuffix(r" \\").split(" & ")[-4:] == ends
+    one, other = (
+        next(line for line in lines if line.startswith(name)) for name in (r"a \& b {[}INCOMPLETE]", "server:m")
+    )
+    assert one.replace(r"\&", "").count("&") == other.count("&") == heading.count("&") == 18
+    assert " & 21/22 & 40.00 & 40.00 ±12 & " in one
     row = made_summary(UNEVEN).rows.s
     assert row is not None
-    means = [f"{cell.value:.2f}" for cell in (row.overall, row.items_mean, row.plain_mean)]
-    line = next(line for line in lines if line.startswith("server:m"))
-    assert [cell.split(" ")[0] for cell in line.split(" & ")[-3:]] == means
-    assert any("Items is the mean over the scored items" in line for line in lines)
+    assert f" & {row.overall.value:.2f}¹ ±" in other
+    assert f" & {row.dimensions['dialogue'].value:.2f}³ ±" in other
+    assert any("first, second and third" in line for line in lines)
 
 
-def test_latex_has_the_items_above_and_the_half_intervals_below() -> None:
-    lines = latex_lines([made_summary(baselines=None)])
-    at = next(number for number, line in enumerate(lines) if line.startswith("server:m"))
-    assert lines[at - 1].startswith(r"{\scriptsize items} & {\scriptsize 2} & ")
-    assert lines[at - 1].endswith(r"{\scriptsize 22} & {\scriptsize 22} & {\scriptsize 22} \\")
-    assert lines[at + 1].startswith(r" & {\scriptsize $\pm$12} & ")
-    assert any("half the width of the 95" in line for line in lines)
-
-
-def test_latex_says_the_items_again_only_where_they_change() -> None:
-    incomplete = made_summary({**same_values(0.4), "dialogue_base": [0.4, None]}, model="b")
-    items = [line for line in latex_lines([made_summary(), made_summary(), incomplete]) if "items}" in line]
-    assert len(items) == 2
-    assert r"{\scriptsize 1/2}" in items[1]
-
-
-def test_latex_of_the_paper_alone_has_neither() -> None:
-    text = latex_table(paper_rows())
-    assert "scriptsize" not in text
+def test_latex_of_the_paper_alone_has_neither_items_nor_intervals() -> None:
+    text = table_text(paper_rows(), "latex")
+    assert "±" not in text
     assert "& Overall \\\\" in text
+    assert r" & -- & " not in text
 
 
-def test_a_name_at_the_head_of_a_line_is_no_option_of_the_line_end() -> None:
-    """LaTeX looks for `[` and `*` behind a line end, over the newline too."""
-    assert latex_escaped("[x]*") == "{[}x]{*}"
-
-
-def test_latex_marks_and_explains_each_caution_once_and_only_where_it_holds() -> None:
-    incomplete = made_summary({**same_values(0.4), "dialogue_base": [0.4, None]}, model="a", judged=True)
-    foreign = made_summary(model="b", comparable=False, judged=True)
-    lexical = made_summary(model="c", measure="lexical", comparable=False, judged=True)
-    plain = made_summary(model="d", judged=True)
-    text = "\n".join(latex_lines([incomplete, foreign, lexical, plain, made_summary(model="e")]))
-    for name, sign in zip("abce", (r"\dagger", r"\ddagger", r"\ast", r"\S"), strict=True):
-        assert f"\n{name}$^{{{sign}}}$ & " in text
-        assert text.count(f"$^{{{sign}}}$ ") == 2
-    assert "\nd & " in text
-
-
-def test_latex_prints_names_and_never_runs_them() -> None:
-    assert latex_escaped("a_b %{x}$&#^~\\input<>") == (
-        r"a\_b \%\{x\}\$\&\#\textasciicircum{}\textasciitilde{}\textbackslash{}input\textless{}\textgreater{}"
-    )
-
-
-def test_places_are_marked_in_latex() -> None:
-    row = table_row(made_summary(judged=True))
-    marked = TableRow(row.model, "run", row.cells, marks={"overall": 1, "dialogue_base": 2, "dialogue_avg": 3})
-    text = latex_table([marked])
-    assert r"\textbf{40.00}" in text
-    assert r"\underline{40.00}" in text
-    assert r"\textit{40.00}" in text
+def test_names_say_each_caution_only_where_it_holds() -> None:
+    made: list[tuple[dict[str, Any], str]] = [
+        ({"comparable": False, "judged": True}, "m [S not comparable]"),
+        ({"measure": "lexical", "comparable": False, "judged": True}, "m [lexical mean, not S]"),
+        ({"judged": True}, "m"),
+        ({}, "m [unjudged]"),
+    ]
+    assert [table_row(made_summary(model="m", **how)).label for how, _ in made] == [label for _, label in made]
 
 
 # --- One figure a line ------------------------------------------------------------------------------------------
@@ -214,8 +158,3 @@ def test_a_baseline_with_an_item_that_it_cannot_answer_is_incomplete() -> None:
     summary = made_summary(baselines={"random-reference": {**same_values(0.1), "dialogue_base": [None, 0.1]}})
     assert not table_row(summary, "random-reference").complete
     assert table_row(summary).complete
-
-
-def test_an_unknown_kind_names_the_choices() -> None:
-    with pytest.raises(ConfigError, match="choose from terminal, csv, json, latex"):
-        table_text([], "xlsx")
