@@ -99,7 +99,7 @@ def _check_paper(more: bool, format: str) -> None:
         raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")
     rows = table2.check_paper()
     if format == "json":
-        typer.echo(json.dumps(table2.check_table(rows), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(rows, ensure_ascii=False, indent=2))
     else:
         print_check(rows, console())
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, replace
 from importlib.resources import files
 from itertools import groupby
@@ -16,10 +16,10 @@ from markupsafe import Markup
 from h2htalk.benchmark.compare.comparison import Comparison, Moved, Pair, Row
 from h2htalk.benchmark.compare.scored_items import ScoredItems
 from h2htalk.data.files import write_text
-from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
-from h2htalk.text.escaping import csv_text, printable, printable_lines
+from h2htalk.rounds.item_sources import input_text
+from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
@@ -50,34 +50,20 @@ def interval_text(row: Row) -> str:
     return "" if result.low is None or result.high is None else f"{result.low:+.2f} to {result.high:+.2f}"
 
 
-def row_texts(row: Row) -> dict[str, str]:
-    """Format a figure for tables, by column."""
-    r = row.result
-    return {
-        "title": title_of(row.key),
-        "n": f"{r.items:,}",
-        "a": f"{row.a:.2f}",
-        "b": f"{row.b:.2f}",
-        "difference": f"{r.mean:+.2f}",
-        "interval": interval_text(row),
-        "p": p_text(row.p),
-        "p_holm": p_text(row.p_holm),
-        "detects": "" if r.detectable is None else f"{r.detectable:.2f}",
-    }
-
-
-def records(comparison: Comparison) -> Iterator[dict[str, Any]]:
-    """A record for each figure of each pair, with FIELDS."""
+def figures_table(comparison: Comparison) -> Table:
+    """Every figure of each pair in full, on the 0-100 scale."""
+    rows = []
     for pair in comparison.pairs:
         for row in pair.rows:
             r = row.result
             values = (row.a, row.b, r.mean, r.low, r.high, row.p, row.p_holm, r.effect, r.detectable, r.items)
-            yield dict(zip(FIELDS, (pair.b.label, row.key, row.family, *values, r.clusters), strict=True))
+            rows.append((pair.b.label, row.key, row.family, *values, r.clusters))
+    return Table("", FIELDS, rows)
 
 
 def to_csv(comparison: Comparison) -> str:
-    """One line a figure, with FIELDS as heading; values on the 0-100 scale."""
-    return csv_text(FIELDS, [tuple(record.values()) for record in records(comparison)])
+    """One line a figure."""
+    return figures_table(comparison).to_csv()
 
 
 def to_json(comparison: Comparison) -> str:
@@ -85,7 +71,7 @@ def to_json(comparison: Comparison) -> str:
     content = {
         "reference": comparison.a.label,
         "metric": comparison.metric,
-        "figures": list(records(comparison)),
+        "figures": [dict(zip(FIELDS, row, strict=True)) for row in figures_table(comparison).rows],
         "pairs": [
             {
                 "run": pair.b.label,
@@ -105,13 +91,14 @@ def to_json(comparison: Comparison) -> str:
 
 def pair_table(comparison: Comparison, pair: Pair) -> Table:
     """The figures of a pair, in blocks whose p is adjusted together."""
-    rows: list[list[str]] = []
+    rows: list[Sequence[str]] = []
     for _, block in groupby(pair.rows, key=attrgetter("family")):
-        rows.append([])
+        rows.append(())
         for row in block:
-            texts = row_texts(row)
-            texts["p_holm"] += "*" if row.p_holm < 0.05 else " "
-            rows.append([*texts.values()])
+            r, holm = row.result, p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
+            means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
+            detects = "" if r.detectable is None else f"{r.detectable:.2f}"
+            rows.append((title_of(row.key), f"{r.items:,}", *means, interval_text(row), p_text(row.p), holm, detects))
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
     return Table(title, header, rows[1:])
@@ -130,7 +117,6 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
         yield ""
         yield from replace(pair_table(comparison, pair), title="").to_terminal().splitlines()
         yield ""
-        yield from _verdict(pair)
         yield from pair_notes(pair)
         yield "moved most:"
         for one in pair.moved[:_LISTED_MOVED]:
@@ -143,17 +129,18 @@ def to_lines(comparison: Comparison) -> Iterator[str]:
     yield ".05. detects: the difference that as many items find four times in five."
 
 
-def _verdict(pair: Pair) -> Iterator[str]:
+def _verdict(pair: Pair) -> str:
     row = pair.headline
-    detects = "" if row.result.detectable is None else f"; {row.result.detectable:.2f} could have been found"
+    p, detects = p_text(row.p_holm), row.result.detectable
     if row.p_holm < 0.05:
-        yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p_text(row.p_holm)})."
-    else:
-        yield f"{title_of(row.key)}: no difference shown (p {p_text(row.p_holm)}{detects})."
+        return f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p})."
+    could = "" if detects is None else f"; {detects:.2f} could have been found"
+    return f"{title_of(row.key)}: no difference shown (p {p}{could})."
 
 
 def pair_notes(pair: Pair) -> Iterator[str]:
     """What is not in the figures of a pair, and what they rest on."""
+    yield _verdict(pair)
     yield from pair.notes
     if any(row.result.error is None for row in pair.rows):
         yield "no interval where all differences are 0, or where a subtask has one item or one cluster of items"
@@ -185,11 +172,6 @@ def write_comparison(comparison: Comparison, out: Path) -> None:
 
 def _view(comparison: Comparison) -> dict[str, Any]:
     tiles = []
-    for pair in comparison.pairs:
-        row = pair.headline
-        note = f"{interval_text(row) or 'no interval'}, p {p_text(row.p_holm)}"
-        label = f"{title_of(row.key)}, {pair.b.label}"
-        tiles.append({"label": printable(label), "value": f"{row.result.mean:+.2f}", "note": note})
     for one in comparison.spreads:
         note = f"standard deviation of the figure of each of {len(one.figures)} samples"
         tiles.append({"label": printable(one.label), "value": f"{one.sd:.2f}", "note": note})
@@ -232,10 +214,12 @@ def _forest(row: Row, scale: float) -> Markup:
 
 
 def _item(one: Moved, a: ScoredItems, b: ScoredItems) -> dict[str, Any]:
-    scenario = a.scenarios.get(one.a.id) or b.scenarios.get(one.b.id)
-    asked = a.input_of(one.a.id) or b.input_of(one.b.id) if scenario is None else None
-    inputs = [(role, printable_lines(text)) for role, text in asked.messages] if asked else []
-    references = asked.references if asked else scenario.references if scenario else ()
+    scenario, asked = a.scenarios.get(one.a.id) or b.scenarios.get(one.b.id), None
+    if scenario is not None:
+        inputs, references = [(name, input_text(value)) for name, value in scenario.inputs.items()], scenario.references
+    else:
+        asked = a.input_of(one.a.id) or b.input_of(one.b.id)
+        inputs, references = (list(asked.messages), asked.references) if asked else ([], ())
     return {
         "id": printable(one.id),
         "subtask": SUBTASKS[one.subtask].title if one.subtask else "",
@@ -245,17 +229,5 @@ def _item(one: Moved, a: ScoredItems, b: ScoredItems) -> dict[str, Any]:
         "answers_a": [printable_lines(text) or "(empty)" for text in one.a.answers],
         "answers_b": [printable_lines(text) or "(empty)" for text in one.b.answers],
         "references": [printable_lines(text) for text in references],
-        "inputs": list(_inputs(scenario)) if scenario else inputs,
+        "inputs": [(name, printable_lines(text)) for name, text in inputs],
     }
-
-
-def _inputs(scenario: Scenario) -> Iterator[tuple[str, str]]:
-    for name, value in scenario.to_dict()["inputs"].items():
-        if name == "history":
-            for turn in scenario.turns:
-                yield turn.role, printable_lines(turn.content)
-        elif isinstance(value, list):
-            lines = (" ".join(map(str, one.values())) if isinstance(one, dict) else str(one) for one in value)
-            yield name, "\n".join(map(printable, lines))
-        else:
-            yield name, printable_lines(str(value))

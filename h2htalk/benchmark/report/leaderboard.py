@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rich.console import Console
 
@@ -17,7 +18,6 @@ from h2htalk.benchmark.report.table2 import (
     ALL_COLUMNS,
     CHECK_TOLERANCE,
     COLUMNS,
-    CheckedRow,
     TableRow,
     model_rows,
     paper_rows,
@@ -234,19 +234,21 @@ def _about(row: TableRow) -> str:
     return f"{row.name}: {means}"
 
 
-def print_check(rows: Sequence[CheckedRow], console: Console) -> None:
+def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
-    say = PlainConsole(console)
-    figures = [
-        (r.model, f"{r.printed:.2f}", f"{r.recomputed:.2f}", f"{r.off:+.3f}", f"{r.averages_off_most:+.3f}")
-        for r in rows
-    ]
+    say, figures = PlainConsole(console), []
+    for row in rows:
+        most = max(row["averages_off"].values(), key=abs)
+        texts = (f"{row['printed']:.2f}", f"{row['recomputed']:.2f}", f"{row['off']:+.3f}", f"{most:+.3f}")
+        figures.append((row["model"], *texts))
     say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), figures))
-    off = [row for row in rows if not row.agrees]
+    off = [row for row in rows if not row["agrees"]]
     say.line(
         f"{len(rows) - len(off)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} with the mean of "
         "their eleven cells weighted with Table 1's counts. The others:",
         "bold",
     )
     for row in off:
-        say.line(f"{row.model}: printed {row.printed:.2f}, its cells give {row.recomputed:.2f} ({row.off:+.3f})")
+        say.line(
+            f"{row['model']}: printed {row['printed']:.2f}, its cells give {row['recomputed']:.2f} ({row['off']:+.3f})"
+        )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from itertools import groupby
@@ -487,30 +487,6 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
 CHECK_TOLERANCE = 0.15
 
 
-@dataclass(frozen=True, slots=True)
-class CheckedRow:
-    """A readable row of the paper, recomputed from its eleven cells; differences are recomputed minus printed."""
-
-    model: str
-    printed: float
-    recomputed: float
-    averages_off: Mapping[str, float]
-
-    @property
-    def off(self) -> float:
-        return self.recomputed - self.printed
-
-    @property
-    def averages_off_most(self) -> float:
-        """The largest difference of the three averages, with its sign."""
-        return max(self.averages_off.values(), key=abs)
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the overall and the averages are within CHECK_TOLERANCE."""
-        return all(abs(off) <= CHECK_TOLERANCE for off in (self.off, self.averages_off_most))
-
-
 def _paper_records() -> list[dict[str, str]]:
     source = files("h2htalk.data") / "bundled" / "paper_table2.csv"
     return list(csv.DictReader(source.read_text(encoding="utf-8").splitlines()))
@@ -536,27 +512,15 @@ def unreadable_rows() -> list[str]:
     return [record["model"] for record in _paper_records() if record["state"] != "clean"]
 
 
-def check_paper() -> list[CheckedRow]:
-    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row."""
+def check_paper() -> list[dict[str, Any]]:
+    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row.
+
+    Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
+    """
     return [_checked(row) for row in paper_rows()]
 
 
-def check_table(rows: Iterable[CheckedRow]) -> list[dict[str, Any]]:
-    """Return the check as plain data, figures in full precision."""
-    return [
-        {
-            "model": row.model,
-            "printed": row.printed,
-            "recomputed": row.recomputed,
-            "off": row.off,
-            "averages_off": dict(row.averages_off),
-            "agrees": row.agrees,
-        }
-        for row in rows
-    ]
-
-
-def _checked(row: TableRow) -> CheckedRow:
+def _checked(row: TableRow) -> dict[str, Any]:
     cells = {name: _printed(row, name) for name in SUBTASKS if name in row.cells}  # others are not the paper's
     overall = math.fsum(SUBTASKS[name].count * value for name, value in cells.items())
     overall /= math.fsum(SUBTASKS[name].count for name in cells)
@@ -564,7 +528,11 @@ def _checked(row: TableRow) -> CheckedRow:
     for dimension in DIMENSIONS:
         parts = [cells[name] for name in cells if SUBTASKS[name].dimension == dimension]
         averages[dimension] = math.fsum(parts) / len(parts) - _printed(row, f"{dimension}_avg")
-    return CheckedRow(row.model, _printed(row, "overall"), overall, averages)
+    printed = _printed(row, "overall")
+    off = overall - printed
+    agrees = all(abs(one) <= CHECK_TOLERANCE for one in (off, *averages.values()))
+    made = {"model": row.model, "printed": printed, "recomputed": overall, "off": off}
+    return {**made, "averages_off": averages, "agrees": agrees}
 
 
 def _printed(row: TableRow, key: str) -> float:
