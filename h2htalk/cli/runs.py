@@ -151,11 +151,11 @@ def correlate(
 ) -> None:
     """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
     from h2htalk.benchmark.compare.correlation import column_title as title
-    from h2htalk.benchmark.compare.correlation import to_csv, to_json, to_lines
+    from h2htalk.benchmark.compare.correlation import pairs_table, to_lines
 
     require_format(format, "csv", "json")
     found = h2htalk.correlate(runs, ratings=ratings, scores=scores)
-    texts = {"csv": to_csv(found), "json": to_json(found)}
+    texts = {kind: pairs_table(found).to(kind) for kind in ("csv", "json")}
     if out is not None:
         from h2htalk.analysis.figures.correlation import draw_correlations
         from h2htalk.analysis.figures.saving import save_figure

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
@@ -75,7 +76,7 @@ def read_labels(run: Run, path: Path) -> dict[SampleKey, Label]:
             name: row.get(name, "") for name in (_SCORES[:1] if "rating" in row else qualities_of(scenario.subtask))
         }
         if any(cells.values()):
-            rating = fmean(_number(cell, f"{where}: {name}") for name, cell in cells.items())
+            rating = fmean(read_number(cell, f"{where}: {name}", 0, HIGHEST) for name, cell in cells.items())
             _add(label.ratings, annotator, rating, where)
         if label.ratings or label.points:  # rows that were not filled in are none
             labels[key] = label
@@ -88,13 +89,12 @@ def _add(own: dict[str, float], annotator: str, value: float, where: str) -> Non
     own[annotator] = value
 
 
-def _number(cell: str, where: str) -> float:
-    try:
-        if 0 <= (value := float(cell)) <= HIGHEST:
+def read_number(cell: str, where: str, least: float = -math.inf, most: float = math.inf) -> float:
+    """Read a finite number of a table, within the ends. Raises DataError."""
+    with suppress(ValueError):
+        if math.isfinite(value := float(cell)) and least <= value <= most:
             return value
-    except ValueError:
-        pass
-    raise DataError(f"{where} is {quoted(cell)}; write a number from 0 to {HIGHEST}")
+    raise DataError(f"{where} is {quoted(cell)}; write a number" + f" from {least:g} to {most:g}" * math.isfinite(most))
 
 
 def _yes(cell: str, where: str) -> float:

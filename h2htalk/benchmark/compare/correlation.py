@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import math
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, groupby, product
@@ -13,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from h2htalk.benchmark.calibration.judged_items import read_number
 from h2htalk.benchmark.compare.formats import title_of
 from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.metrics.metric_table import columns
@@ -24,7 +23,6 @@ from h2htalk.data.arguments import as_list, as_path
 from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
-from h2htalk.text.escaping import csv_text
 from h2htalk.text.tables import Table
 
 # Of a reply by (item, sample), one for each annotator; the sample is None where a table does not tell them apart.
@@ -42,7 +40,7 @@ def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, flo
         elif found[at]:
             raise DataError(f"{where}: a second row of {quoted(name)}; keep one")
         else:
-            found[at] = {key: _number(cell, f"{where}: {key}") for key, cell in cells if cell}
+            found[at] = {key: read_number(cell, f"{where}: {key}") for key, cell in cells if cell}
     if not any(found):
         raise DataError(f"{path}: has no row named like one of {listed([run.summary.model for run in runs])}")
     return found, others
@@ -59,7 +57,7 @@ def read_ratings(path: Path, runs: Sequence[Run]) -> list[Ratings]:
         samples = {} if item is None else {"": None, **{str(one.sample): one.sample for one in item.samples}}
         if at is None or (sample := row.get("sample", "")) not in samples:
             raise DataError(f"{where}: no run that is named here has such an item or sample: {quoted(row)}")
-        found[at].setdefault((row["id"], samples[sample]), []).append(_number(row["rating"], f"{where}: rating"))
+        found[at].setdefault((row["id"], samples[sample]), []).append(read_number(row["rating"], f"{where}: rating"))
     return found
 
 
@@ -70,15 +68,6 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
     if len(found) > 1:
         raise DataError(f"{where}: {quoted(name)} names {len(found)} runs; write the name of a run's folder")
     return found[0] if found else None
-
-
-def _number(cell: str, where: str) -> float:
-    try:
-        if math.isfinite(value := float(cell)):
-            return value
-    except ValueError:
-        pass
-    raise DataError(f"{where} is {quoted(cell)}; write a number")
 
 
 HUMAN = "human_rating"
@@ -225,15 +214,9 @@ def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequenc
 # --- Formats -----------------------------------------------------------------------------------------------------
 
 
-def to_csv(found: Correlations) -> str:
-    """One line a pair."""
-    return csv_text(Pair._fields, found.pairs)
-
-
-def to_json(found: Correlations) -> str:
-    """The pairs and the notes."""
-    content = {"pairs": [pair._asdict() for pair in found.pairs], "notes": found.notes}
-    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+def pairs_table(found: Correlations) -> Table:
+    """Every pair in full, and the notes."""
+    return Table("", Pair._fields, found.pairs, found.notes)
 
 
 def column_title(name: str) -> str:

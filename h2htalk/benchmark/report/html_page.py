@@ -21,18 +21,17 @@ from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
+    answer_tables,
     cell_at,
     interval_text,
     items_text,
     judge_facts,
     main_row,
-    measure_name,
-    most_first,
     notes,
     null_class_table,
-    ordered_slices,
     percent_text,
     rows_table,
+    slice_tables,
     spread_lines,
     subtask_table,
     table_rows,
@@ -66,9 +65,9 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "has_baselines": bool(summary.baselines),
         "subtasks": _subtask_table(summary),
         "metrics": _metric_table(summary),
-        "slices": list(_slices(summary)),
+        "slices": slice_tables(summary),
         "table2": rows_table(table_rows(summary)),
-        "answers": [_replies(summary), _violations(summary)],
+        "answers": answer_tables(summary),
         "judge": Table("", ("judges", ""), judge_facts(summary)),
         "costs": cost_table(summary.costs) if summary.costs else None,
         "null_class": null_class_table(summary),
@@ -109,20 +108,6 @@ def _tiles(summary: Summary) -> list[dict[str, str]]:
 # --- Answers and signature --------------------------------------------------------------------------------------
 
 
-def _replies(summary: Summary) -> Table:
-    counts = summary.counts
-    rows = [(name, getattr(counts, name)) for name in ("empty", "truncated", "refused")]
-    rows += [(f"unscored ({r}): {counts.failure_messages.get(r, '')}", n) for r, n in most_first(counts.failures)]
-    return Table("", (f"of {counts.samples:,} replies", "n"), rows)
-
-
-def _violations(summary: Summary) -> Table:
-    """Each broken rule: its code, what breaks it, the number of samples and their share."""
-    samples = max(1, summary.counts.samples)
-    rows = [(rule, RULES.get(rule, ""), n, f"{100 * n / samples:.1f} %") for rule, n in most_first(summary.violations)]
-    return Table("", ("contract violation", "", "n", "share"), rows or [("none", "", 0, None)])
-
-
 def _signature(summary: Summary) -> list[Table]:
     parts = {"Protocol": {**summary.signature.protocol, "fingerprint": summary.signature.fingerprint}}
     parts |= {"Subject": dict(summary.signature.subject), "Answers": dict(summary.answering.facts())}
@@ -130,7 +115,6 @@ def _signature(summary: Summary) -> list[Table]:
 
 
 BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
-SLICE_ROWS = 12  # values of a tag that stand in the open
 NONE = "–"
 # --- The main table ---------------------------------------------------------------------------------------------
 
@@ -191,20 +175,6 @@ def _metric_table(summary: Summary) -> Table:
         for subtask, cells in summary.metrics.items()
     ]
     return Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), rows)
-
-
-def _slices(summary: Summary) -> Iterator[tuple[str, Table, Table]]:
-    """Yield each tag with a table of its first values, and one of the rest of a long list."""
-    for tag, cells in ordered_slices(summary).items():
-        if len(cells) > 1:
-            scale = _nice_end(cells.values())
-            rows = [
-                (name.replace("_", " "), items_text(cell, NONE), with_half_width(cell), _bar(cell, (), scale))
-                for name, cell in cells.items()
-            ]
-            shown = len(rows) if len(rows) <= SLICE_ROWS + 2 else SLICE_ROWS
-            header = (tag.title(), "Items", measure_name(summary), f"0 to {scale:g}")
-            yield tag, Table("", header, rows[:shown]), Table("", header, rows[shown:])
 
 
 _PAGE = files("h2htalk.benchmark.report") / "page"

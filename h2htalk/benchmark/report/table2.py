@@ -19,6 +19,7 @@ from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import DataError, counted
+from h2htalk.text.contracts.contract import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
@@ -220,6 +221,29 @@ def null_class_table(summary: Summary) -> Table:
             rows.append((name, items_text(null.f1), *ratios, *counts))
     header = ("nothing to remember", "items", "precision", "recall", "F1", "null references", "null answers", "both")
     return Table("", header, rows)
+
+
+def answer_tables(summary: Summary) -> list[Table]:
+    """Return what kinds of replies came, and the contract rules that they break."""
+    counts, samples = summary.counts, max(1, summary.counts.samples)
+    kinds = [(name, getattr(counts, name)) for name in ("empty", "truncated", "refused")]
+    kinds += [(f"unscored ({r}): {counts.failure_messages.get(r, '')}", n) for r, n in most_first(counts.failures)]
+    broken = [(rule, n, f"{100 * n / samples:.1f} %", RULES.get(rule)) for rule, n in most_first(summary.violations)]
+    header = ("broken contract rules", "n", "share", "")
+    return [Table("", (f"of {counts.samples:,} replies", "n"), kinds), *([Table("", header, broken)] * bool(broken))]
+
+
+def slice_tables(summary: Summary) -> list[Table]:
+    """Return the figures of each value of each tag that has several."""
+    return [
+        Table(
+            "",
+            (tag, "items", measure_name(summary)),
+            [(v, items_text(c), with_half_width(c)) for v, c in cells.items()],
+        )
+        for tag, cells in ordered_slices(summary).items()
+        if len(cells) > 1
+    ]
 
 
 def spread_lines(summary: Summary) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, product
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +20,8 @@ from h2htalk.benchmark.report.table2 import (
     table_row,
     table_rows,
 )
-from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
-from h2htalk.benchmark.summary import JudgeFigures, ScoreRows, Summary
+from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import write_text
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
@@ -59,54 +60,41 @@ def write_tables(summary: Summary, folder: Path) -> list[Path]:
 
 # --- JSON and CSV: full precision -------------------------------------------------------------------------------
 
-
-def json_table(rows: Iterable[TableRow]) -> list[dict[str, Any]]:
-    """Return the rows as plain data in full precision; None where there is no figure."""
-    return [
-        {
-            **_facts(row),
-            "cells": {key: _numbers(row, cell) for key, cell in row.cells.items()},
-            "marks": dict(row.marks),
-        }
-        for row in rows
-    ]
-
-
-def csv_table(rows: Iterable[TableRow]) -> str:
-    """Format rows as CSV with a heading line: each column's value, then `_low`, `_high`, `_n` and `_total`.
-
-    No text cell begins with a character that a spreadsheet reads as a formula.
-    """
-    keys = [column.key for column in ALL_COLUMNS]
-    names = [key if part == "value" else f"{key}_{part}" for key in keys for part in _PARTS]
-    return csv_text(
-        [*_FACTS, *names],
-        (
-            [
-                *map(str, _facts(row).values()),
-                *(_numbers(row, row.cells.get(key))[part] for key in keys for part in _PARTS),
-            ]
-            for row in rows
-        ),
-    )
-
-
-_PARTS = ("value", "low", "high", "n", "total")
+_FIGURES = ("value", "low", "high", "n", "total")
 _FACTS = (
     *("model", "source", "group", "split", "languages", "measure"),
     *("complete", "comparable", "judged", "protocol"),
 )
 
 
-def _facts(row: TableRow) -> dict[str, Any]:
-    return {name: row.name if name == "model" else getattr(row, name) for name in _FACTS}
+def json_table(rows: Iterable[TableRow]) -> list[dict[str, Any]]:
+    """Return the rows as plain data in full precision; None where there is no figure."""
+    return [
+        dict(zip(_FACTS, _facts(row), strict=True))
+        | {"cells": {key: dict(zip(_FIGURES, _figures(row, key), strict=True)) for key in row.cells}}
+        | {"marks": dict(row.marks)}
+        for row in rows
+    ]
 
 
-def _numbers(row: TableRow, cell: Cell | None) -> dict[str, float | int | None]:
-    numbers = dict.fromkeys(_PARTS) if cell is None else cell.to_dict()
-    if row.source == "paper":
-        numbers |= {"n": None, "total": None}
-    return numbers
+def csv_table(rows: Iterable[TableRow]) -> str:
+    """Format rows as CSV: each column's value, then `_low`, `_high`, `_n` and `_total`; no text is a formula."""
+    keys = [column.key for column in ALL_COLUMNS]
+    names = [key if part == "value" else f"{key}_{part}" for key in keys for part in _FIGURES]
+    lines = ([*map(str, _facts(row)), *chain(*(_figures(row, key) for key in keys))] for row in rows)
+    return csv_text([*_FACTS, *names], lines)
+
+
+def _facts(row: TableRow) -> list[Any]:
+    return [row.name, *(getattr(row, name) for name in _FACTS[1:])]
+
+
+def _figures(row: TableRow, key: str) -> list[float | int | None]:
+    """The numbers of a cell; those of the paper have no counts."""
+    if (cell := row.cells.get(key)) is None:
+        return [None] * len(_FIGURES)
+    value, low, high, *counts = cell.to_dict().values()
+    return [value, low, high, *(counts if row.source != "paper" else (None, None))]
 
 
 ITEMS = "items.csv"
@@ -131,9 +119,6 @@ def items_csv(split: Split, scores: Mapping[str, ItemScore]) -> str:
 
 _OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
 _MARKS = ("complete", "comparable", "judged")
-_FIGURES = ("value", "low", "high", "n", "total")
-# Makes a line from a metric's name, a key of Table 2 (or none) and a cell.
-_Line = tuple[str, str, Cell]
 
 
 def metrics_csv(summary: Summary) -> str:
@@ -147,13 +132,9 @@ def metrics_csv(summary: Summary) -> str:
     rows = []
     for baseline in (None, *summary.baselines):
         head = table_row(summary, baseline)
-        lines = [*_row_lines(summary.rows if baseline is None else summary.baselines[baseline])]
-        if baseline is None:
-            lines += [] if summary.judging is None else _judge_lines(summary.judging)
-            lines += [(metric, of, cell) for of, by in summary.metrics.items() for metric, cell in by.items()]
-        for metric, of, cell in lines:
+        for metric, of, cell in _cells(summary, baseline):
             languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
-            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *_figures(cell)])
+            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *cell.to_dict().values()])
     return csv_text(["model", "source", "languages", "metric", "of", *_MARKS, *_FIGURES], rows)
 
 
@@ -161,47 +142,29 @@ def slices_csv(summary: Summary) -> str:
     """Format the slices of the run's measure as CSV: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
     rows = [
-        [tag, of, head.languages, head.measure, *_marks(head), *_figures(cell)]
+        [tag, of, head.languages, head.measure, *_marks(head), *cell.to_dict().values()]
         for tag, cells in ordered_slices(summary).items()
         for of, cell in cells.items()
     ]
     return csv_text(["tag", "of", "languages", "measure", *_MARKS, *_FIGURES], rows)
 
 
-def _row_lines(rows: ScoreRows) -> Iterator[_Line]:
-    named: tuple[tuple[str, Row | None], ...] = (
-        ("s", rows.s),
-        ("judged", rows.judged),
-        ("lexical", rows.lexical),
-        ("contract", rows.compliance),
-    )
-    for metric, row in named:
-        for column in ALL_COLUMNS:
-            cell = cell_at(row, column.key)
-            if cell is not None:
-                yield metric, column.key, cell
-    if rows.null_class is not None:
-        yield from _null_lines(rows.null_class)
-
-
-def _judge_lines(judging: JudgeFigures) -> Iterator[_Line]:
-    for subtask, cell in judging.ratings.cells.items():
-        yield "rating", subtask, cell
-    for group, cell in judging.corrected.items():
-        yield "corrected", group, cell
-    for point, cell in judging.points.items():
-        yield "share", point, cell
-
-
-def _null_lines(null: NullClass) -> Iterator[_Line]:
-    of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
-    for metric, cell in (("precision", null.precision), ("recall", null.recall), ("f1", null.f1)):
-        yield f"null_{metric}", of, cell
+def _cells(summary: Summary, baseline: str | None) -> Iterator[tuple[str, str, Cell]]:
+    """Every cell of the model or a baseline, with its metric and what it is of."""
+    own = summary.rows if baseline is None else summary.baselines[baseline]
+    named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
+    for metric, key in product(named, (column.key for column in ALL_COLUMNS)):
+        if (cell := cell_at(named[metric], key)) is not None:
+            yield metric, key, cell
+    if (null := own.null_class) is not None:
+        of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
+        yield from (("null_precision", of, null.precision), ("null_recall", of, null.recall), ("null_f1", of, null.f1))
+    if baseline is None and (judging := summary.judging) is not None:
+        by_metric = {"rating": judging.ratings.cells, "corrected": judging.corrected, "share": judging.points}
+        yield from ((metric, of, cell) for metric, cells in by_metric.items() for of, cell in cells.items())
+    if baseline is None:
+        yield from ((metric, of, cell) for of, cells in summary.metrics.items() for metric, cell in cells.items())
 
 
 def _marks(row: TableRow) -> list[str]:
     return [str(getattr(row, mark)) for mark in _MARKS]
-
-
-def _figures(cell: Cell) -> list[float | int | None]:
-    return list(cell.to_dict().values())

@@ -11,15 +11,14 @@ from rich.text import Text
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
-    items_text,
+    answer_tables,
     judge_facts,
     most_first,
     notes,
     null_class_table,
-    ordered_slices,
+    slice_tables,
     spread_lines,
     subtask_table,
-    with_half_width,
 )
 from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.errors import counted
@@ -52,14 +51,10 @@ def print_summary(
     for line in failure_lines(summary.counts):
         say.line(line, "yellow")
     if verbose:
-        say.line(_elsewhere(summary), "dim")
-        null = null_class_table(summary)
-        for line in [
-            *(null.to_terminal().splitlines() if null.rows else []),
-            *count_lines(summary),
-            *slice_lines(summary),
-        ]:
-            say.line(say.half_width(line))
+        say.line("Intervals and n of every figure: tables/metrics.csv and the page.", "dim")
+        for table in (null_class_table(summary), *answer_tables(summary), *slice_tables(summary)):
+            if table.rows:
+                say.table(table)
     for name, fact in judge_facts(summary):
         say.line(say.half_width(f"{name}: {fact}"))
     for line in [*spread_lines(summary), *cost_lines(summary.costs)]:
@@ -91,50 +86,11 @@ def _heading(summary: Summary, say: PlainConsole) -> Text:
     return text.append("complete", "not bold green")
 
 
-def _elsewhere(summary: Summary) -> str:
-    """Name the files with the intervals and items that the table omits."""
-    names = ["the contract"]
-    if summary.measure == "s":
-        names.insert(0, "the lexical mean")
-    if summary.baselines:
-        names.append("the baselines")
-    listed = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else names[0]
-    return f"Intervals and n of {listed}: tables/metrics.csv and the page."
-
-
-# Tags with more values than this have a table on the page alone.
-SLICE_VALUES = 6
-
-
 def failure_lines(counts: RunCounts) -> list[str]:
     """Return a line for each reason why samples are unscored, with the first message of that reason."""
     return [
         f"{counted(n, 'sample')} unscored ({reason}): {counts.failure_messages.get(reason, 'no details are stored')}"
         for reason, n in most_first(counts.failures)
-    ]
-
-
-def count_lines(summary: Summary) -> list[str]:
-    """Return the odd replies and broken contract rules, over all items."""
-    counts = summary.counts
-    odd = {name: n for name in ("empty", "truncated", "refused") if (n := getattr(counts, name))}
-    kinds = (
-        (f"of {counts.samples:,} replies", odd),
-        ("broken contract rules", summary.violations),
-    )
-    return [
-        f"{title}: {', '.join(f'{name} {n:,}' for name, n in most_first(numbers))}"
-        for title, numbers in kinds
-        if numbers
-    ]
-
-
-def slice_lines(summary: Summary) -> list[str]:
-    """Return the slices with few values; emotions have a table of their own on the page."""
-    return [
-        f"{tag}: " + ", ".join(f"{value} {with_half_width(cell)} ({items_text(cell)})" for value, cell in cells.items())
-        for tag, cells in ordered_slices(summary).items()
-        if 1 < len(cells) <= SLICE_VALUES
     ]
 
 

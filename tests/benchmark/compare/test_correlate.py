@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import h2htalk
-from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate, to_csv, to_json, to_lines
+from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate, pairs_table, to_lines
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import write_jsonl
@@ -166,9 +166,9 @@ def test_runs_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> No
 
 def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: Path) -> None:
     found = correlate(runs_of(folder, 5), scores=folder / "scores.csv")
-    rows = list(csv.DictReader(io.StringIO(to_csv(found))))
-    content = json.loads(to_json(found))
-    assert [row["b"] for row in rows] == [pair["b"] for pair in content["pairs"]]
+    rows = list(csv.DictReader(io.StringIO(pairs_table(found).to("csv"))))
+    content = json.loads(pairs_table(found).to("json"))
+    assert [row["b"] for row in rows] == [pair["b"] for pair in content["rows"]]
     assert len(rows) == len(found.pairs) > 55
     lines = list(to_lines(found))
     assert max(map(len, lines)) <= 100

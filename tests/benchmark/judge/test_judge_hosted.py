@@ -173,26 +173,3 @@ def stored(run: Path) -> list[str]:
     path = run / "judgements" / "calls.jsonl"
     lines = map(json.loads, path.read_bytes().split(b"\n")[:-1] if path.exists() else ())
     return [line["id"] for line in lines if "text" in line]
-
-
-def test_a_batch_is_collected_into_the_same_ratings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from quick_batches import hurried
-
-    run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(6)])
-    monkeypatch.setattr(Model, "_text", lambda model, asked, fault: verdict(int(asked.item[-60:].count("x")) + 2))
-    with ProviderServer() as server, hurried():
-        summary = judge(run, server, "openai", monkeypatch, batch=True)
-        assert all(charge.batch for charge in server.charged())
-    assert summary.judging is not None
-    assert (summary.judging.scored, summary.judging.failed) == (6, 0)
-
-
-def test_the_limit_stops_before_it_is_passed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(30)])
-    monkeypatch.setattr(Model, "_text", lambda model, asked, fault: verdict(3))
-    with ProviderServer(dearest=True) as server:
-        summary = judge(run, server, "openai", monkeypatch, max_cost=0.2)
-        assert 0 < float(server.bill()) <= 0.2
-    assert summary.incomplete
-    assert summary.judging is not None
-    assert 0 < summary.judging.scored < 30
