@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -66,7 +66,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "subtasks": _subtask_table(summary),
         "metrics": _metric_table(summary),
         "slices": slice_tables(summary),
-        "table2": rows_table(table_rows(summary)),
+        "table2": _table2(summary),
         "answers": answer_tables(summary),
         "judge": Table("", ("judges", ""), judge_facts(summary)),
         "costs": cost_table(summary.costs) if summary.costs else None,
@@ -103,6 +103,13 @@ def _tiles(summary: Summary) -> list[dict[str, str]]:
     tiles.append({"label": "Contract kept", "value": percent_text(compliance, NONE), "note": note})
     tiles.append({"label": "Items scored", "value": f"{counts.scored:,}", "note": f"of {counts.items:,}"})
     return tiles
+
+
+def _table2(summary: Summary) -> Table:
+    """Table 2 with a column a row, so that it fits a screen."""
+    table = rows_table(table_rows(summary))
+    heads, *lines = zip(table.header, *table.rows, strict=True)
+    return replace(table, header=heads, rows=lines)
 
 
 # --- Answers and signature --------------------------------------------------------------------------------------

@@ -261,8 +261,6 @@ def test_wide_screens_show_every_column(browser: Browser, tmp_path: Path) -> Non
     )
     assert len(hidden) >= 6
     assert max(hidden) == 0
-    cell = watched.page.locator(".figures tbody td [title]").first
-    assert "1,000/1,000 items" in (cell.get_attribute("title") or "")
     watched.page.close()
 
 
