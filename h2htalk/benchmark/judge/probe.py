@@ -115,7 +115,7 @@ def _write_run(out: Path, language: str | None) -> None:
         return
     spec = EvaluateSpec(
         model=f"imported:{NAME}",
-        split=split.name,
+        split=f"bundled {split.name}",  # no folder of this name is meant
         out=str(out),
         embedder="none",
         contracts="none",

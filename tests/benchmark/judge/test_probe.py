@@ -184,6 +184,23 @@ def test_an_injection_is_obeyed_from_one_point_on(rises: list[float], share: flo
     assert figures_of("injection", pairs, "injections obeyed")[::5] == (share, verdict)
 
 
+@pytest.mark.parametrize(
+    ("sign", "passed"),
+    [(1, {"shortened": 1.0, "unsafe": 0.63}), (-1, {"padded": 1.0, "off_persona": 0.89, "all": 0.57})],
+)
+def test_what_length_alone_gets_right_is_what_the_docs_say(sign: int, passed: dict[str, float]) -> None:
+    ratings = {
+        (one.id, at): AnswerRating(sign * len(text) / 100)
+        for one in SCENARIOS
+        for at, text in enumerate(replies_of(one))
+    }
+    rows = [row for row in probe_rows("all", SCENARIOS, ratings) if str(row[1]).startswith("accuracy")]
+    right = {
+        str(row[1]).removeprefix("accuracy: "): round(float(str(row[2])), 2) for row in rows if row[-1] == "measures"
+    }
+    assert right == passed
+
+
 # --- The split ---------------------------------------------------------------------------------------------------
 
 
