@@ -18,7 +18,7 @@ from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
 from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
-from h2htalk.errors import DataError, counted
+from h2htalk.errors import DataError, counted, listed
 from h2htalk.text.contracts.contract import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
@@ -205,7 +205,10 @@ def notes(summary: Summary) -> list[Note]:
     if has_levels(summary.rows.lexical):
         found.append(Note(JUDGED if summary.judged else UNJUDGED))
     if missing := [name for name in SUBTASKS if name not in main_row(summary).cells]:
-        found.append(Note(f"No overall: it needs all subtasks, and {_missing(missing)} missing."))
+        titles = listed([SUBTASKS[name].title for name in missing], len(SUBTASKS))
+        found.append(
+            Note(f"No overall: it needs all subtasks, and {titles} {'is' if len(missing) == 1 else 'are'} missing.")
+        )
     return found
 
 
@@ -251,8 +254,8 @@ def spread_lines(summary: Summary) -> list[str]:
     if not (figures := summary.by_sample):
         return []
     name = "Mean of items" if main_row(summary).overall.value is None else "Overall"
-    listed = ", ".join(f"{figure:.2f}" for figure in figures)
-    return [f"{name} by sample: {listed} (standard deviation {stdev(figures):.2f})"]
+    shown = ", ".join(f"{figure:.2f}" for figure in figures)
+    return [f"{name} by sample: {shown} (standard deviation {stdev(figures):.2f})"]
 
 
 def _incomplete(summary: Summary) -> str:
@@ -277,15 +280,6 @@ def _incomplete(summary: Summary) -> str:
         advice = "Start the same command again: it sends only those."
     left_out = f"{counts.unscored:,} of {counts.items:,} items are unscored; the figures leave them out."
     return f"INCOMPLETE: {left_out} {advice}"
-
-
-def _missing(names: Sequence[str]) -> str:
-    titles = [SUBTASKS[name].title for name in names]
-    return f"{titles[0]} is" if len(titles) == 1 else f"{_listed(titles)} are"
-
-
-def _listed(words: Sequence[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 # --- By subtask --------------------------------------------------------------------------------------------------
@@ -366,8 +360,8 @@ def _facts(judging: JudgeFigures) -> Iterator[tuple[str, str]]:
         )
     if judging.correction:
         names = {name: SUBTASKS[name].title if name in SUBTASKS else "levels I to III" for name in judging.corrected}
-        listed = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
-        yield "20 J corrected by people's labels", f"{listed}; {judging.correction}" if listed else judging.correction
+        means = ", ".join(f"{names[name]} {with_half_width(cell)}" for name, cell in judging.corrected.items())
+        yield "20 J corrected by people's labels", f"{means}; {judging.correction}" if means else judging.correction
     if judging.disagreement is not None:
         yield "disagreement of judges", f"{judging.disagreement:.2f} of 5 on average, highest minus lowest"
     for point, cell in judging.points.items():
