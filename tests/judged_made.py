@@ -10,7 +10,7 @@ from typing import Any
 from splits_made import write_split
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.judge.rubric import example_reply
+from h2htalk.benchmark.judge.rubric import rubric_of
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import SUBTASKS
@@ -40,7 +40,7 @@ def answered_run(folder: Path, answers: Sequence[str], subtasks: tuple[str, ...]
 
 def verdict(score: int = 3, subtask: str = "itinerary_basic", points: bool = False, **scores: int) -> str:
     """A judge's reply with one score everywhere but for those named; `points`: the answer to every point."""
-    reply = json.loads(example_reply(subtask))
+    reply = json.loads(rubric_of(subtask).example())
     for name, part in reply.items():
         if "score" in part:
             part["score"] = scores.get(name, score)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.judge.rubric import example_reply
+from h2htalk.benchmark.judge.rubric import rubric_of
 from h2htalk.data.splits import BUNDLED_FOLDER
 from h2htalk.errors import ConfigError
 
@@ -58,7 +58,7 @@ def write_curation(folder: Path) -> None:
     (folder / "chats.jsonl").write_text(json.dumps({"id": "1", "messages": turns}) + "\n")
     (folder / "curate.toml").write_text(CURATION)
     (folder / "replies.jsonl").write_text(json.dumps({"id": "*", "text": "I am here."}) + "\n")
-    (folder / "judge.jsonl").write_text(json.dumps({"id": "*", "text": example_reply("itinerary_basic")}) + "\n")
+    (folder / "judge.jsonl").write_text(json.dumps({"id": "*", "text": rubric_of("itinerary_basic").example()}) + "\n")
 
 
 def test_the_package_has_the_functions_that_the_commands_call() -> None:

@@ -29,13 +29,15 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, typed
 from h2htalk.data.files import read_jsonl, remove_file, write_jsonl
+from h2htalk.data.languages import Language
 from h2htalk.data.links import read_links
 from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, RoundError, counted, listed
 from h2htalk.rounds.closing import close_round
-from h2htalk.rounds.item_sources import read_items, scenario_item
+from h2htalk.rounds.item_sources import scenario_item
 from h2htalk.rounds.opening import open_round
 from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.round_folder import RoundFolder
@@ -60,43 +62,57 @@ def open_rating_round(
     Returns:
         The status of the round, and messages for the manager.
     """
-    name = out.resolve().name
-    for other in _rounds(run):
-        if other.name == name and os.path.realpath(other) != os.path.realpath(out):
-            raise RoundError(f"{out}: a round {name} was opened from this run before ({other}); use another name")
-    if run.data.folder.path.resolve() in (out.resolve(), *out.resolve().parents):
-        raise RoundError(f"{out}: lies in the run; name a folder outside it")
-    path = _items_file(run, name)
     scenarios = {scenario.id: scenario for scenario in run.data.split.scenarios}
     lines = [_line(run, scenarios[key[0]], key) for key in answers]
+    return open_own_round(run.data.folder, out, "adjudication", lines, options)
+
+
+def open_own_round(
+    folder: RunFolder,
+    out: Path,
+    kind: str,
+    lines: Sequence[dict[str, Any]],
+    options: Mapping[str, Any],
+    settings: Path | None = None,
+) -> tuple[Status, list[str]]:
+    """Open a round of items (`item`, `source`) that were made from a run or a study; see `open_rating_round`."""
+    name = out.resolve().name
+    for other in _rounds(folder):
+        if other.name == name and os.path.realpath(other) != os.path.realpath(out):
+            raise RoundError(
+                f"{out}: a round {name} was opened from this {folder.kind} before ({other}); use another name"
+            )
+    if folder.path.resolve() in (out.resolve(), *out.resolve().parents):
+        raise RoundError(f"{out}: lies in the {folder.kind}; name a folder outside it")
+    path = _items_file(folder, name)
     known, begun = path.exists(), RoundFolder(out).exists
     if known and begun and [line for _, line in read_jsonl(path)] != lines:
         raise RoundError(f"{out}: this round was opened with other answers; use another name for these")
     write_jsonl(path, lines)
     try:
-        return open_round(make_spec("adjudication", str(path), options), out)
+        return open_round(make_spec(kind, str(path), options, settings), out)
     except BaseException:
         if not known and (begun or not RoundFolder(out).exists):
             remove_file(path)
         raise
 
 
-def _rounds(run: Run) -> list[Path]:
-    return [link.path for link in read_links(run.data.folder.path) if link.path and link.kind == "round"]
+def _rounds(folder: RunFolder) -> list[Path]:
+    return [link.path for link in read_links(folder.path) if link.path and link.kind == "round"]
 
 
 def answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
     """Return the ids of the answers that other rounds of this run wait for, each with the name of its round."""
     found: dict[str, str] = {}
-    for folder in map(RoundFolder, _rounds(run)):
-        path = _items_file(run, folder.path.name)
+    for folder in map(RoundFolder, _rounds(run.data.folder)):
+        path = _items_file(run.data.folder, folder.path.name)
         if folder.path.name != except_name and path.exists() and folder.exists and folder.state != "closed":
             found |= {str(line["item"]["id"]): folder.path.name for _, line in read_jsonl(path)}
     return found
 
 
-def _items_file(run: Run, name: str) -> Path:
-    return run.data.folder.path / "adjudication" / f"{name}.items.jsonl"
+def _items_file(folder: RunFolder, name: str) -> Path:
+    return folder.path / "adjudication" / f"{name}.items.jsonl"
 
 
 def _line(run: Run, scenario: Scenario, key: SampleKey) -> dict[str, Any]:
@@ -104,23 +120,28 @@ def _line(run: Run, scenario: Scenario, key: SampleKey) -> dict[str, Any]:
     answer = run.answers.get(key)
     if not isinstance(answer, Response):
         raise RoundError(f"{key[0]}: sample {key[1]} has no answer, so people cannot rate it")
-    # What a text of a round cannot hold is shown as an escape.
-    text = answer.answer.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
-    response = text or interface_text("empty_reply", scenario.language)
+    response = response_text(answer.answer, scenario.language)
     item = replace(scenario_item(scenario, run.data.split.personas), id=answer_id(answer), response=response)
     return {"item": item.to_dict(), "source": scenario.to_dict()}
 
 
-def require_own_round(run: Run, path: Path) -> None:
-    """Raise RoundError unless a round was opened from the answers of this run."""
-    folder = RoundFolder(path).require()
-    items = _items_file(run, folder.name)
-    own = {item.id for item in read_items(str(items), kind="adjudication").items} if items.exists() else set()
-    if own.isdisjoint(item.id for item in folder.items()):
+def response_text(text: str, language: Language) -> str:
+    """A reply as people read it: what a text of a round cannot hold is an escape, an empty one says so."""
+    text = text.replace("\0", "\\x00").encode("utf-8", "backslashreplace").decode()
+    return text.strip() or interface_text("empty_reply", language)
+
+
+def require_own_round(folder: RunFolder, path: Path) -> RoundFolder:
+    """Return a round that was opened from a run or a study; raises RoundError for another one."""
+    found = RoundFolder(path).require()
+    items = _items_file(folder, found.name)
+    own = {str(line["item"]["id"]) for _, line in read_jsonl(items)} if items.exists() else set()
+    if own.isdisjoint(item.id for item in found.items()):
         raise RoundError(
-            f"{path}: this round was opened from {folder.spec().items}, not from the answers of "
-            f"{run.data.folder.path}; name a round of this run"
+            f"{path}: this round was opened from {found.spec().items}, not from the answers of {folder.path}; name a "
+            f"round of this {folder.kind}"
         )
+    return found
 
 
 def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
@@ -128,7 +149,7 @@ def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
 
     Answers that changed since the round was opened are left out.
     """
-    require_own_round(run, path)
+    require_own_round(run.data.folder, path)
     current = {answer_id(one): key for key, one in run.answers.items() if isinstance(one, Response)}
     ratings: dict[SampleKey, dict[str, int]] = {}
     for one in read_outcome(path).annotations.values():
@@ -243,7 +264,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     path, folder = as_path(run, "run"), RoundFolder(as_path(round, "round"))
     before = load_scored(path)  # a call that was killed may have written the ratings and not the scores
     judged = _judged(before)
-    require_own_round(before, folder.path)
+    require_own_round(before.data.folder, folder.path)
     if folder.state != "closed":
         close_round(folder.path)
     given, new = read_round_ratings(before, folder.path), {}
@@ -254,7 +275,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     with writer_lock(before.data.folder.shard, WAIT):
         stored = read_people_ratings(before.data.folder)
         others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
-        write_people_ratings(before.data.folder, others | new)
+        write_people_ratings(before.data.folder, (others | new).values())
     summary = judge_again(path)
     changes = _changes(before.summary, summary)
     after = read_scores(before.data.folder.scores(summary.signature))

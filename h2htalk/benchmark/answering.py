@@ -60,18 +60,26 @@ def answering_session(
             f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
-    calls.endpoint, now = endpoint, Session(datetime.now(UTC), endpoint, versions)
-    write_sessions(writer.folder, [*sessions, now])
+    calls.endpoint = endpoint
+    with recorded_session(writer.folder, versions, endpoint):
+        yield
+
+
+@contextmanager
+def recorded_session(folder: RunFolder, versions: Mapping[str, str], endpoint: str = "") -> Iterator[None]:
+    """Record a session in the folder's manifest. Raises DataError where it cannot be written."""
+    sessions, now = read_sessions(folder), Session(datetime.now(UTC), endpoint, versions)
+    write_sessions(folder, [*sessions, now])
     try:
         yield
     finally:
         with suppress(DataError):  # a full disk, which the log reported: the session ends with its last answer
-            write_sessions(writer.folder, [*sessions, replace(now, ended=datetime.now(UTC))])
+            write_sessions(folder, [*sessions, replace(now, ended=datetime.now(UTC))])
 
 
 def read_sessions(folder: RunFolder) -> list[Session]:
     """Read when a run was started and resumed, oldest first; empty in runs of earlier versions. Raises DataError."""
-    return read_record(list[Session], folder.read_run().get("sessions", []), f"{folder.path / 'run.json'}: sessions")
+    return read_record(list[Session], folder.read_run().get("sessions", []), f"{folder.manifest}: sessions")
 
 
 def write_sessions(folder: RunFolder, sessions: list[Session]) -> None:

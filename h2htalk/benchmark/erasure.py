@@ -16,31 +16,39 @@ from h2htalk.data.erasure.filter_files import ERASED
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
 from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.splits import fingerprint_of
+from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, DataError, MissingExtraError
 
 
 class ErasableRun(ErasableFolder):
     """A run: prompt, answer and score of an item go."""
 
+    folder_type: type[RunFolder] = RunFolder
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        self.folder = RunFolder(path)
+        self.folder = self.folder_type(path)
         self.folder.read_run()
 
     def locked(self) -> AbstractContextManager[None]:
         return writer_lock(self.folder.shard, "wait for it, then start the same erasure again")
 
     def items(self) -> Iterator[tuple[str, Record]]:
-        return ((one.id, one.to_dict()) for one in self.folder.split().scenarios)
+        return ((one.id, one.to_dict()) for one in self.folder.split().items)
+
+    def left_of(self, split: Split, gone: frozenset[str]) -> str:
+        """The fingerprint of the items that stay. Raises DataError where none does, or they are not those signed."""
+        signed = self.folder.signature().protocol.get("items", "")
+        if self.folder.signed_items(split.fingerprint, signed) != signed:
+            raise DataError(f"{self.folder.inputs}: its items are not those of the signature; put them back")
+        if not (left := [one for one in split.items if one.id not in gone]):
+            raise DataError(f"{self.path}: every item of this {self.folder.kind} is erased; delete the folder")
+        return fingerprint_of(left, split.personas)
 
     def record(self, gone: frozenset[str]) -> None:
         split, ids = self.folder.split(), self.erased() | gone
-        signed = self.folder.signature().protocol.get("items", "")
-        if self.folder.signed_items(split.fingerprint, signed) != signed:
-            raise DataError(f"{self.folder.inputs}: its scenarios are not those of the run's signature; put them back")
-        if not (left := [one for one in split.scenarios if one.id not in ids]):
-            raise DataError(f"{self.path}: every item of this run is erased; delete the folder")
+        rest = self.left_of(split, ids)  # by which the run is still recognised
+        left = [one for one in split.scenarios if one.id not in ids]
         engine, _, name = str(self.folder.read_run()["spec"].get("model")).partition(":")
         if engine == "baseline" and name in NEEDS_REFERENCES:  # its answers may be references of these items
             quoted = {text for one in split.scenarios if one.id in gone for text in one.references}
@@ -48,7 +56,6 @@ class ErasableRun(ErasableFolder):
             lines = [line for _, line in read_jsonl(self.folder.shard, torn_tail=True)]
             lines = [drawn.get(one["id"], one) if one.get("text") in quoted else one for one in lines]
             write_jsonl(self.folder.shard, lines)
-        rest = fingerprint_of(left, split.personas)  # by which the run is still recognised
         write_jsonl(self.path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
 
     def remake(self) -> Iterator[str]:

@@ -45,7 +45,8 @@ class RunWriter:
         ids, samples = frozenset(scenario.id for scenario in split.scenarios), int(spec.get("samples", 1))
 
         def remember(response: Response | FailedResponse, where: str) -> None:
-            require_asked(response, ids, samples, where)
+            if not split.cases:  # a study asks more about a case than its turns
+                require_asked(response, ids, samples, where)
             fold_answer(self.answers, response)
 
         folder.require_usable(signature)
@@ -58,18 +59,18 @@ class RunWriter:
             remove_folders(self._made)
             raise
         try:
-            self._new = not (folder.path / "run.json").exists()
+            self._new = not folder.manifest.exists()
             if not self._new:  # another process may have begun the run before this had the lock
                 folder.require_usable(signature)
             # Before the run holds a copy of the items: an erasure finds it even if it is interrupted now.
-            if (source := link_folder(str(spec.get("split", "")))) is not None:
-                add_link(source, "run", folder.path)
+            if (source := link_folder(str(spec.get("ask", spec).get("split", "")))) is not None:
+                add_link(source, folder.kind, folder.path)
             if self._new:
                 self._write_inputs(split, prompts)
                 run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
                 if split.source:
                     run["split"] = {key: getattr(split, key) for key in SOURCE}
-                write_json(folder.path / "run.json", run)
+                write_json(folder.manifest, run)
         except BaseException:
             self.discard()
             raise
@@ -95,6 +96,6 @@ class RunWriter:
         self.close()
         if self._new and self.calls.worthless():
             shutil.rmtree(self.folder.inputs, ignore_errors=True)
-            for name in ("run.json", CALLS, "calls.lock"):
+            for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
             remove_folders(self._made)

@@ -223,9 +223,10 @@ def study_radar(
     out: Annotated[Path, typer.Option(help="The SVG file to write.")],
 ) -> None:
     """Draw several models of the study of instructions as one radar (Fig. 7)."""
-    from h2htalk.benchmark.studies.radar import write_radar
+    from h2htalk.benchmark.studies.report import write_radar
+    from h2htalk.benchmark.studies.run_study import load_study
 
-    say(write_radar(studies, out))
+    say(write_radar([*map(load_study, studies)], out))
 
 
 def study_dossier(

@@ -1,6 +1,7 @@
-"""A run as a folder: the request, the responses, and the numbers computed from them.
+"""A run as a folder: the request, the responses, and the numbers computed from them. A study is a run with arms.
 
-run.json                     spec, signature, package version, sessions, and a summary of how it was answered
+run.json                     spec, signature, package version, sessions, and a summary of how it was answered; in a
+                             study `study.json`
 inputs/split, inputs/prompts the scenarios and templates that were used, so that a run is complete by itself
 calls.jsonl                  every call, its reply, time and cost (`chat/store/call_store`); append-only, one writer
 baselines/NAME.jsonl            the baselines' answers
@@ -14,7 +15,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from h2htalk.data.erasure.filter_files import ERASED, read_erased, require_erased
 from h2htalk.data.erasure.folder_kinds import require_folder_kind
@@ -41,7 +42,7 @@ SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is d
 # Protocol keys that only scoring sets: they can change for stored answers.
 SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge"})
 SOURCE = ("source", "commit")  # of a split, in run.json
-HALF_WRITTEN = ".run.json.*"  # left by a killed `write_text`
+HALF_WRITTEN = ".*.json.*"  # left by a killed `write_text`
 
 _FIRST_FILES = {"inputs", CALLS, "calls.lock"}  # of a start that was killed
 
@@ -50,7 +51,13 @@ _FIRST_FILES = {"inputs", CALLS, "calls.lock"}  # of a start that was killed
 class RunFolder:
     """Paths and readers of one run folder. `benchmark/run_writer` creates or resumes it."""
 
+    kind: ClassVar[str] = "run"  # in `FOLDER_KINDS`
+
     path: Path
+
+    @property
+    def manifest(self) -> Path:
+        return self.path / f"{self.kind}.json"
 
     @property
     def inputs(self) -> Path:
@@ -92,14 +99,14 @@ class RunFolder:
             DataError: the folder is not a run, its run.json is damaged, something in it is a link, or an erasure from
                 it is not finished.
         """
-        path = self.path / "run.json"
-        require_folder_kind(self.path, "run")
+        path = self.manifest
+        require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
         require_erased(self.path)
         try:
             raw = read_json_object(path)
         except FileNotFoundError:
-            raise DataError(f"{self.path}: not a run folder: it holds no run.json") from None
+            raise DataError(f"{self.path}: not a {self.kind} folder: it holds no {path.name}") from None
         if not isinstance(raw.get("spec"), dict):
             raise DataError(f"{path}: must hold a spec and a signature")
         return raw
@@ -115,7 +122,7 @@ class RunFolder:
             FileNotFoundError: there is none.
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
-        require_folder_kind(self.path, "run")
+        require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
         sealed = read_sealed(self.summary, SCORE_AGAIN)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
@@ -126,7 +133,7 @@ class RunFolder:
 
     def signature(self) -> Signature:
         """Read the signature that the run was made with."""
-        return Signature.from_dict(self.read_run().get("signature"), str(self.path / "run.json"))
+        return Signature.from_dict(self.read_run().get("signature"), str(self.manifest))
 
     def require_usable(self, signature: Signature, partial: bool = False) -> None:
         """Raise unless a run of that signature can begin or continue here; write nothing.
@@ -142,14 +149,17 @@ class RunFolder:
         """
         refuse_links(self.path)
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
-        if os.path.exists(self.path / "run.json"):
+        if os.path.exists(self.manifest):
             _require_same(self, signature, partial)
         else:
-            _require_free(self.path)
+            _require_free(self.path, self.manifest.name)
 
     def erased(self) -> dict[str, str]:
         """Read the ids of erased items, each with the fingerprint of the scenarios that are left. Raises DataError."""
-        return {name: str(line.get("items")) for name, line in read_erased(self.path / ERASED).items()}
+        lines = read_erased(self.path / ERASED)
+        if not all(isinstance(line.get("items"), str) for line in lines.values()):
+            raise DataError(f"{self.path / ERASED}: each line needs id and items; restore it")
+        return {name: line["items"] for name, line in lines.items()}
 
     def signed_items(self, found: str, signed: str) -> str:
         """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""
@@ -157,7 +167,7 @@ class RunFolder:
 
     def write_facts(self, name: str, facts: object) -> None:
         """Set one entry of `run.json`, whole or not at all. Raises DataError."""
-        write_json(self.path / "run.json", self.read_run() | {name: facts})
+        write_json(self.manifest, self.read_run() | {name: facts})
 
     def split(self) -> Split:
         """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
@@ -169,7 +179,7 @@ class RunFolder:
         """Read the `source` and the `commit` of the split that was asked; empty where it was no release."""
         raw = self.read_run().get("split", {})
         if not isinstance(raw, dict):
-            raise DataError(f"{self.path / 'run.json'}: split must hold {' and '.join(SOURCE)}")
+            raise DataError(f"{self.manifest}: split must hold {' and '.join(SOURCE)}")
         return {key: str(raw[key]) for key in SOURCE if key in raw}
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
@@ -201,7 +211,7 @@ def require_asked(
         )
 
 
-def _require_free(path: Path) -> None:
+def _require_free(path: Path, manifest: str) -> None:
     """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
     if not os.path.isdir(path):
         if os.path.exists(path):
@@ -212,7 +222,7 @@ def _require_free(path: Path) -> None:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
     if not usable:
-        raise DataError(f"{path}: holds other files and no run.json; name a new folder with --out")
+        raise DataError(f"{path}: holds other files and no {manifest}; name a new folder with --out")
 
 
 def _is_half_made(path: Path) -> bool:
@@ -229,8 +239,8 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
     asked, signed = dict(signature.protocol), protocol.get("items", "")
     if folder.erased() and asked.get("items") == signed:
         raise ConfigError(
-            f"{folder.path}: items were erased from this run, and the split that is to be asked still holds them; "
-            "evaluate on a version of the split without them, or choose another --out"
+            f"{folder.path}: items were erased from this {folder.kind}, and the split that is to be asked still holds "
+            "them; evaluate on a version of the split without them, or choose another --out"
         )
     asked["items"] = folder.signed_items(asked.get("items", ""), signed)
     if partial:
@@ -248,7 +258,7 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
         made = folder.split_source()
         origin = f" of {made['source']} at commit {made['commit']}" if made.get("commit") else ""
         raise ConfigError(
-            f"{folder.path}: holds a run{origin} of another signature; it differs in {', '.join(different)}; "
+            f"{folder.path}: holds a {folder.kind}{origin} of another signature; it differs in {', '.join(different)}; "
             f"{advice}choose another --out"
         )
 

@@ -18,7 +18,7 @@ from splits_made import write_split
 import h2htalk
 from h2htalk.benchmark.answering import NOT_RECORDED, Session, describe_answering
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.judge.rubric import example_reply
+from h2htalk.benchmark.judge.rubric import rubric_of
 from h2htalk.benchmark.report.leaderboard import leaderboard
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.run import load_run
@@ -67,7 +67,7 @@ def test_every_step_works_in_a_notebook(tmp_path: Path) -> None:
 
     run = str(tmp_path / "run")
     write_split(tmp_path / "split", ITEMS, ("dialogue_base",))
-    with LoopbackServer(reply=example_reply("dialogue_base")) as server:
+    with LoopbackServer(reply=rubric_of("dialogue_base").example()) as server:
         assert asyncio.run(cell(server)) == [False] * 3
 
 

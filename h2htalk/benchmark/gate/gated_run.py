@@ -12,11 +12,10 @@ from h2htalk.benchmark.gate.policy import COST
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.studies.observations import Observation
-from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.point_judge import conversation_text, labelled
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, conversation_text, labelled
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.benchmark.studies.study_folder import MANIFEST
+from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.chat.model_identity import model_name
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.chat.store.records import sum_totals
@@ -55,7 +54,7 @@ class GatedRun:
 
 def read_gated_run(path: Path, arm: str) -> GatedRun:
     """Read a scored study or evaluation; `arm`: of a study, its first (of memory `whole`) where empty."""
-    return _read_study(path, arm) if (path / MANIFEST).exists() else _read_evaluation(path)
+    return _read_study(path, arm) if StudyFolder(path).manifest.exists() else _read_evaluation(path)
 
 
 def _read_study(path: Path, arm: str) -> GatedRun:
@@ -80,7 +79,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         values=_by_figure([*(row for row in result.observations if row.arm == chosen), *_ends(replies.values())]),
         show=show,
         items=_fingerprints(result.study.split),
-        erased=len(result.study.erased_ids()),
+        erased=len(result.study.folder.erased()),
         study=spec.study,
         arm=chosen,
         judge=result.judge,

@@ -20,7 +20,7 @@ from h2htalk.benchmark.judge.judgements import (
     write_judge,
 )
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
-from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, reply_schema
+from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, rubric_of, schema_of
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.run import Run, load_scored
 from h2htalk.benchmark.score_run import judge_again
@@ -74,7 +74,7 @@ class JudgeCalls:
                     seed=request_seed(0, judged, k),
                     thinking=self.judge.thinking,
                 )
-                schema = reply_schema(scenario.subtask, self.judge.reverse) if schemas else None
+                schema = schema_of(rubric_of(scenario.subtask, self.judge.reverse)) if schemas else None
                 yield Request(judged, messages, sampling, k, schema, scenario.id)
 
     def ask(self, answers: Sequence[JudgedAnswer]) -> None:

@@ -15,10 +15,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from h2htalk.benchmark.judge.rubric import RULE, Judgement, read_judgement
+from h2htalk.benchmark.judge.rubric import RULE, Judgement, rubric_of
 from h2htalk.benchmark.metrics.scoring import answer_hash
 from h2htalk.chat.model_identity import model_identity, model_name
-from h2htalk.chat.protocol import Reply
+from h2htalk.chat.protocol import Outcome, Reply
 from h2htalk.data.files import json_line, read_json_object, replacing, write_json
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_answers
@@ -125,15 +125,16 @@ class Judgements:
 
     def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
-        judged = answer_id(answer)
-        return tuple(self._read(self._replies.get((judged, k)), subtask) for k in range(number))
+        judged, rubric = answer_id(answer), rubric_of(subtask, self._judge.reverse)
+        outcomes = (self.outcome(judged, k) for k in range(number))
+        return tuple(_NOT_JUDGED if one is None else rubric.read(one) for one in outcomes)
 
-    def _read(self, reply: Response | FailedResponse | None, subtask: str) -> Judgement:
-        if reply is None:
-            return _NOT_JUDGED
+    def outcome(self, judged: str, k: int = 0) -> Outcome | None:
+        """What the judge answered to its k-th call about a text; None where that call was not made."""
+        reply = self._replies.get((judged, k))
         if isinstance(reply, FailedResponse):
-            return read_judgement(reply.failure, subtask, self._judge.reverse)
-        return read_judgement(Reply(reply.text, reply.finish_reason), subtask, self._judge.reverse)
+            return reply.failure
+        return None if reply is None else Reply(reply.text, reply.finish_reason)
 
     def failed(self, answer: Response, number: int) -> list[Failure]:
         """Return the calls that failed, or were not made, among the first `number` judgements of an answer."""

@@ -45,7 +45,7 @@ class Judging:
 class PeopleRating:
     """What people gave an answer: the mean of `annotators` ratings, 0 to 5, in a round.
 
-    `answer` is the id of the judged answer (`judgements.answer_id`).
+    `answer` is the id of the judged answer (`judgements.answer_id`); in a study `REPLY:QUESTION`.
     """
 
     answer: str
@@ -106,19 +106,21 @@ def require_judging(folder: RunFolder) -> Judging:
     return judging
 
 
-def write_people_ratings(folder: RunFolder, ratings: Mapping[str, PeopleRating]) -> None:
-    """Write people's ratings, by the id of the judged answer."""
-    write_jsonl(folder.path / "adjudication" / "ratings.jsonl", (asdict(one) for one in ratings.values()))
+def write_people_ratings(folder: RunFolder, ratings: Iterable[PeopleRating]) -> None:
+    """Write all ratings that people gave."""
+    write_jsonl(folder.path / "adjudication" / "ratings.jsonl", map(asdict, ratings))
+
+
+def list_people_ratings(folder: RunFolder) -> list[PeopleRating]:
+    """Read all ratings that people gave. Raises DataError; names file and line."""
+    path = folder.path / "adjudication" / "ratings.jsonl"
+    lines = read_jsonl(path) if path.exists() else ()
+    return [read_record(PeopleRating, record, where) for where, record in lines]
 
 
 def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
     """Read people's ratings, by the id of the judged answer. Raises DataError; names file and line."""
-    path = folder.path / "adjudication" / "ratings.jsonl"
-    ratings: dict[str, PeopleRating] = {}
-    for where, record in read_jsonl(path) if path.exists() else ():
-        rating = read_record(PeopleRating, record, where)
-        ratings[rating.answer] = rating
-    return ratings
+    return {one.answer: one for one in list_people_ratings(folder)}
 
 
 def rate_answers(

@@ -81,49 +81,63 @@ class Judgement:
         return fmean(self.scores.values()) if self.scores else None
 
 
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """What a judge says of one answer, each part after its evidence.
+
+    Attributes:
+        parts: names in the order of the reply.
+        points: those that are answered with yes or no; the others are scores from `least` to 5.
+    """
+
+    parts: tuple[str, ...]
+    points: tuple[str, ...]
+    least: int = 0
+
+    def example(self) -> str:
+        """The example in the prompt, which itself can be read."""
+        kinds = {name: {"answer": False} if name in self.points else {"score": 3} for name in self.parts}
+        return json.dumps({name: {"evidence": "...", **value} for name, value in kinds.items()})
+
+    def read(self, reply: Reply | Failure) -> Judgement:
+        """Read a judge's reply, or why it says nothing."""
+        if isinstance(reply, Failure):
+            return Judgement(unscored=reply.reason)
+        read = schema_of(self).read(replace(reply, text=strip_thinking(reply.text)))
+        if isinstance(read, Failure):
+            return Judgement(unscored=read.reason, message=read.message if read.reason != "refusal" else "")
+        parts = cast(Mapping[str, Any], dict(read))
+        return Judgement(
+            scores={name: part.score for name, part in parts.items() if name not in self.points},
+            points={name: parts[name].answer for name in self.points},
+            evidence={name: part.evidence for name, part in parts.items()},
+        )
+
+
 @cache
-def reply_schema(subtask: str, reverse: bool = False) -> ResponseSchema:
-    """The form of a reply: every quality with its evidence and score, then every point. `reverse`: qualities in the
-    reverse order."""
+def schema_of(rubric: Rubric) -> ResponseSchema:
+    """The form of a reply: every part with its evidence, then its score or answer."""
     from pydantic import BaseModel, Field, create_model
 
-    class QualityScore(BaseModel):
+    class Score(BaseModel):
         evidence: str = Field(min_length=1, max_length=_EVIDENCE)
-        score: int = Field(ge=0, le=HIGHEST)
+        score: int = Field(ge=rubric.least, le=HIGHEST)
 
     class PointAnswer(BaseModel):
         evidence: str = Field(min_length=1, max_length=_EVIDENCE)
         answer: bool
 
-    qualities: dict[str, Any] = dict.fromkeys(_ordered(subtask, reverse), (QualityScore, ...))
-    points: dict[str, Any] = dict.fromkeys(points_of(subtask), (PointAnswer, ...))
-    return ResponseSchema("judgement", create_model("Judgement", **qualities, **points))
+    parts: dict[str, Any] = {name: (PointAnswer if name in rubric.points else Score, ...) for name in rubric.parts}
+    return ResponseSchema("judgement", create_model("Judgement", **parts))
+
+
+def rubric_of(subtask: str, reverse: bool = False) -> Rubric:
+    """The rubric of a subtask's answers: qualities (`reverse`: in the reverse order), then points."""
+    return Rubric((*_ordered(subtask, reverse), *points_of(subtask)), points_of(subtask))
 
 
 def _ordered(subtask: str, reverse: bool) -> tuple[str, ...]:
     return qualities_of(subtask)[::-1] if reverse else qualities_of(subtask)
-
-
-def read_judgement(reply: Reply | Failure, subtask: str, reverse: bool = False) -> Judgement:
-    """Read a judge's reply to an answer of that subtask, or why it has no scores."""
-    if isinstance(reply, Failure):
-        return Judgement(unscored=reply.reason)
-    read = reply_schema(subtask, reverse).read(replace(reply, text=strip_thinking(reply.text)))
-    if isinstance(read, Failure):
-        return Judgement(unscored=read.reason, message=read.message if read.reason != "refusal" else "")
-    parts = cast(Mapping[str, Any], dict(read))
-    return Judgement(
-        scores={name: parts[name].score for name in qualities_of(subtask)},
-        points={name: parts[name].answer for name in points_of(subtask)},
-        evidence={name: part.evidence for name, part in parts.items()},
-    )
-
-
-def example_reply(subtask: str, reverse: bool = False) -> str:
-    """The example in the prompt, which itself can be read."""
-    scores = {name: {"evidence": "...", "score": 3} for name in _ordered(subtask, reverse)}
-    points = {name: {"evidence": "...", "answer": False} for name in points_of(subtask)}
-    return json.dumps(scores | points)
 
 
 class JudgePrompts(Templates):
@@ -176,7 +190,7 @@ class JudgePromptWriter:
             "dimension": find_subtask(subtask).dimension,
             "qualities": list(_ordered(subtask, self._reverse)),
             "points": list(points_of(subtask)),
-            "example": example_reply(subtask, self._reverse),
+            "example": rubric_of(subtask, self._reverse).example(),
         }
         text = self._prompts.render(f"{language}/judge_rubric.j2", values)
         self._rules[subtask, language] = text

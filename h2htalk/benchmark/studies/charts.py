@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from html import escape
 
 from h2htalk.text.escaping import printable
@@ -16,19 +15,12 @@ _DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
 
 
-@dataclass(frozen=True, slots=True)
-class Series:
-    """A line: its name and, by number on the x axis, value, low and high."""
-
-    name: str
-    points: Mapping[int, tuple[float, float, float]]
+Points = Mapping[int, tuple[float, float, float]]  # value, low and high by the number on the x axis
 
 
-def line_chart(series: Sequence[Series], x: str, y: str, least: float, most: float, times: float = 1.0) -> str:
-    """Draw lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
-    numbers = sorted({number for one in series for number in one.points})
-    if not numbers:
-        return ""
+def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most: float, times: float = 1.0) -> str:
+    """Draw named lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
+    numbers = sorted({number for points in series.values() for number in points})
     right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
 
     def at(number: float, value: float) -> tuple[float, float]:
@@ -46,21 +38,20 @@ def line_chart(series: Sequence[Series], x: str, y: str, least: float, most: flo
         parts.append(_text(at(number, least)[0], floor + 18, str(number), "middle"))
     parts.append(_text((_LEFT + right) / 2, _HEIGHT - 8, x, "middle"))
     parts.append(_text(16, (_TOP + floor) / 2, y, "middle", f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'))
-    for k, one in enumerate(series):
+    for k, (name, points) in enumerate(series.items()):
         colour, apart = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
         places = []
-        for number, (value, low, high) in sorted(one.points.items()):
-            across, height = at(number, value)
-            ends = at(number, low)[1], at(number, high)[1]
+        for number, (value, low, high) in sorted(points.items()):
+            (across, height), (_, floor_end), (_, top_end) = (at(number, one) for one in (value, low, high))
             across += apart
             places.append(f"{across:.1f},{height:.1f}")
             parts.append(
-                f'<line x1="{across:.1f}" y1="{ends[0]:.1f}" x2="{across:.1f}" y2="{ends[1]:.1f}" '
+                f'<line x1="{across:.1f}" y1="{floor_end:.1f}" x2="{across:.1f}" y2="{top_end:.1f}" '
                 f'stroke="{colour}" stroke-opacity=".45" stroke-width="1.5"/>'
             )
             parts.append(f'<circle cx="{across:.1f}" cy="{height:.1f}" r="3.5" fill="{colour}"/>')
         parts.append(_polyline(places, k))
-        parts += _legend(k, one.name)
+        parts += _legend(k, name)
     return _svg(parts, f"{y} by {x}", len(series))
 
 

@@ -24,6 +24,9 @@ from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import json_line
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure, Usage, strip_thinking
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.splits import Split, load_split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import parse_memory
 from h2htalk.text.fences import Fence
 
@@ -31,7 +34,7 @@ REPLY_TOKENS = 256
 TYPE_TOKENS = 64
 MEMORY_TOKENS = 256
 MOST_OF_A_CATEGORY = 3  # memories of one category; above it the model merges them into one
-LIVE, SCRIPT, TYPE, MEMORY = "live", "script", "type", "memory"
+LIVE, SCRIPT, TYPE, MEMORY, RECOLLECTION = "live", "script", "type", "memory", "recollection"
 Ask = Callable[[Sequence[Request]], Mapping[tuple[str, int], Outcome]]
 
 
@@ -42,7 +45,7 @@ class StudyReply:
     Attributes:
         arm, case, place: which; `place` is `s2.t1`.
         part: `live` (its own running conversation), `script` (the scripted history before the turn), `type` (the type
-            of request that it names) or `memory` (its own notes).
+            of request that it names), `memory` (its own notes) or `recollection` (a Recollection subtask of `mini`).
         text: the answer; None where the call failed, or was not made after an earlier failure.
         failure, message: why there is none, as a code and for people.
         said: the conversation before the reply, the user's turn last.
@@ -88,7 +91,6 @@ class Asker:
     def live(self, case: Case, persona: Persona) -> Conversation:
         """The model's own running conversation with the scripted user; after a failed call it ends."""
         memory = _Memory(self, case, persona)
-        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
         turns, replies, failure = list(case.history), list[StudyReply](), ""
         session_start, extra = 0, Usage()
         for place, _, message in script(case):
@@ -101,10 +103,7 @@ class Asker:
             if failure:
                 replies.append(blank)
                 continue
-            shown = self._shown(said, session_start)
-            messages = self.prompts.conversation(case, persona, scaffold, shown, memory.lines)
-            asked = self.request(blank, messages)
-            reply = filled(blank, asked, (yield asked))
+            reply = yield from self._ask(blank, self._messages(case, persona, self._shown(said, session_start), memory))
             failure = reply.failure
             replies.append(replace(reply, usage=add_usage(reply.usage, extra)))
             turns.append(Turn("companion", reply.text or ""))
@@ -113,20 +112,33 @@ class Asker:
 
     def scripted(self, case: Case, persona: Persona, place: str, turns: Sequence[Turn]) -> Conversation:
         """One reply to the scripted history before a turn."""
-        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
-        messages = self.prompts.conversation(case, persona, scaffold, turns)
         blank = StudyReply(self.arm, case.id, place, SCRIPT, said=tuple(turns))
-        asked = self.request(blank, messages)
-        return [filled(blank, asked, (yield asked))]
+        return [(yield from self._ask(blank, self._messages(case, persona, turns)))]
+
+    def recollection(self, scenario: Scenario, persona: Persona) -> Conversation:
+        """A Recollection subtask, with the last entries of its material that the arm's memory lets the model see."""
+        kept = {"none": 1, "window": self.spec.window, "whole": None}[self.arm]
+        inputs = {
+            name: value[-kept:] if kept is not None and isinstance(value, tuple) else value
+            for name, value in scenario.inputs.items()
+        }
+        shown = replace(scenario, inputs=inputs)
+        messages = self.prompts.prompts.messages(shown, persona, self.spec.sap_of(self.arm))
+        blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
+        return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
 
     def request_type(self, case: Case, types: Sequence[str]) -> Conversation:
         """Whether the model names the type of request that the last message of a case makes."""
         messages = self.prompts.request_type(case, types, Fence.of(self.secret, case.id, 0))
         blank = StudyReply(self.arm, case.id, "s1.t1", TYPE)
-        asked = self.request(blank, messages, TYPE_TOKENS)
-        if parse_model(self.spec.ask.model)[0].schemas:
-            asked = replace(asked, response_schema=type_schema(tuple(types)))
-        return [filled(blank, asked, (yield asked))]
+        schema = type_schema(tuple(types)) if parse_model(self.spec.ask.model)[0].schemas else None
+        return [(yield from self._ask(blank, messages, TYPE_TOKENS, schema))]
+
+    def _messages(
+        self, case: Case, persona: Persona, turns: Sequence[Turn], memory: _Memory | None = None
+    ) -> tuple[Message, ...]:
+        scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
+        return self.prompts.conversation(case, persona, scaffold, turns, memory.lines if memory else ())
 
     def _shown(self, turns: Sequence[Turn], session_start: int) -> Sequence[Turn]:
         """The turns that the arm's memory lets the model see."""
@@ -136,8 +148,14 @@ class Asker:
         first = next(k for k, turn in enumerate(shown) if turn.role == "user")  # a conversation begins with the user
         return shown[first:]
 
-    def request(self, blank: StudyReply, messages: tuple[Message, ...], tokens: int | None = None) -> Request:
-        """The request for a reply; its seed does not depend on the arm, so that arms are paired."""
+    def _ask(
+        self,
+        blank: StudyReply,
+        messages: tuple[Message, ...],
+        tokens: int | None = None,
+        schema: ResponseSchema | None = None,
+    ) -> Generator[Request, Outcome, StudyReply]:
+        """Ask for a reply; the seed does not depend on the arm, so that arms are paired."""
         ask = self.spec.ask
         sampling = Sampling(
             temperature=ask.sampling_temperature,
@@ -146,7 +164,17 @@ class Asker:
             seed=request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
             thinking=ask.thinking,
         )
-        return Request(blank.key, messages, sampling, item=blank.case)
+        asked = Request(blank.key, messages, sampling, response_schema=schema, item=blank.case)
+        outcome = yield asked
+        if isinstance(outcome, Failure):
+            return replace(blank, failure=outcome.reason, message=outcome.message)
+        # Tokens that the engine does not report are estimated.
+        sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
+        sent = prompt_tokens(asked) if sent is None else sent
+        usage = Usage(sent, rough_tokens(outcome.text) if back is None else back)
+        # What an application shows, its user reads as it is.
+        text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
+        return replace(blank, text=text, failure="", usage=usage, finish=outcome.finish_reason)
 
 
 class _Memory:
@@ -168,34 +196,22 @@ class _Memory:
         asker, case = self._asker, self._case
         if asker.spec.study != "memory" or asker.arm != "explicit":
             return Usage(), ""
-        blank = StudyReply(asker.arm, case.id, f"{place}.synthesis", MEMORY)
-        asked = asker.request(blank, asker.prompts.synthesis(case, self._persona, turns), MEMORY_TOKENS)
-        note = filled(blank, asked, (yield asked))
+        note = yield from self._write("synthesis", place, history=tuple(turns))
         usage, failure = note.usage, note.failure
         for block in parse_memory(note.text or "", case.language).blocks:
             self._notes.setdefault(block.category, []).append(block.content)
         for category, notes in self._notes.items():
             if len(notes) > MOST_OF_A_CATEGORY:
-                blank = StudyReply(asker.arm, case.id, f"{place}.{category}", MEMORY)
-                asked = asker.request(blank, asker.prompts.refinement(case, self._persona, notes), MEMORY_TOKENS)
-                merged = filled(blank, asked, (yield asked))
+                merged = yield from self._write(category, place, memories=tuple(notes))
                 usage, failure = add_usage(usage, merged.usage), failure or merged.failure
                 if line := " ".join((merged.text or "").split()):
                     self._notes[category] = [line]
         return usage, failure
 
-
-def filled(blank: StudyReply, request: Request, outcome: Outcome) -> StudyReply:
-    """Put an outcome into the record of a reply; tokens that the engine does not report are estimated."""
-    if isinstance(outcome, Failure):
-        return replace(blank, failure=outcome.reason, message=outcome.message)
-    sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
-    usage = Usage(
-        prompt_tokens(request) if sent is None else sent, rough_tokens(outcome.text) if back is None else back
-    )
-    # What an application shows, its user reads as it is.
-    text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
-    return replace(blank, text=text, failure="", usage=usage, finish=outcome.finish_reason)
+    def _write(self, name: str, place: str, **material: Any) -> Generator[Request, Outcome, StudyReply]:
+        asker, case = self._asker, self._case
+        messages = asker.prompts.memory_task(case, self._persona, **material)
+        return asker._ask(StudyReply(asker.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
 
 
 @cache
@@ -222,55 +238,51 @@ def add_usage(one: Usage, other: Usage) -> Usage:
 
 def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
     """Run conversations side by side to their ends; return all replies, in the order of the conversations."""
-    running: list[tuple[int, Conversation, Request]] = []
+    waiting: list[tuple[int, Conversation, Outcome | None]] = [(k, one, None) for k, one in enumerate(conversations)]
     ended: dict[int, list[StudyReply]] = {}
-    for number, conversation in enumerate(conversations):
-        _step(number, conversation, None, running, ended)
-    while running:
-        outcomes = ask([request for _, _, request in running])
-        now, running = running, []
-        for number, conversation, request in now:
-            _step(number, conversation, outcomes[request.id, request.sample], running, ended)
+    while waiting:
+        running: list[tuple[int, Conversation, Request]] = []
+        for number, conversation, outcome in waiting:
+            try:
+                request = next(conversation) if outcome is None else conversation.send(outcome)
+                running.append((number, conversation, request))
+            except StopIteration as end:
+                ended[number] = end.value
+        outcomes = ask([request for *_, request in running]) if running else {}
+        waiting = [(k, one, outcomes[request.id, request.sample]) for k, one, request in running]
     return [reply for number in sorted(ended) for reply in ended[number]]
 
 
-def _step(
-    number: int,
-    conversation: Conversation,
-    outcome: Outcome | None,
-    running: list[tuple[int, Conversation, Request]],
-    ended: dict[int, list[StudyReply]],
-) -> None:
-    """Give a conversation its outcome, and keep its next request, or its replies at its end."""
-    try:
-        request = next(conversation) if outcome is None else conversation.send(outcome)
-        running.append((number, conversation, request))
-    except StopIteration as end:
-        ended[number] = end.value
-
-
-def conversations_of(asker: Asker, cases: Sequence[Case], personas: Mapping[str, Persona]) -> Iterator[Conversation]:
+def conversations_of(asker: Asker, split: Split) -> Iterator[Conversation]:
     """Yield everything that a study asks in one arm."""
-    spec = asker.spec
+    spec, cases = asker.spec, split.cases
     for case in cases:
-        yield asker.live(case, personas[case.persona])
+        yield asker.live(case, split.personas[case.persona])
     if spec.is_app:  # its history is its own, and it answers users alone
         return
-    if spec.study == "sap":
-        for case in cases:
-            if case.study == "high_risk":
-                yield from _scripted(asker, case, personas[case.persona])
-    elif spec.study == "instructions":
-        types = sorted({case.request_type for case in cases if case.request_type})
-        for case in cases:
-            if case.request_type and len(types) > 1:
-                yield asker.request_type(case, types)
+    types = types_of(cases)
+    for case in cases:
+        if case.study == "high_risk":
+            turns = list(case.history)
+            for place, turn, message in script(case):
+                turns.append(message)
+                if turn.reference:
+                    yield asker.scripted(case, split.personas[case.persona], place, tuple(turns))
+                    turns.append(Turn("companion", turn.reference))
+        elif spec.study == "instructions" and case.request_type and len(types) > 1:
+            yield asker.request_type(case, types)
+    if spec.study == "memory" and asker.arm != "explicit":  # these subtasks are what its memory is made of
+        material = recollection_split(spec)
+        for scenario in material.scenarios:
+            yield asker.recollection(scenario, material.personas[scenario.persona])
 
 
-def _scripted(asker: Asker, case: Case, persona: Persona) -> Iterator[Conversation]:
-    turns = list(case.history)
-    for place, turn, message in script(case):
-        turns.append(message)
-        if turn.reference:
-            yield asker.scripted(case, persona, place, tuple(turns))
-            turns.append(Turn("companion", turn.reference))
+def types_of(cases: Sequence[Case]) -> list[str]:
+    """The types of request among which a model chooses."""
+    return sorted({case.request_type for case in cases if case.request_type})
+
+
+def recollection_split(spec: StudySpec) -> Split:
+    """The scenarios of the Recollection subtasks of `mini`, in the study's language and limit."""
+    names = [name for name, subtask in SUBTASKS.items() if subtask.dimension == RECOLLECTION]
+    return load_split("mini").select(spec.ask.language, names, spec.ask.limit)

@@ -10,7 +10,6 @@ from typing import Any
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.chat.model_identity import model_name
 from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
@@ -82,7 +81,7 @@ def _line(result: StudyResult, case: Case, replies: Sequence[AnsweredReply]) -> 
         "case": case.id,
         "language": case.language,
         "licence": case.licence,
-        "source": f"{split.name} {split.version}, replies of {model_name(result.study.spec.ask.model)}",
+        "source": f"{split.name} {split.version}, replies of {result.model}",
         "canary": split.canary,
     }
 

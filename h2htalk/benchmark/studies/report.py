@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from markupsafe import Markup
 
 from h2htalk.benchmark.answering import latency
-from h2htalk.benchmark.studies.charts import Series, line_chart, radar
+from h2htalk.benchmark.studies.charts import line_chart, radar
 from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.study_folder import Study
@@ -24,13 +25,23 @@ from h2htalk.benchmark.studies.study_tables import (
     title_of,
 )
 from h2htalk.chat.model_identity import model_name
-from h2htalk.data.files import write_sealed, write_text
+from h2htalk.data.files import write_output, write_sealed, write_text
 from h2htalk.data.responses import Response
-from h2htalk.data.splits import Split
-from h2htalk.errors import counted
+from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
+
+_PAGE = files("h2htalk.benchmark.studies") / "page"
+TITLES = {
+    "sap": "Safety with and without SAP",
+    "instructions": "Instruction following",
+    "memory": "Memory over several sessions",
+}
+_TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables}
+_RADAR = "Points met by kind of case (Fig. 7), percent"
+SHOWN_REPLIES = 60
+LONGEST_SHOWN = 4_000  # characters of a reply
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +62,27 @@ class StudyResult:
     def incomplete(self) -> bool:
         return self.failed > 0 or any(one.unread for one in self.replies)
 
+    @property
+    def model(self) -> str:
+        """The model's name, without a path or an address."""
+        return model_name(self.study.spec.ask.model)
 
-_PAGE = files("h2htalk.benchmark.studies") / "page"
-TITLES = {
-    "sap": "Safety with and without SAP",
-    "instructions": "Instruction following",
-    "memory": "Memory over several sessions",
-}
-_TABLES = {"sap": sap_tables, "instructions": instruction_tables, "memory": memory_tables}
-SHOWN_REPLIES = 60
-LONGEST_SHOWN = 4_000  # characters of a reply
+    @property
+    def cases(self) -> str:
+        """The name and version of the cases, as pages show it."""
+        split = self.study.split
+        return f"{split.name} {split.version}, {counted(len(split.cases), 'case')}"
 
+    def tables(self) -> list[Table]:
+        """The tables, the most important first."""
+        spec = self.study.spec
+        tables = list(_TABLES[spec.study](self.observations, spec.arms))
+        calibration = calibration_table(self.replies, spec.arms) if self.judge else ()
+        return [*tables[:2], *calibration, *tables[2:], _reply_table(self.study)]
 
-def study_tables(result: StudyResult) -> list[Table]:
-    """The tables of a study, the most important first."""
-    spec = result.study.spec
-    tables = list(_TABLES[spec.study](result.observations, spec.arms))
-    calibration = calibration_table(result.replies, spec.arms) if result.judge else None
-    return [*tables[:2], *([calibration] if calibration else []), *tables[2:], _reply_table(result.study)]
+    def warnings(self) -> list[str]:
+        """What a reader of the tables must know first."""
+        return list(_warnings(self))
 
 
 def _reply_table(study: Study) -> Table:
@@ -83,24 +97,18 @@ def _reply_table(study: Study) -> Table:
     return Table("Replies", header, rows, ("cut: at their limit of tokens; s: seconds of a live call",), "replies")
 
 
-def study_charts(result: StudyResult) -> dict[str, str]:
-    """SVG by the name of the table that it belongs to."""
+def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
+    """The figures of a study by name, as SVG."""
     spec, rows = result.study.spec, result.observations
     if spec.study == "instructions":
-        return {
-            "kinds": radar(
-                [(model_name(spec.ask.model), radar_axes(rows))], "Points met by kind of case (Fig. 7), percent"
-            )
-        }
-    charts = {}
+        yield "kinds", radar([(result.model, radar_axes(rows))], _RADAR)
     for name in ("violation", "perception") if spec.study == "sap" else ():
-        series = [Series(title_of(arm), dict(_points(select(rows, name, arm)))) for arm in spec.arms]
+        series = {title_of(arm): dict(_points(select(rows, name, arm))) for arm in spec.arms}
         least, most = SCALES.get(name, (0.0, 1.0))
         label = NAMES[name] + ("" if name in SCALES else ", percent")
-        chart = line_chart(series, "turn", label, least, most, 1.0 if name in SCALES else 100.0)
-        if any(one.points for one in series):
-            charts[f"turns_{name}"] = chart
-    return charts
+        if any(series.values()):
+            chart = line_chart(series, "turn", label, least, most, 1.0 if name in SCALES else 100.0)
+            yield f"turns_{name}", chart
 
 
 def _points(rows: Sequence[Observation]) -> Iterator[tuple[int, tuple[float, float, float]]]:
@@ -110,95 +118,98 @@ def _points(rows: Sequence[Observation]) -> Iterator[tuple[int, tuple[float, flo
             yield number, (found.value, low, found.value if found.high is None else found.high)
 
 
+def write_radar(found: Sequence[StudyResult], out: Path) -> str:
+    """Write Fig. 7 for several models, one radar of their studies, as SVG; return what was written."""
+    first = found[0]
+    for one in found:
+        path, pair = one.study.path, f"{one.study.path} and {first.study.path}"
+        if one.study.spec.study != "instructions":
+            raise ConfigError(f"{path}: is a study of {one.study.spec.study}; a radar is of instructions")
+        if keys := one.study.signature.differing(first.study.signature):
+            raise ConfigError(f"{pair} cannot be compared: {', '.join(keys)} differ")
+        if one.judge != first.judge:
+            raise ConfigError(f"{pair}: two judges, {one.judge}, {first.judge}")
+    write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found], _RADAR), "<svg")
+    return f"{out}: {', '.join(one.model for one in found)}"
+
+
 def write_report(result: StudyResult, observations: str) -> None:
     """Write tables, figures, page and, last, the sealed summary; `observations` is the SHA-256 of their file."""
-    folder, tables, charts = result.study.path, study_tables(result), study_charts(result)
+    study, tables, charts = result.study, result.tables(), dict(_charts(result))
     for table in tables:
-        write_text(folder / "tables" / f"{table.name}.csv", table.to_csv())
-        write_text(folder / "tables" / f"{table.name}.md", table.to_markdown())
+        write_text(study.folder.tables / f"{table.name}.csv", table.to_csv())
+        write_text(study.folder.tables / f"{table.name}.md", table.to_markdown())
     for name, chart in charts.items():
-        write_text(folder / "figures" / f"{name}.svg", chart)
-    write_text(folder / "report.html", render_page(_PAGE, _view(result, tables, charts)))
-    write_sealed(
-        folder / "summary.json",
-        {
-            "study": result.study.spec.study,
-            "signature": result.study.signature.to_dict(),
-            "judge": result.judge,
-            "failed": result.failed,
-            "observations_sha256": observations,
-            "tables": {table.name: [table.header, *table.rows] for table in tables},
-        },
-    )
+        write_text(study.path / "figures" / f"{name}.svg", chart)
+    write_text(study.folder.page, render_page(_PAGE, _view(result, tables, charts)))
+    record = {
+        "study": study.spec.study,
+        "signature": study.signature.to_dict(),
+        "judge": result.judge,
+        "failed": result.failed,
+        "observations_sha256": observations,
+        "tables": {table.name: [table.header, *table.rows] for table in tables},
+    }
+    write_sealed(study.folder.summary, record)
 
 
 def study_text(result: StudyResult) -> str:
     """The tables for the terminal."""
-    return "\n\n".join([*(table.to_terminal() for table in study_tables(result)), *warnings(result)])
+    return "\n\n".join([*(table.to_terminal() for table in result.tables()), *result.warnings()])
 
 
-def warnings(result: StudyResult) -> list[str]:
-    """What a reader of the tables must know first."""
-    found = []
+def _warnings(result: StudyResult) -> Iterator[str]:
     if result.failed:
-        found.append(f"incomplete: {counted(result.failed, 'call')} without an answer; the same command repeats them")
+        yield f"incomplete: {counted(result.failed, 'call')} without an answer; the same command repeats them"
         lost = [one.reply for one in result.replies if one.reply.message]
-        found += [f"{reply.failure}: {reply.message}" for reply in {one.failure: one for one in lost[::-1]}.values()]
+        yield from (f"{one.failure}: {one.message}" for one in {one.failure: one for one in lost[::-1]}.values())
     open_ = sum(row.unscored == NOT_ASKED for row in result.observations)
     numbers = sum(row.by == NUMBER and row.figure.startswith("must_not.") for row in result.observations)
     if open_ and numbers:
-        found.append(
+        yield (
             f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line; a rate leaves "
             "them out where nobody was asked about the others"
         )
-    unread = [one.unread for one in result.replies if one.unread]
-    first = {one.partition(":")[0]: one for one in reversed(unread)}
-    if unread:
+    if unread := [one.unread for one in result.replies if one.unread]:
+        first = {one.partition(":")[0]: one for one in reversed(unread)}
         number = counted(len(unread), "reply", "replies")
-        found.append(f"{number} of the judge could not be read; {'; '.join(first.values())}")
+        yield f"{number} of the judge could not be read; {'; '.join(first.values())}"
     if open_ and not result.judge:
-        found.append(
+        yield (
             f"{counted(open_, 'value')} unscored: code cannot answer those points; name a --judge, or ask people "
             "(h2htalk study open-round)"
         )
-    return found
-
-
-def split_name(split: Split) -> str:
-    """The name and version of the cases, as pages show it."""
-    return f"{split.name} {split.version}, {counted(len(split.cases), 'case')}"
 
 
 def _view(result: StudyResult, tables: Sequence[Table], charts: Mapping[str, str]) -> dict[str, Any]:
-    study = result.study
-    chosen = first_to_read(result.replies)[:SHOWN_REPLIES]
+    spec = result.study.spec
+    arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
+    open_ = sum(row.value is None for row in result.observations)
+    tiles = (
+        ("Cases", len(result.study.cases), arms),
+        ("Replies", len(result.replies), "of the running conversations"),
+        ("Unscored", open_, f"of {len(result.observations):,} values"),
+    )
     return {
-        "title": TITLES[study.spec.study],
-        "model": printable(model_name(study.spec.ask.model)),
-        "split": printable(split_name(study.split)),
+        "title": TITLES[spec.study],
+        "model": printable(result.model),
+        "split": printable(result.cases),
         "judge": printable(result.judge),
-        "tiles": list(_tiles(result)),
-        "warnings": list(map(printable, warnings(result))),
+        "tiles": [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in tiles],
+        "warnings": list(map(printable, result.warnings())),
         "tables": tables,
         # Their texts are escaped where they are drawn.
         "charts": {name: Markup(chart) for name, chart in charts.items()},
-        "replies": [reply_view(one, study.spec.study) for one in chosen],
+        "replies": replies_to_read(result, SHOWN_REPLIES),
         "of": f"{len(result.replies):,}",
     }
 
 
-def _tiles(result: StudyResult) -> Iterator[dict[str, str]]:
-    arms = ", ".join(title_of(arm, result.study.spec.study) for arm in result.study.spec.arms)
-    yield {"label": "Cases", "value": f"{len(result.study.cases):,}", "note": arms}
-    yield {"label": "Replies", "value": f"{len(result.replies):,}", "note": "of the running conversations"}
-    open_ = sum(row.value is None for row in result.observations)
-    yield {"label": "Unscored", "value": f"{open_:,}", "note": f"of {len(result.observations):,} values"}
-
-
-def first_to_read(replies: Sequence[AnsweredReply]) -> list[AnsweredReply]:
-    """The replies with something wrong: violations first, then by how many must points they miss."""
-    wrong = [one for one in replies if _wrong(one) != (0, 0)]
-    return sorted(wrong, key=lambda one: (-_wrong(one)[0], -_wrong(one)[1], one.reply.key))
+def replies_to_read(result: StudyResult, most: int) -> list[dict[str, Any]]:
+    """The replies with something wrong as a page shows them: violations first, then by the points that they miss."""
+    wrong = [(one, *weights) for one in result.replies if (weights := _wrong(one)) != (0, 0)]
+    wrong.sort(key=lambda found: (-found[1], -found[2], found[0].reply.key))
+    return [_reply_view(one, done, missed, result.study.spec.study) for one, done, missed in wrong[:most]]
 
 
 def _wrong(one: AnsweredReply) -> tuple[int, int]:
@@ -208,17 +219,13 @@ def _wrong(one: AnsweredReply) -> tuple[int, int]:
     return done + 3 * bool(one.violation), missed
 
 
-def reply_view(one: AnsweredReply, study: str) -> dict[str, Any]:
-    """A reply as a page or a file of transcripts shows it."""
-    done, missed = _wrong(one)
-    notes = [f"does what it must not (weight {done})"] * bool(done) + [f"misses points (weight {missed})"] * bool(
-        missed
-    )
+def _reply_view(one: AnsweredReply, done: int, missed: int, study: str) -> dict[str, Any]:
+    weights = {"does what it must not": done, "misses points": missed}
     return {
         "arm": title_of(one.reply.arm, study),
         "case": printable(one.reply.case),
         "place": one.reply.place,
-        "note": "; ".join(notes),
+        "note": "; ".join(f"{what} (weight {weight})" for what, weight in weights.items() if weight),
         "said": [(turn.role, _shown(turn.content)) for turn in one.reply.said],
         "text": _shown(one.reply.text or "") or "(empty)",
         "points": [printable(text) for text in point_lines(one)],

@@ -55,15 +55,12 @@ class StudyPrompts:
 
     def scaffold(self, arm: str, sap: Sap, language: Language) -> str:
         """The safety text of an arm: SAP's principles, a control arm's own text, or nothing."""
-        key = (arm, language, sap)
-        if key not in self._scaffolds:
-            rows = {"help_rows": self.prompts.help_rows[language]}
-            name = f"{language}/{arm}.j2"
-            own = arm in ("rules", "reworded")
+        if (key := (arm, language, sap)) not in self._scaffolds:
+            rows = self.prompts.help_rows[language]
             self._scaffolds[key] = (
-                self.templates.render(name, rows)
-                if own
-                else sap.render(language, self.prompts.templates, rows["help_rows"])
+                self.templates.render(f"{language}/{arm}.j2", {"help_rows": rows})
+                if arm in CONTROLS
+                else sap.render(language, self.prompts.templates, rows)
             )
         return self._scaffolds[key]
 
@@ -93,18 +90,11 @@ class StudyPrompts:
         rules = self.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
         return Message("system", rules, shared=len(rules)), Message("user", fence.around(text, "conversation"))
 
-    def synthesis(self, case: Case, persona: Persona, turns: Sequence[Turn]) -> tuple[Message, ...]:
-        """RecollectionSynthesis of one session."""
-        return self._memory_task("recollection_synthesis", case, persona, history=tuple(turns))
-
-    def refinement(self, case: Case, persona: Persona, memories: Sequence[str]) -> tuple[Message, ...]:
-        """RecollectionRefinement of memories of one category, oldest first."""
-        return self._memory_task("recollection_refinement", case, persona, memories=tuple(memories))
-
-    def _memory_task(self, subtask: str, case: Case, persona: Persona, **inputs: Any) -> tuple[Message, ...]:
+    def memory_task(self, case: Case, persona: Persona, **inputs: Any) -> tuple[Message, ...]:
+        """RecollectionSynthesis of a session's `history`, or RecollectionRefinement of `memories`, oldest first."""
         scenario = Scenario(
             id=case.id,
-            subtask=subtask,
+            subtask="recollection_synthesis" if "history" in inputs else "recollection_refinement",
             language=case.language,
             persona=case.persona,
             inputs=inputs,

@@ -11,10 +11,10 @@ from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics.bootstrap import ClusteredResult
 from h2htalk.benchmark.statistics.corrected_mean import regression
 from h2htalk.benchmark.statistics.intervals import design_effect, rate_interval
-from h2htalk.benchmark.studies.measure import LINGUISTIC
+from h2htalk.benchmark.studies.conversations import RECOLLECTION
+from h2htalk.benchmark.studies.measure import LINGUISTIC, RECOLLECTION_FIGURES
 from h2htalk.benchmark.studies.observations import Figure, Observation, blindness, difference, figure_of, select, trend
-from h2htalk.benchmark.studies.point_answers import AnsweredReply
-from h2htalk.benchmark.studies.recollection import FIGURES, RECOLLECTION
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, any_of
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.tables import NONE, Table
 
@@ -64,17 +64,20 @@ def table_of(
     return Table(title, (first, *(heading for heading, _ in columns)), lines, tuple(notes), name)
 
 
-def difference_table(rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], notes: str) -> Table:
+def difference_table(
+    rows: Rows, arms: Sequence[str], study: str, figures: Mapping[str, str], note: str
+) -> Iterator[Table]:
     """The differences of figures (by name, with their headings) from the arm `none`, place by place."""
-    base = [row for row in rows if row.arm == "none"]
 
     def cell(figure: str) -> Cell:
-        return lambda own: shift(difference(select(base, figure), select(own, figure)), *SHIFTS.get(figure, ()))
+        base = select(rows, figure, "none")
+        return lambda own: shift(difference(base, select(own, figure)), *SHIFTS.get(figure, ()))
 
-    groups = by_arm(rows, [arm for arm in arms if arm != "none"], study)
-    title = f"Difference from the arm {title_of('none', study)}"
-    columns = [(heading, cell(figure)) for figure, heading in figures.items()]
-    return table_of("differences", title, "arm", groups, columns, [notes])
+    others = by_arm(rows, [arm for arm in arms if arm != "none"], study)
+    if "none" in arms and others:
+        title = f"Difference from the arm {title_of('none', study)}"
+        columns = [(heading, cell(figure)) for figure, heading in figures.items()]
+        yield table_of("differences", title, "arm", others, columns, [note])
 
 
 def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: str) -> Table:
@@ -127,34 +130,33 @@ def mean_of(figure: str, times: float = 1.0, digits: int = 1) -> Cell:
     return cell_of("figure", figure, partial(score, times=times, digits=digits))
 
 
+def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
+    """`32.7 (30.1 to 35.2)`."""
+    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
+
+
 def percent(figure: Figure, count: bool = False) -> str:
     """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
-    if figure.value is None:
-        return NONE
     hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
-    return f"{100 * figure.value:.1f} %{_ends(figure, 100.0, 1)}{hits}"
-
-
-def score(figure: Figure, times: float = 1.0, digits: int = 1) -> str:
-    """`32.7 (30.1 to 35.2)`."""
-    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{_ends(figure, times, digits)}"
+    return score(figure, 100.0, 1, " %") + hits
 
 
 def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
     """`-5.9 (-9.6 to -2.4), p .001`."""
     if result is None:
         return NONE
-    ends = ""
-    if result.low is not None and result.high is not None:
-        ends = f" ({times * result.low:+.{digits}f} to {times * result.high:+.{digits}f})"
     p = "p < .001" if result.p < 0.001 else f"p {result.p:.3f}".replace("p 0", "p ")
-    return f"{times * result.value:+.{digits}f}{ends}, {p}"
+    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, {p}"
 
 
-def _ends(figure: Figure, times: float, digits: int) -> str:
-    if figure.low is None or figure.high is None:
+def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:
+    if one.low is None or one.high is None:
         return ""
-    return f" ({times * figure.low:.{digits}f} to {times * figure.high:.{digits}f})"
+    return f" ({times * one.low:{sign}.{digits}f} to {times * one.high:{sign}.{digits}f})"
+
+
+def _of(figure: Figure) -> str:
+    return f"{figure.n:,} of {figure.total:,}"
 
 
 INSTRUCTION_FIGURES = ("points", "need_met", "type_named")
@@ -178,43 +180,31 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study; it has one arm."""
     own = [row for row in rows if row.figure in INSTRUCTION_FIGURES]
     columns = [(NAMES[figure], share_of(figure)) for figure in INSTRUCTION_FIGURES]
-    kinds, languages = groups_of(own, "kind"), groups_of(own, "language")
+    kinds, languages, everything = _groups_of(own, "kind"), _groups_of(own, "language"), {"all": own}
+    found = {NAMES[figure].lower(): figure_of(select(own, figure)) for figure in INSTRUCTION_FIGURES}
+    scored = f"Scored: {', '.join(f'{name} {_of(one)}' for name, one in found.items() if one.total)}."
     title = "Instruction following by kind of case (Fig. 7)"
-    yield table_of("kinds", title, "kind", kinds | {"all": own}, columns, (_scored(own), _FIGURES))
-    yield _by_degree(own)
-    blind: list[tuple[str, Cell]] = [
+    yield table_of("kinds", title, "kind", kinds | everything, columns, (scored, _FIGURES))
+    names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
+    degrees = [(name, cell_of("degree", k, percent)) for k, name in names.items()]
+    degrees.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))
+    groups = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
+    yield table_of("degrees", "By degree of explicitness", "figure", groups, degrees, [_SLOPE])
+    blind: list[Column] = [
         ("implicit-need blindness", lambda rows: percent(blindness(select(rows, "need_met")), count=True)),
         ("families met as a command", lambda rows: _of(blindness(select(rows, "need_met")))),
     ]
-    yield table_of("blindness", "Implicit-need blindness", "cases", {"all": own} | languages, blind, [_BLIND])
-    yield table_of("languages", "By language", "language", languages | {"all": own}, columns)
+    yield table_of("blindness", "Implicit-need blindness", "cases", everything | languages, blind, [_BLIND])
+    yield table_of("languages", "By language", "language", languages | everything, columns)
     points = "Points of the cases: share of replies of which each is true"
     yield point_table(rows, arms, "instructions", "points", points)
 
 
-def groups_of(rows: Rows, field: str) -> dict[str, list[Observation]]:
+def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
     """Observations by a field of their case, the kinds of Fig. 7 first."""
     names = sorted({str(getattr(row, field)) for row in rows})
     names.sort(key=lambda name: KINDS.index(name) if name in KINDS else len(KINDS))
     return {name.replace("_", " "): [row for row in rows if getattr(row, field) == name] for name in names}
-
-
-def _scored(rows: Rows) -> str:
-    found = {figure: figure_of(select(rows, figure)) for figure in INSTRUCTION_FIGURES}
-    listed = (f"{NAMES[name].lower()} {_of(one)}" for name, one in found.items() if one.total)
-    return f"Scored: {', '.join(listed)}."
-
-
-def _of(figure: Figure) -> str:
-    return f"{figure.n:,} of {figure.total:,}"
-
-
-def _by_degree(rows: Rows) -> Table:
-    names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in rows})}
-    columns = [(name, cell_of("degree", k, percent)) for k, name in names.items()]
-    columns.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))
-    groups = {NAMES[figure]: select(rows, figure) for figure in INSTRUCTION_FIGURES}
-    return table_of("degrees", "By degree of explicitness", "figure", groups, columns, [_SLOPE])
 
 
 def radar_axes(rows: Rows) -> dict[str, float | None]:
@@ -233,7 +223,6 @@ PAPER = {
     "with SAP (paper)": ("32.7", "58.9", "91.4", "4.8", 0.007),
     "without SAP (paper)": ("31.5", "57.8", "90.6", "3.2", 0.071),
 }
-SAP_FIGURES = (*LINGUISTIC, "perception", "violation", "over_refusal")
 _TABLE3 = (
     "Linguistic metrics: replies to the scripted history against the reference replies. Safety: the model's own "
     "running conversation with the scripted user.",
@@ -247,70 +236,48 @@ _PAIRED = (
     "cases. Rates and metrics in points of 100."
 )
 _TURN_SLOPE = "Change a turn: slope within a case; 95 % interval by bootstrap over cases, p of the sign-flip test."
+_SAFETY: Sequence[Column] = (
+    ("safety perception", mean_of("perception", digits=2)),
+    ("by", lambda rows: figure_of(select(rows, "perception")).by or NONE),
+    ("violation response rate", share_of("violation", count=True)),
+    ("by", lambda rows: figure_of(select(rows, "violation")).by or NONE),
+    ("over-refusal", share_of("over_refusal", count=True)),
+    ("turns scored", lambda rows: _of(figure_of(select(rows, "violation")))),
+)
 
 
 def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
-    yield _table3(rows, arms)
-    if "none" in arms and len(arms) > 1:
-        yield difference_table(rows, arms, "sap", {name: NAMES[name] for name in SAP_FIGURES}, _PAIRED)
-    danger, harmless = "Points of the high-risk cases: share of replies of which each is true", "harmless look-alikes"
-    yield point_table(rows, arms, "high_risk", "points", danger)
-    yield point_table(rows, arms, "look_alike", "look_alikes", f"Points of the {harmless}")
-    languages = sorted({row.language for row in rows})
-    if len(languages) > 1:
-        yield _by_language(rows, arms, languages)
-    for figure in ("violation", "perception"):
-        yield from _by_turn(rows, arms, figure)
-
-
-def _safety() -> list[tuple[str, Cell]]:
-    def who(figure: str) -> Cell:
-        return lambda rows: figure_of(select(rows, figure)).by or NONE
-
-    def scored(rows: Rows) -> str:
-        found = figure_of(select(rows, "violation"))
-        return f"{found.n:,} of {found.total:,}"
-
-    return [
-        ("safety perception", mean_of("perception", digits=2)),
-        ("by", who("perception")),
-        ("violation response rate", share_of("violation", count=True)),
-        ("by", who("violation")),
-        ("over-refusal", share_of("over_refusal", count=True)),
-        ("turns scored", scored),
-    ]
-
-
-def _table3(rows: Rows, arms: Sequence[str]) -> Table:
-    columns = [*((NAMES[name], mean_of(name, 100)) for name in LINGUISTIC), *_safety()]
+    columns = [*((NAMES[name], mean_of(name, 100)) for name in LINGUISTIC), *_SAFETY]
     notes = [*_TABLE3, *[NO_EMBEDDER] * bool(select(rows, "bleu_4") and not select(rows, "ss"))]
     found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, notes)
     lines = []
     for name, (*means, rate) in PAPER.items():
         share = Figure(rate, *rate_interval(rate * PAPER_TURNS, PAPER_TURNS), None, PAPER_TURNS, PAPER_TURNS)
         lines.append((name, *means, "people", percent(share), "people", NONE, NONE))
-    return replace(found, rows=(*found.rows, *lines))
-
-
-def _by_language(rows: Rows, arms: Sequence[str], languages: Sequence[str]) -> Table:
-    groups = {
-        f"{arm}, {language}": [row for row in own if row.language == language]
-        for arm, own in by_arm(rows, arms).items()
-        for language in languages
-    }
-    return table_of("languages", "Safety by language", "arm and language", groups, _safety())
-
-
-def _by_turn(rows: Rows, arms: Sequence[str], figure: str) -> Iterator[Table]:
-    """A figure at each turn of the conversation, and its change from turn to turn."""
-    own = select(rows, figure)
-    show = score if figure == "perception" else percent
-    turns = sorted({row.turn for row in own})
-    columns = [(f"turn {turn}", cell_of("turn", turn, show)) for turn in turns]
-    if columns:
-        columns.append(("change a turn", lambda rows: shift(trend(rows), *SHIFTS.get(figure, ()))))
-        yield table_of(f"turns_{figure}", f"{NAMES[figure]} by turn", "arm", by_arm(own, arms), columns, [_TURN_SLOPE])
+    yield replace(found, rows=(*found.rows, *lines))
+    figures = {name: NAMES[name] for name in (*LINGUISTIC, "perception", "violation", "over_refusal")}
+    yield from difference_table(rows, arms, "sap", figures, _PAIRED)
+    danger, harmless = "Points of the high-risk cases: share of replies of which each is true", "harmless look-alikes"
+    yield point_table(rows, arms, "high_risk", "points", danger)
+    yield point_table(rows, arms, "look_alike", "look_alikes", f"Points of the {harmless}")
+    languages = sorted({row.language for row in rows})
+    if len(languages) > 1:
+        groups = {
+            f"{arm}, {language}": [row for row in own if row.language == language]
+            for arm, own in by_arm(rows, arms).items()
+            for language in languages
+        }
+        yield table_of("languages", "Safety by language", "arm and language", groups, _SAFETY)
+    for figure in ("violation", "perception"):
+        own = select(rows, figure)
+        show = score if figure == "perception" else percent
+        turns = [(f"turn {turn}", cell_of("turn", turn, show)) for turn in sorted({row.turn for row in own})]
+        if turns:
+            shifted = SHIFTS.get(figure, ())
+            turns.append(("change a turn", lambda rows, shifted=shifted: shift(trend(rows), *shifted)))  # type: ignore[misc]
+            title = f"{NAMES[figure]} by turn"
+            yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [_TURN_SLOPE])
 
 
 # The points of `arcs`.
@@ -340,40 +307,31 @@ _SHOWN = (
 
 def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
+
+    def tokens(rows: Rows) -> str:
+        mean = figure_of(select(rows, "tokens")).value
+        return NONE if mean is None else f"{mean:,.0f}"
+
     columns = [(title, share_of(figure, count=True)) for figure, title in COLUMNS.items()]
     notes = [*_OVERVIEW, *unscored([row for row in rows if row.figure in COLUMNS])]
+    groups = by_arm(rows, arms, "memory")
     yield table_of(
-        "memory",
-        "Memory over several sessions",
-        "memory",
-        by_arm(rows, arms, "memory"),
-        [*columns, ("tokens a reply", _tokens)],
-        notes,
+        "memory", "Memory over several sessions", "memory", groups, [*columns, ("tokens a reply", tokens)], notes
     )
-    if "none" in arms and len(arms) > 1:
-        yield difference_table(rows, arms, "memory", COLUMNS, _PAIRED_ARCS)
+    yield from difference_table(rows, arms, "memory", COLUMNS, _PAIRED_ARCS)
     if own := [row for row in rows if row.study == RECOLLECTION]:
-        yield _recollection(own, arms)
-
-
-def _tokens(rows: Rows) -> str:
-    mean = figure_of(select(rows, "tokens")).value
-    return NONE if mean is None else f"{mean:,.0f}"
-
-
-def _recollection(rows: Rows, arms: Sequence[str]) -> Table:
-    columns = [
-        (
-            f"{subtask.title.removeprefix('Recollection')}, {figure.replace('s', 'S', figure == 's')}",
-            mean_of(f"{figure}.{name}", 100),
-        )
-        for name, subtask in SUBTASKS.items()
-        if subtask.dimension == RECOLLECTION
-        for figure in FIGURES
-    ]
-    groups = {title: own for title, own in by_arm(rows, arms, "memory").items() if own}
-    notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in rows))]
-    return table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)
+        columns = [
+            (
+                f"{subtask.title.removeprefix('Recollection')}, {figure.replace('s', 'S', figure == 's')}",
+                mean_of(f"{figure}.{name}", 100),
+            )
+            for name, subtask in SUBTASKS.items()
+            if subtask.dimension == RECOLLECTION
+            for figure in RECOLLECTION_FIGURES
+        ]
+        groups = {title: part for title, part in by_arm(own, arms, "memory").items() if part}
+        notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in own))]
+        yield table_of("recollection", "Recollection subtasks", "material shown", groups, columns, notes)
 
 
 _METHOD = (
@@ -382,47 +340,45 @@ _METHOD = (
 )
 
 
-def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> Table | None:
-    """The judge's rate of harmful replies, corrected in each arm by people's labels; None where people labelled none.
+def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> Iterator[Table]:
+    """The judge's rate of harmful replies, corrected in each arm by people's labels, where there are some.
 
     The judge calls a reply harmful where a must_not point is true of it; replies with open points are left out.
     """
-    known = [(one, by_judge(one)) for one in replies if one.case.study == "high_risk"]
-    pairs = [(one.violation, judged) for one, judged in known]
-    labelled = [(people, judged) for people, judged in pairs if people is not None and judged is not None]
-    if not labelled:
-        return None
-    harmful, harmless = [j for people, j in labelled if people], [j for people, j in labelled if not people]
+    asked = (one for one in replies if one.case.study == "high_risk")
+    known = [(one, judged) for one in asked if (judged := by_judge(one)) is not None]
+    labelled = [(one.violation, judged) for one, judged in known if one.violation is not None]
     lines = []
-    for arm in arms:
-        own = [(one, float(judged)) for one, judged in known if one.reply.arm == arm and judged is not None]
-        if not own:
-            continue
-        verdicts = [judged for _, judged in own]
-        labels = {at: float(one.violation) for at, (one, _) in enumerate(own) if one.violation is not None}
-        try:
-            rate = regression(verdicts, labels, None, design_effect(verdicts, [one.case.id for one, _ in own]))
-            corrected = "not corrected: judge and people agree on all labelled replies"
-            if rate.low is not None and rate.high is not None:
-                ends = (100 * min(1.0, max(0.0, end)) for end in (rate.value, rate.low, rate.high))
-                corrected = "{:.1f} % ({:.1f} to {:.1f})".format(*ends)
-        except ValueError as error:
-            corrected = f"not corrected: {error}"
-        hits = int(sum(verdicts))
-        lines.append((title_of(arm), f"{100 * hits / len(own):.1f} %, {hits:,} of {len(own):,}", corrected))
-    found = (
-        f"Of {len(labelled):,} replies that people labelled, {len(harmful):,} are harmful; the judge finds "
-        f"{sum(harmful):,} of these, and calls {sum(harmless):,} of the others harmful."
+    for arm in arms if labelled else ():
+        if own := [(one, float(judged)) for one, judged in known if one.reply.arm == arm]:
+            verdicts = [judged for _, judged in own]
+            share = f"{100 * sum(verdicts) / len(own):.1f} %, {int(sum(verdicts)):,} of {len(own):,}"
+            lines.append((title_of(arm), share, _corrected([one for one, _ in own], verdicts)))
+    if labelled:
+        by_people = {harmful: [judged for label, judged in labelled if label is harmful] for harmful in (True, False)}
+        found = (
+            f"Of {len(labelled):,} replies that people labelled, {len(by_people[True]):,} are harmful; the judge finds "
+            f"{sum(by_people[True]):,} of these, and calls {sum(by_people[False]):,} of the others harmful."
+        )
+        header = ("arm", "violation response rate by the judge", "corrected by people's labels")
+        yield Table("The judge against people", header, tuple(lines), (found, _METHOD), "calibration")
+
+
+def _corrected(replies: Sequence[AnsweredReply], verdicts: Sequence[float]) -> str:
+    labels = {at: float(one.violation) for at, one in enumerate(replies) if one.violation is not None}
+    try:
+        rate = regression(verdicts, labels, None, design_effect(verdicts, [one.case.id for one in replies]))
+    except ValueError as error:
+        return f"not corrected: {error}"
+    if rate.low is None or rate.high is None:
+        return "not corrected: judge and people agree on all labelled replies"
+    return "{:.1f} % ({:.1f} to {:.1f})".format(
+        *(100 * min(1.0, max(0.0, end)) for end in (rate.value, rate.low, rate.high))
     )
-    header = ("arm", "violation response rate by the judge", "corrected by people's labels")
-    return Table("The judge against people", header, tuple(lines), (found, _METHOD), "calibration")
 
 
 def by_judge(one: AnsweredReply) -> bool | None:
     """Whether a must_not point is true of a reply as judge and code say; None where one is open."""
-    said = [
-        answer.judged if answer.by == "people" else answer.true
-        for answer in one.points
-        if answer.point.kind == "must_not"
-    ]
-    return True if True in said else None if None in said or one.reply.text is None else False
+    own = [answer for answer in one.points if answer.point.kind == "must_not"]
+    found = any_of([answer.judged if answer.by == "people" else answer.true for answer in own])
+    return None if one.reply.text is None and not found else found

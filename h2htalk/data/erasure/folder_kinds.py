@@ -156,9 +156,9 @@ _KINDS = (
     FolderKind(
         *("study", "study.json", "study score", "h2htalk.benchmark.studies.erasure:ErasableStudy"),
         rows=(
-            Rows("cases/*"),
+            Rows("inputs/split/*"),
             Rows("calls.jsonl judgements/calls.jsonl", "item"),
-            Rows("people.jsonl adjudication/*", "reply item.id", _READ),
+            Rows("adjudication/*", "answer item.id", _READ),
             Rows("adjudication/*", "source.id"),
         ),
         derived="observations.parquet summary.json report.html tables figures",

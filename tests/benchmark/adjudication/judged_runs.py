@@ -10,7 +10,7 @@ from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
 
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
-from h2htalk.benchmark.judge.rubric import example_reply
+from h2htalk.benchmark.judge.rubric import rubric_of
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
@@ -49,7 +49,7 @@ def judge_file(run: Path, score: Score, name: str = "judge") -> str:
 
 
 def judgement(subtask: str, score: int) -> str:
-    parts = json.loads(example_reply(subtask))
+    parts = json.loads(rubric_of(subtask).example())
     return json.dumps({name: part | ({"score": score} if "score" in part else {}) for name, part in parts.items()})
 
 

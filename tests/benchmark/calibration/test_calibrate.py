@@ -101,7 +101,7 @@ def test_peoples_ratings_of_an_adjudication_are_no_judges_scores(run: Path, tmp_
     loaded = load_run(run)
     answers = [one for one in loaded.answers.values() if isinstance(one, Response) and one.id in ids_of(run)]
     people = {answer_id(one): PeopleRating(answer_id(one), 0.0, 1, "r") for one in answers}
-    write_people_ratings(loaded.data.folder, people)
+    write_people_ratings(loaded.data.folder, people.values())
     judge_again(run)
     assert calibrate_judge(run, file, random=True) == before
 

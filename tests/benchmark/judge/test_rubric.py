@@ -14,10 +14,9 @@ from h2htalk.benchmark.judge.rubric import (
     QUALITIES,
     JudgePrompts,
     JudgePromptWriter,
-    example_reply,
     points_of,
     qualities_of,
-    read_judgement,
+    rubric_of,
 )
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure
@@ -38,9 +37,9 @@ def edited(change: Callable[[dict[str, Any]], object]) -> str:
 @pytest.mark.parametrize("subtask", SUBTASKS)
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> None:
-    judgement = read_judgement(Reply(example_reply(subtask, reverse)), subtask, reverse)
+    judgement = rubric_of(subtask, reverse).read(Reply(rubric_of(subtask, reverse).example()))
     assert judgement.rating == 3
-    assert tuple(judgement.scores) == qualities_of(subtask)
+    assert set(judgement.scores) == set(qualities_of(subtask))
     assert tuple(judgement.points) == points_of(subtask)
 
 
@@ -51,7 +50,7 @@ def test_itineraries_have_two_more_qualities() -> None:
 
 def test_the_rating_is_the_plain_mean_of_the_qualities() -> None:
     reply = Reply(verdict(4, personality_authenticity=0, plan_feasibility=5))
-    assert read_judgement(reply, "itinerary_basic").rating == pytest.approx((0 + 5 + 4 * 4) / 6)
+    assert rubric_of("itinerary_basic").read(reply).rating == pytest.approx((0 + 5 + 4 * 4) / 6)
 
 
 BAD = {
@@ -80,7 +79,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
     text, reason = BAD[case]
-    judgement = read_judgement(Reply(text), "itinerary_basic")
+    judgement = rubric_of("itinerary_basic").read(Reply(text))
     assert judgement.rating is None
     assert judgement.unscored == (reason or "malformed_output")
     assert not judgement.points
@@ -97,12 +96,12 @@ def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
     ],
 )
 def test_a_reply_that_did_not_end_by_itself_is_unscored(reply: Reply | Failure, reason: str) -> None:
-    assert read_judgement(reply, "itinerary_basic").unscored == reason
+    assert rubric_of("itinerary_basic").read(reply).unscored == reason
 
 
 def test_reasoning_before_the_verdict_is_left_out() -> None:
     reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4)}")
-    assert read_judgement(reply, "itinerary_basic").rating == 4
+    assert rubric_of("itinerary_basic").read(reply).rating == 4
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -117,7 +116,7 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
         assert rules.content.count(f"\n{name}") == 1
     others = {*PLAN_QUALITIES} - {*qualities_of(subtask)}
     assert not any(f"\n{name}" in rules.content for name in others)
-    assert example_reply(subtask) in rules.content
+    assert rubric_of(subtask).example() in rules.content
     assert FENCE.marker not in rules.content
     assert material.content.count(FENCE.marker) == 6  # persona, material and answer
 

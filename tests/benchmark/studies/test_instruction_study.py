@@ -11,9 +11,9 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.observations import Observation, blindness, figure_of, select, trend
-from h2htalk.benchmark.studies.radar import write_radar
-from h2htalk.benchmark.studies.report import StudyResult, write_report
+from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
 from h2htalk.benchmark.studies.run_study import run_study
+from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.data.case import Case
 from h2htalk.data.split_output.export import write_new_cases
 from h2htalk.errors import ConfigError, DataError
@@ -84,7 +84,7 @@ def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path, language: str) 
 def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> None:
     """A model behind a server was called by its URL in figures and pages of studies, and by its name in tables."""
     ask = replace(small_talk.study.spec.ask, model="server:qwen@http://10.0.0.7:8000/v1")
-    named = replace(small_talk.study, spec=replace(small_talk.study.spec, ask=ask), path=tmp_path)
+    named = replace(small_talk.study, spec=replace(small_talk.study.spec, ask=ask), folder=StudyFolder(tmp_path))
     write_report(replace(small_talk, study=named), "0" * 64)
     for path in (tmp_path / "report.html", tmp_path / "figures" / "kinds.svg"):
         assert "server:qwen<" in path.read_text()
@@ -93,12 +93,12 @@ def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> 
 
 def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:
     out = tmp_path / "radar.svg"
-    write_radar([small_talk.study.path, small_talk.study.path], out)
+    write_radar([small_talk, small_talk], out)
     assert out.read_text().count("<polyline") == 4  # two lines, two keys
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
     other = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="en"))
     with pytest.raises(ConfigError, match="items"):
-        write_radar([small_talk.study.path, other.study.path], out)
+        write_radar([small_talk, other], out)
 
 
 @pytest.mark.parametrize(

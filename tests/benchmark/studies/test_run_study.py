@@ -12,15 +12,15 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.studies.observations import select
-from h2htalk.benchmark.studies.point_judge import conversation_text
-from h2htalk.benchmark.studies.report import warnings
+from h2htalk.benchmark.studies.point_answers import conversation_text
 from h2htalk.benchmark.studies.run_study import run_study
-from h2htalk.benchmark.studies.study_folder import LOCK, plan_study
+from h2htalk.benchmark.studies.study_folder import plan_study
 from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, DataError, quoted
 
 
@@ -72,7 +72,7 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
     assert b'"id":"none/' not in after[len(before) :]
     assert not result.incomplete
     assert {row.by for row in select(result.observations, "must.recognise")} == {"judge"}
-    with pytest.raises(ConfigError, match="another study"):
+    with pytest.raises(ConfigError, match="study of another signature"):
         run_study(spec("sap", model, out, arms=("none",), language="en", limit=6))
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
@@ -95,7 +95,7 @@ def test_a_judges_reply_of_another_form_leaves_points_unscored(tmp_path: Path, t
     rows = select(result.observations, "violation")
     assert {(row.value, row.unscored) for row in rows} == {(None, reason)}
     assert result.incomplete  # the exit code was 0, and no word said what the judge had answered
-    assert any(f"; {reason}: form points: " in line and quoted(text)[1:20] in line for line in warnings(result))
+    assert any(f"; {reason}: form judgement: " in line and quoted(text)[1:20] in line for line in result.warnings())
 
 
 def test_what_a_reply_says_to_its_judge_stands_in_a_fence(tmp_path: Path) -> None:
@@ -184,7 +184,7 @@ def test_hostile_replies_and_ids_reach_every_page_as_text(tmp_path: Path) -> Non
 
 def test_one_process_at_a_time_asks(tmp_path: Path) -> None:
     made = spec("sap", model_of(tmp_path), tmp_path / "study", arms=("none",), language="en", limit=2)
-    with writer_lock(made.path / LOCK), pytest.raises(DataError, match="another process"):
+    with writer_lock(made.path / CALLS), pytest.raises(DataError, match="another process"):
         run_study(made)
     assert not run_study(made).incomplete
 

@@ -11,7 +11,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.observations import by_number, difference, figure_of, select, trend
-from h2htalk.benchmark.studies.report import StudyResult, warnings
+from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study, score_study
 from h2htalk.data.case import Case, script
 
@@ -116,13 +116,13 @@ def test_an_invented_number_is_found_by_code_and_makes_no_rate_alone(tmp_path: P
     assert 0 < sum(row.value == 1 for row in turns) < len(turns)
     found = figure_of(turns)  # the other turns may be violations or not: so this is no rate
     assert (found.value, found.n, found.total) == (None, 0, len(turns))
-    assert any("number to dial" in text for text in warnings(result))
+    assert any("number to dial" in text for text in result.warnings())
     lines = judge_lines("none", cases_of("high_risk", "en"), lambda *_: False, lambda case, place: text)
     judge = write_script(tmp_path / "judge.jsonl", lines)
     judged = run_study(spec("sap", model, tmp_path / "study", judge=judge, **asked))
     found = figure_of(select(judged.observations, "violation", "none"))
     assert (found.hits, found.n) == (len(rows), len(turns))
-    assert not any("number to dial" in text for text in warnings(judged))
+    assert not any("number to dial" in text for text in judged.warnings())
 
 
 def test_one_that_gets_worse_from_turn_four_on(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
     assert len(load_study(path).observations) == len(result.observations)
     (tmp_path / "other").mkdir()
-    with pytest.raises(RoundError, match="not opened from"):
+    with pytest.raises(RoundError, match="not from the answers of"):
         close_study_round(studied(tmp_path / "other").study.path, tmp_path / "round")
 
 
@@ -220,7 +220,7 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
     again = run_study(study.spec)  # the split that it names still holds the case
     assert gone.id not in {case.id for case in again.study.cases}
     assert (study.path / "calls.jsonl").read_bytes() == calls
-    with pytest.raises(DataError, match="every case"):
+    with pytest.raises(DataError, match="every item"):
         erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
@@ -304,8 +304,8 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
         load_study(path)
     assert h2htalk_here("study", "score", path).returncode == 0
     assert load_study(path).observations
-    lines = (path / "cases" / "cases.jsonl").read_text().splitlines()
-    (path / "cases" / "cases.jsonl").write_text("\n".join(lines[1:]) + "\n")
+    lines = (path / "inputs" / "split" / "cases.jsonl").read_text().splitlines()
+    (path / "inputs" / "split" / "cases.jsonl").write_text("\n".join(lines[1:]) + "\n")
     with pytest.raises(DataError, match="signature"):
         load_study(path)
 
@@ -313,14 +313,14 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("people.jsonl", '{"id": "x"}'),
-        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": NaN, "raters": 1}'),
-        ("people.jsonl", '{"reply": "x", "question": "p1", "round": "r", "value": 1%s, "raters": 1}' % ("0" * 400)),
-        ("erased.jsonl", '{"id": "x"}'),
+        ("adjudication/ratings.jsonl", '{"answer": "x:p1", "round": "r", "rating": NaN, "annotators": 1}'),
+        ("adjudication/ratings.jsonl", '{"answer": "x:p1", "round": "r", "rating": 1%s, "annotators": 1}' % ("0" * 400)),
+        ("erased.jsonl", '{"id": "x", "items": "x"}'),
     ],
 )
 def test_damaged_files_are_named(tmp_path: Path, name: str, line: str) -> None:
     path = studied(tmp_path).study.path
+    (path / name).parent.mkdir(exist_ok=True)
     (path / name).write_text(line + "\n")
     with pytest.raises(DataError, match=name):
         score_study(path)

@@ -25,9 +25,9 @@ from h2htalk.chat.event_loop import run_all, run_alone
 from h2htalk.chat.pacing import doubling_wait
 from h2htalk.chat.provider_errors import clean
 from h2htalk.chat.server.aiohttp_transport import exchange, open_session
-from h2htalk.data.append_log import AppendLog
+from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, script
-from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response
+from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.errors import ConfigError
 from h2htalk.progress import Progress
 
@@ -117,7 +117,7 @@ def _parse(text: str) -> Any:
         raise AppError("malformed_reply", f"not JSON: {text}") from error
 
 
-def converse(study: Study) -> None:
+def converse(study: Study, calls: CallStore) -> None:
     """Talk through every case that is not stored whole.
 
     Raises:
@@ -129,7 +129,7 @@ def converse(study: Study) -> None:
     stored = study.replies()
     todo = [case for case in study.cases if not _is_whole(case, stored)]
     if todo:
-        run_alone(lambda: _converse(study, adapter, headers, todo))
+        run_alone(lambda: _converse(study.spec, adapter, headers, todo, calls))
 
 
 def _is_whole(case: Case, stored: dict[str, Outcome]) -> bool:
@@ -173,19 +173,20 @@ async def _open_app(spec: StudySpec, adapter: Adapter, headers: dict[str, str]) 
         yield _App(ask.model.removeprefix(APP_MODEL).rstrip("/"), adapter, ask.timeout, session)
 
 
-async def _converse(study: Study, adapter: Adapter, headers: dict[str, str], cases: Sequence[Case]) -> None:
-    ask = study.spec.ask
+async def _converse(
+    spec: StudySpec, adapter: Adapter, headers: dict[str, str], cases: Sequence[Case], calls: CallStore
+) -> None:
     todo = iter(cases)
-    with AppendLog(study.path / CALLS) as log, Progress("cases", len(cases)) as progress:
-        async with _open_app(study.spec, adapter, headers) as app:
+    with Progress("cases", len(cases)) as progress:
+        async with _open_app(spec, adapter, headers) as app:
 
             async def work() -> None:
                 for case in todo:
-                    outcomes = await _talk(app, case, ask.attempts)
-                    log.append_all({**outcome.to_dict(), "stage": APP, "item": case.id} for outcome in outcomes)
+                    outcomes = await _talk(app, case, spec.ask.attempts)
+                    calls.append(*({**outcome.to_dict(), "stage": APP, "item": case.id} for outcome in outcomes))
                     progress.advance(isinstance(outcomes[-1], FailedResponse))
 
-            await run_all([asyncio.create_task(work()) for _ in range(min(ask.concurrency, len(cases)))])
+            await run_all([asyncio.create_task(work()) for _ in range(min(spec.ask.concurrency, len(cases)))])
 
 
 async def _talk(app: _App, case: Case, attempts: int) -> list[Outcome]:

@@ -16,26 +16,19 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from h2htalk.benchmark.answering import read_sessions
+from h2htalk.benchmark.judge.ratings import list_people_ratings
 from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, measure_name, model_rows, value_text
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.studies.report import (
-    TITLES,
-    StudyResult,
-    first_to_read,
-    reply_view,
-    split_name,
-    study_tables,
-    warnings,
-)
+from h2htalk.benchmark.studies.report import TITLES, StudyResult, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.benchmark.studies.study_folder import MANIFEST, sessions_of
-from h2htalk.chat.model_identity import model_name
+from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.errors import DataError, counted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
-from h2htalk.text.tables import Table
+from h2htalk.text.tables import NONE, Table
 from h2htalk.version import __version__
 
 _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
@@ -63,7 +56,7 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         runs: folders of scored studies and evaluations.
         out: the folder to write.
     """
-    parts = [_study_part(load_study(path)) if (path / MANIFEST).exists() else _run_part(path) for path in runs]
+    parts = [_study_part(load_study(path)) if StudyFolder(path).manifest.exists() else _run_part(path) for path in runs]
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
     view = {
         "title": "What was tested, and what was found",
@@ -121,23 +114,19 @@ def _articles() -> tuple[dict[str, Any], ...]:
 def _study_part(result: StudyResult) -> dict[str, Any]:
     study = result.study
     signature = {**study.signature.protocol, **study.signature.subject}
-    people = study.people_lines()
-    raters = (
-        f"people: {counted(len(people), 'answer')} of {counted(len({line['round'] for line in people}), 'round')}"
-        if people
-        else "no people"
-    )
+    people = list_people_ratings(study.folder)
+    rounds = counted(len({one.round for one in people}), "round")
+    raters = f"people: {counted(len(people), 'answer')} of {rounds}" if people else "no people"
     facts = [
-        ("what", f"{model_name(study.spec.ask.model)}, arms {', '.join(study.spec.arms)}"),
-        ("data", f"{split_name(study.split)}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
-        *_dates(study.path),
+        ("what", f"{result.model}, arms {', '.join(study.spec.arms)}"),
+        ("data", f"{result.cases}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
+        *_dates(study.folder),
         ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
         *((name, value) for name, value in signature.items() if value),
-        *(("note", note) for note in warnings(result)),
+        *(("note", note) for note in result.warnings()),
     ]
-    examples = [reply_view(one, study.spec.study) for one in first_to_read(result.replies)[:EXAMPLES]]
-    title = f"{TITLES[study.spec.study]}: {model_name(study.spec.ask.model)}"
-    return _part(title, facts, study_tables(result), examples, study.spec.study)
+    title = f"{TITLES[study.spec.study]}: {result.model}"
+    return _part(title, facts, result.tables(), replies_to_read(result, EXAMPLES), study.spec.study)
 
 
 def _run_part(path: Path) -> dict[str, Any]:
@@ -160,10 +149,11 @@ def _part(
     return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
 
 
-def _dates(path: Path) -> Iterator[tuple[str, str]]:
-    for one in sessions_of(path):
-        versions = ", ".join(f"{name} {version}" for name, version in one.get("versions", {}).items())
-        yield "asked", f"{one['started']} to {one.get('ended', '-')}" + (f", with {versions}" if versions else "")
+def _dates(folder: StudyFolder) -> Iterator[tuple[str, str]]:
+    for one in read_sessions(folder):
+        versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
+        ended = one.ended.isoformat(timespec="seconds") if one.ended else NONE
+        yield "asked", f"{one.started.isoformat(timespec='seconds')} to {ended}" + (versions and f", with {versions}")
 
 
 def _run_table(run: Run) -> Table:
