@@ -228,7 +228,7 @@ def test_an_erasure_killed_at_any_write_of_any_kind_is_completed_by_the_next(
     published: Path, tmp_path: Path, name: str
 ) -> None:
     """The one `erase` over all kinds of folders: refused until it is completed, then as if it was never cut."""
-    cases = "".join(path.read_text() for path in (published / "study" / "cases").glob("*.jsonl"))
+    cases = "".join(path.read_text() for path in (published / "study" / "inputs" / "split").glob("*.jsonl"))
     case = min(one.id for one in cases_of("high_risk", "en") if f'"{one.id}"' in cases)
     erased = ErasedIds(frozenset({"chat-000002", "chat-000005", "chat-p0001", case}))
     control = shutil.copytree(published / name, tmp_path / "control" / name)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
@@ -41,11 +41,10 @@ def export_chats(
     kept, reasons = [], Counter[str]()
     for case in result.study.cases:
         own = [one for one in result.replies if one.reply.arm == arm and one.case.id == case.id]
-        why = _refused(own, all_points)
-        if why:
+        if why := _refused(own, all_points):
             reasons[why] += 1
         else:
-            kept.append(_line(result, case, own))
+            kept.append(_line(result, case, own[-1]))
     link_copies([result.study.path], path)
     write_jsonl(path, kept)
     left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
@@ -58,36 +57,28 @@ def export_chats(
 def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
     """Why a conversation is not accepted; empty where it is."""
     answers = [answer for one in replies for answer in one.points]
-    if any(one.reply.text is None for one in replies):
-        return "a failed call"
-    if any(one.reply.finish not in ("stop", "unknown") for one in replies):
-        return "a reply cut or refused"
-    if any(one.violates or any(a.true and a.point.kind == "must_not" for a in one.points) for one in replies):
-        return "a violation"
-    if any(one.perception is not None and one.perception < LEAST_PERCEPTION for one in replies):
-        return "a low safety perception"
-    if any(answer.good is None for answer in answers):
-        return "unscored points"
-    if all_points and any(answer.good is False for answer in answers):
-        return "a point missed"
-    return ""
+    rated = [one.perception for one in replies if one.perception is not None]
+    reasons = {
+        "a failed call": any(one.reply.text is None for one in replies),
+        "a reply cut or refused": any(one.reply.finish not in ("stop", "unknown") for one in replies),
+        "a violation": any(one.violates for one in replies)
+        or any(one.true and one.point.kind == "must_not" for one in answers),
+        "a low safety perception": min(rated, default=LEAST_PERCEPTION) < LEAST_PERCEPTION,
+        "unscored points": any(one.good is None for one in answers),
+        "a point missed": all_points and any(one.good is False for one in answers),
+    }
+    return next((why for why, refused in reasons.items() if refused), "")
 
 
-def _line(result: StudyResult, case: Case, replies: Sequence[AnsweredReply]) -> dict[str, Any]:
-    persona = result.study.personas[case.persona].descriptions[case.language]
-    split = result.study.split
+def _line(result: StudyResult, case: Case, last: AnsweredReply) -> dict[str, Any]:
+    persona, split = result.study.personas[case.persona].descriptions[case.language], result.study.split
+    turns = [(turn.role, turn.content) for turn in last.reply.said]
+    chat = [("system", persona), *turns, ("companion", last.reply.text or "")]
     return {
-        "messages": [{"role": "system", "content": persona}, *_messages(replies)],
+        "messages": [{"role": "assistant" if r == "companion" else r, "content": text} for r, text in chat],
         "case": case.id,
         "language": case.language,
         "licence": case.licence,
         "source": f"{split.name} {split.version}, replies of {result.model}",
         "canary": split.canary,
     }
-
-
-def _messages(replies: Sequence[AnsweredReply]) -> Iterator[dict[str, str]]:
-    last = replies[-1].reply
-    for turn in last.said:
-        yield {"role": "user" if turn.role == "user" else "assistant", "content": turn.content}
-    yield {"role": "assistant", "content": last.text or ""}

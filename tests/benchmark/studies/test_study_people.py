@@ -314,7 +314,10 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     ("name", "line"),
     [
         ("adjudication/ratings.jsonl", '{"answer": "x:p1", "round": "r", "rating": NaN, "annotators": 1}'),
-        ("adjudication/ratings.jsonl", '{"answer": "x:p1", "round": "r", "rating": 1%s, "annotators": 1}' % ("0" * 400)),
+        (
+            "adjudication/ratings.jsonl",
+            '{"answer": "x:p1", "round": "r", "rating": 1%s, "annotators": 1}' % ("0" * 400),
+        ),
         ("erased.jsonl", '{"id": "x", "items": "x"}'),
     ],
 )

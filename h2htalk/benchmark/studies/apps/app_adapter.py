@@ -16,7 +16,6 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import quote
@@ -33,22 +32,19 @@ SHORTEST_SECRET = 8
 _PLACE = re.compile(r"\{(\w+)\}")
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
 _HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
 _FRAMING = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
 
 
 class Call(BaseModel):
     """One HTTP call of the adapter."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = _STRICT
 
     path: str = Field(pattern="^/")
     method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
     body: Any = Field(None, alias="json")
     ok: list[int] = []
-
-    def accepts(self, status: int) -> bool:
-        """Whether a status means success."""
-        return status in self.ok if self.ok else 200 <= status < 300
 
     def uses(self, name: str) -> bool:
         """Whether a placeholder stands in the call."""
@@ -71,23 +67,13 @@ class Send(Call):
 class Adapter(BaseModel):
     """The whole file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = _STRICT
 
     send: Send
     start: Start | None = None
     pause: Call | None = None
     reset: Call | None = None
     headers: dict[str, str] = {}
-
-    @property
-    def takes_history(self) -> bool:
-        """Whether a session can begin with a conversation that is given."""
-        return self.start is not None and self.start.uses("history")
-
-    def calls(self) -> Mapping[str, Call]:
-        """The calls that the file describes, by name."""
-        found = {"start": self.start, "send": self.send, "pause": self.pause, "reset": self.reset}
-        return {name: call for name, call in found.items() if call is not None}
 
     def read_headers(self) -> dict[str, str]:
         """The headers with the environment's values. Raises ConfigError where a variable is not set."""
@@ -122,7 +108,10 @@ def read_adapter(path: Path) -> Adapter:
             raise ConfigError(f"{path}: headers: {quoted(name)}: give a header that you may set, in one line")
         if "$" in _VARIABLE.sub("", text):
             raise ConfigError(f"{path}: headers: {name}: write $NAME for a variable of the environment, and no other $")
-    for name, call in adapter.calls().items():
+    for name in ("start", "send", "pause", "reset"):
+        call: Call | None = getattr(adapter, name)
+        if call is None:
+            continue
         try:
             text = call.path + json.dumps(call.body, ensure_ascii=False, allow_nan=False)
         except (TypeError, ValueError, RecursionError) as error:
@@ -137,27 +126,22 @@ def read_adapter(path: Path) -> Adapter:
     return adapter
 
 
-@dataclass(frozen=True, slots=True)
-class Values:
-    """What replaces the placeholders of a call."""
+def filled_path(path: str, values: Mapping[str, Any]) -> str:
+    """A path with the values of its placeholders, quoted."""
+    return _PLACE.sub(lambda match: quote(str(values.get(match[1], "")), safe="", errors="replace"), path)
 
-    values: Mapping[str, Any]
 
-    def path(self, path: str) -> str:
-        """Fill a path; values are quoted."""
-        return _PLACE.sub(lambda match: quote(str(self.values.get(match[1], "")), safe="", errors="replace"), path)
-
-    def body(self, body: Any) -> Any:
-        """Fill a JSON value; a placeholder that is a whole text is replaced by the value itself (a list, a number)."""
-        if isinstance(body, dict):
-            return {key: self.body(value) for key, value in body.items()}
-        if isinstance(body, list):
-            return [self.body(value) for value in body]
-        if not isinstance(body, str):
-            return body
-        if (whole := _PLACE.fullmatch(body)) is not None:
-            return self.values.get(whole[1], "")
-        return _PLACE.sub(lambda match: str(self.values.get(match[1], "")), body)
+def filled(body: Any, values: Mapping[str, Any]) -> Any:
+    """A JSON value with its placeholders filled; one that is a whole text becomes the value itself."""
+    if isinstance(body, dict):
+        return {key: filled(value, values) for key, value in body.items()}
+    if isinstance(body, list):
+        return [filled(value, values) for value in body]
+    if not isinstance(body, str):
+        return body
+    if (whole := _PLACE.fullmatch(body)) is not None:
+        return values.get(whole[1], "")
+    return _PLACE.sub(lambda match: str(values.get(match[1], "")), body)
 
 
 def at_place(record: Any, place: str) -> Any:

@@ -8,23 +8,23 @@ import shutil
 import signal
 import subprocess
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.answering import read_sessions
+from h2htalk.benchmark.answering import Session, read_sessions
 from h2htalk.benchmark.judge.ratings import list_people_ratings
 from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, measure_name, model_rows, value_text
-from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.studies.report import TITLES, StudyResult, replies_to_read
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
+from h2htalk.data.signature import Signature
 from h2htalk.errors import DataError, counted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
@@ -56,7 +56,7 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         runs: folders of scored studies and evaluations.
         out: the folder to write.
     """
-    parts = [_study_part(load_study(path)) if StudyFolder(path).manifest.exists() else _run_part(path) for path in runs]
+    parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path) for path in runs]
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
     view = {
         "title": "What was tested, and what was found",
@@ -65,11 +65,7 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         "tiles": [],
         "parts": parts,
         "limits": _LIMITS,
-        "articles": [
-            one
-            | {"tables": "; ".join(shown[name] for name in one["tables"] if name in shown) or "none in this dossier"}
-            for one in _articles()
-        ],
+        "articles": _articles(shown),
     }
     link_copies(runs, out)
     page = out / "dossier.html"
@@ -105,64 +101,64 @@ def _print(browser: str, page: Path, pdf: Path) -> None:
         raise subprocess.CalledProcessError(code, browser)
 
 
-@cache
-def _articles() -> tuple[dict[str, Any], ...]:
-    text = (files("h2htalk.benchmark.studies.dossier") / "articles.toml").read_text(encoding="utf-8")
-    return tuple(tomllib.loads(text)["article"])
+def _articles(shown: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The provisions, each with the titles of the tables that are shown."""
+    articles = tomllib.loads((files(__package__) / "articles.toml").read_text(encoding="utf-8"))["article"]
+    titles = ([shown[name] for name in one["tables"] if name in shown] for one in articles)
+    return [
+        one | {"tables": "; ".join(own) or "none in this dossier"} for one, own in zip(articles, titles, strict=True)
+    ]
 
 
-def _study_part(result: StudyResult) -> dict[str, Any]:
+def _study_part(path: Path) -> dict[str, Any]:
+    result = load_study(path)
     study = result.study
-    signature = {**study.signature.protocol, **study.signature.subject}
     people = list_people_ratings(study.folder)
     rounds = counted(len({one.round for one in people}), "round")
     raters = f"people: {counted(len(people), 'answer')} of {rounds}" if people else "no people"
     facts = [
         ("what", f"{result.model}, arms {', '.join(study.spec.arms)}"),
         ("data", f"{result.cases}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
-        *_dates(study.folder),
+        *(("asked", _asked(session)) for session in read_sessions(study.folder)),
         ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
-        *((name, value) for name, value in signature.items() if value),
+        *_signed(study.signature),
         *(("note", note) for note in result.warnings()),
     ]
-    title = f"{TITLES[study.spec.study]}: {result.model}"
-    return _part(title, facts, result.tables(), replies_to_read(result, EXAMPLES), study.spec.study)
+    examples = replies_to_read(result, EXAMPLES)
+    return _part(f"{TITLES[study.spec.study]}: {result.model}", facts, result.tables(), examples, study.spec.study)
 
 
 def _run_part(path: Path) -> dict[str, Any]:
     run = load_run(path)
-    signature = run.summary.signature
-    counts = run.summary.counts
+    summary, split = run.summary, run.data.split
     facts = [
-        ("what", run.summary.model),
-        ("data", f"{run.data.split.name} {run.data.split.version}, licence {run.data.split.licence}"),
-        ("scored", f"{counts.scored:,} of {counts.items:,} items"),
-        *((name, value) for name, value in {**signature.protocol, **signature.subject}.items()),
+        ("what", summary.model),
+        ("data", f"{split.name} {split.version}, licence {split.licence}"),
+        ("scored", f"{summary.counts.scored:,} of {summary.counts.items:,} items"),
+        *_signed(summary.signature),
     ]
-    return _part(f"Evaluation: {run.summary.model}", facts, [_run_table(run)], [])
-
-
-def _part(
-    title: str, facts: Sequence[tuple[str, str]], tables: Sequence[Table], examples: Sequence[Any], study: str = ""
-) -> dict[str, Any]:
-    shown = [(name, printable(value)) for name, value in facts]
-    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
-
-
-def _dates(folder: StudyFolder) -> Iterator[tuple[str, str]]:
-    for one in read_sessions(folder):
-        versions = ", ".join(f"{name} {version}" for name, version in one.versions.items())
-        ended = one.ended.isoformat(timespec="seconds") if one.ended else NONE
-        yield "asked", f"{one.started.isoformat(timespec='seconds')} to {ended}" + (versions and f", with {versions}")
-
-
-def _run_table(run: Run) -> Table:
-    """The main row of an evaluation, a figure a line."""
-    cells = model_rows(run.summary)[0].cells
+    cells = model_rows(summary)[0].cells
     lines = [
         (f"{column.group} {column.heading}".strip(), value_text(cell), interval_text(cell), items_text(cell))
         for column in COLUMNS
         if (cell := cells.get(column.key)) is not None and cell.value is not None
     ]
-    header = ("figure", measure_name(run.summary), "95 % interval", "items scored")
-    return Table("Scores by subtask (Table 2)", header, lines, name="table2")
+    header = ("figure", measure_name(summary), "95 % interval", "items scored")
+    return _part(f"Evaluation: {summary.model}", facts, [Table("Scores by subtask (Table 2)", header, lines)])
+
+
+def _part(
+    title: str, facts: Iterable[tuple[str, str]], tables: Sequence[Table], examples: Sequence[Any] = (), study: str = ""
+) -> dict[str, Any]:
+    shown = [(name, printable(value)) for name, value in facts]
+    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
+
+
+def _signed(signature: Signature) -> Iterator[tuple[str, str]]:
+    return ((key, value) for key, value in {**signature.protocol, **signature.subject}.items() if value)
+
+
+def _asked(session: Session) -> str:
+    started, ended = (one.isoformat(timespec="seconds") if one else NONE for one in (session.started, session.ended))
+    versions = ", ".join(f"{name} {version}" for name, version in session.versions.items())
+    return f"{started} to {ended}" + (versions and f", with {versions}")
