@@ -67,10 +67,7 @@ def study_sap(
     chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
         chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
-    _run(
-        "sap",
-        asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder},
-    )
+    _run("sap", asked | {"model": model, "out": out, "arms": chosen, "split": split, "embedder": embedder})
 
 
 @_asking(*_ALL, *_MODEL)
@@ -84,10 +81,7 @@ def study_instructions(
     **asked: Any,
 ) -> None:
     """Instruction following by degree of explicitness (Fig. 7). The same command again resumes."""
-    _run(
-        "instructions",
-        asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"},
-    )
+    _run("instructions", asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"})
 
 
 @_asking(*_ALL, *_MODEL)
@@ -103,10 +97,7 @@ def study_memory(
 ) -> None:
     """Memory over several sessions: none, a window, the model's own notes, the whole history."""
     own = {"model": model, "out": out, "arms": _words(arms), "window": window}
-    _run(
-        "memory",
-        asked | own | {"split": split, "sap": sap, "embedder": embedder},
-    )
+    _run("memory", asked | own | {"split": split, "sap": sap, "embedder": embedder})
 
 
 @_asking(*_ALL)

@@ -19,21 +19,8 @@ from typing import Any, ClassVar
 
 from h2htalk.data.erasure.filter_files import ERASED, read_erased, require_erased
 from h2htalk.data.erasure.folder_kinds import require_folder_kind
-from h2htalk.data.files import (
-    read_json_object,
-    read_sealed,
-    refuse_links,
-    sha256_of,
-    write_json,
-    write_sealed,
-)
-from h2htalk.data.responses import (
-    CALLS,
-    Answers,
-    FailedResponse,
-    Response,
-    read_answers,
-)
+from h2htalk.data.files import read_json_object, read_sealed, refuse_links, sha256_of, write_json, write_sealed
+from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, read_answers
 from h2htalk.data.signature import Signature, differing_keys
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, DataError, quoted
@@ -246,10 +233,7 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
     if partial:
         subject = {key: value for key, value in subject.items() if key in signature.subject}
         protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
-    different = [
-        *differing_keys(protocol, asked),
-        *differing_keys(subject, signature.subject),
-    ]
+    different = [*differing_keys(protocol, asked), *differing_keys(subject, signature.subject)]
     if different:
         rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
         command = f"h2htalk score {folder.path}{_scoring_options(there, signature)}"
