@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -23,7 +23,7 @@ from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import json_line
 from h2htalk.data.persona import Persona
-from h2htalk.data.responses import Failure, Usage, strip_thinking
+from h2htalk.data.responses import Failure, strip_thinking
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -49,7 +49,7 @@ class StudyReply:
         text: the answer; None where the call failed, or was not made after an earlier failure.
         failure, message: why there is none, as a code and for people.
         said: the conversation before the reply, the user's turn last.
-        usage: tokens of the call, and of calls that memory needed before it.
+        tokens: sent and written in the call, and in calls that memory needed before it.
         finish: why it ended (`Reply.finish_reason`).
     """
 
@@ -60,7 +60,7 @@ class StudyReply:
     text: str | None = None
     failure: str = "not_asked"
     said: tuple[Turn, ...] = ()
-    usage: Usage = field(default_factory=Usage)
+    tokens: int = 0
     finish: str = "unknown"
     message: str = ""
 
@@ -79,6 +79,9 @@ class StudyReply:
 Conversation = Generator[Request, Outcome, list[StudyReply]]
 
 
+Notes = dict[str, list[str]]  # category -> memories, oldest first
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Make the conversations of one arm."""
@@ -86,59 +89,52 @@ class Asker:
     spec: StudySpec
     prompts: StudyPrompts
     arm: str
+    personas: Mapping[str, Persona]
     secret: bytes = b""
 
-    def live(self, case: Case, persona: Persona) -> Conversation:
+    def live(self, case: Case) -> Conversation:
         """The model's own running conversation with the scripted user; after a failed call it ends."""
-        memory = _Memory(self, case, persona)
-        turns, replies, failure = list(case.history), list[StudyReply](), ""
-        session_start, extra = 0, Usage()
+        turns, replies, notes, failure = list(case.history), list[StudyReply](), Notes(), ""
+        session_start, extra = 0, 0
         for place, _, message in script(case):
             if place.endswith(".t1") and place != "s1.t1" and not failure:
-                extra, failure = yield from memory.end_session(turns[session_start:], place)
+                if self.spec.study == "memory" and self.arm == "explicit":
+                    extra, failure = yield from self._end_session(case, notes, turns[session_start:], place)
                 session_start = len(turns)
             turns.append(message)
-            said = tuple(turns)
-            blank = StudyReply(self.arm, case.id, place, LIVE, said=said)
-            if failure:
-                replies.append(blank)
-                continue
-            reply = yield from self._ask(blank, self._messages(case, persona, self._shown(said, session_start), memory))
-            failure = reply.failure
-            replies.append(replace(reply, usage=add_usage(reply.usage, extra)))
-            turns.append(Turn("companion", reply.text or ""))
-            extra = Usage()
+            reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(turns))
+            if not failure:
+                memories = [line for lines in notes.values() for line in lines]
+                reply = yield from self._ask(reply, self._messages(case, self._shown(turns, session_start), memories))
+                failure, reply = reply.failure, replace(reply, tokens=reply.tokens + extra)
+                turns.append(Turn("companion", reply.text or ""))
+                extra = 0
+            replies.append(reply)
         return replies
 
-    def scripted(self, case: Case, persona: Persona, place: str, turns: Sequence[Turn]) -> Conversation:
+    def scripted(self, case: Case, place: str, turns: Sequence[Turn]) -> Conversation:
         """One reply to the scripted history before a turn."""
         blank = StudyReply(self.arm, case.id, place, SCRIPT, said=tuple(turns))
-        return [(yield from self._ask(blank, self._messages(case, persona, turns)))]
-
-    def recollection(self, scenario: Scenario, persona: Persona) -> Conversation:
-        """A Recollection subtask, with the last entries of its material that the arm's memory lets the model see."""
-        kept = {"none": 1, "window": self.spec.window, "whole": None}[self.arm]
-        inputs = {
-            name: value[-kept:] if kept is not None and isinstance(value, tuple) else value
-            for name, value in scenario.inputs.items()
-        }
-        shown = replace(scenario, inputs=inputs)
-        messages = self.prompts.prompts.messages(shown, persona, self.spec.sap_of(self.arm))
-        blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
-        return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
+        return [(yield from self._ask(blank, self._messages(case, turns)))]
 
     def request_type(self, case: Case, types: Sequence[str]) -> Conversation:
         """Whether the model names the type of request that the last message of a case makes."""
         messages = self.prompts.request_type(case, types, Fence.of(self.secret, case.id, 0))
-        blank = StudyReply(self.arm, case.id, "s1.t1", TYPE)
         schema = type_schema(tuple(types)) if parse_model(self.spec.ask.model)[0].schemas else None
-        return [(yield from self._ask(blank, messages, TYPE_TOKENS, schema))]
+        return [(yield from self._ask(StudyReply(self.arm, case.id, "s1.t1", TYPE), messages, TYPE_TOKENS, schema))]
 
-    def _messages(
-        self, case: Case, persona: Persona, turns: Sequence[Turn], memory: _Memory | None = None
-    ) -> tuple[Message, ...]:
+    def recollection(self, scenario: Scenario, persona: Persona) -> Conversation:
+        """A Recollection subtask, with the last entries of its material that the arm's memory lets the model see."""
+        kept = {"none": 1, "window": self.spec.window, "whole": None}[self.arm]
+        cut = {name: value[-kept:] for name, value in scenario.inputs.items() if kept and isinstance(value, tuple)}
+        shown = replace(scenario, inputs={**scenario.inputs, **cut})
+        messages = self.prompts.prompts.messages(shown, persona, self.spec.sap_of(self.arm))
+        blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
+        return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
+
+    def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> tuple[Message, ...]:
         scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
-        return self.prompts.conversation(case, persona, scaffold, turns, memory.lines if memory else ())
+        return self.prompts.conversation(case, self.personas[case.persona], scaffold, turns, memories)
 
     def _shown(self, turns: Sequence[Turn], session_start: int) -> Sequence[Turn]:
         """The turns that the arm's memory lets the model see."""
@@ -147,6 +143,30 @@ class Asker:
         shown = turns[-self.spec.window :] if self.arm == "window" else turns[session_start:]
         first = next(k for k, turn in enumerate(shown) if turn.role == "user")  # a conversation begins with the user
         return shown[first:]
+
+    def _end_session(
+        self, case: Case, notes: Notes, turns: Sequence[Turn], place: str
+    ) -> Generator[Request, Outcome, tuple[int, str]]:
+        """Let the model note a session, and merge what piles up; return the tokens spent, and why a call failed.
+
+        A note of another form adds nothing: what the model cannot write down it does not remember.
+        """
+
+        def write(name: str, **material: Any) -> Generator[Request, Outcome, StudyReply]:
+            messages = self.prompts.memory_task(case, self.personas[case.persona], **material)
+            return self._ask(StudyReply(self.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
+
+        note = yield from write("synthesis", history=tuple(turns))
+        tokens, failure = note.tokens, note.failure
+        for block in parse_memory(note.text or "", case.language).blocks:
+            notes.setdefault(block.category, []).append(block.content)
+        for category, lines in notes.items():
+            if len(lines) > MOST_OF_A_CATEGORY:
+                merged = yield from write(category, memories=tuple(lines))
+                tokens, failure = tokens + merged.tokens, failure or merged.failure
+                if line := " ".join((merged.text or "").split()):
+                    notes[category] = [line]
+        return tokens, failure
 
     def _ask(
         self,
@@ -170,48 +190,11 @@ class Asker:
             return replace(blank, failure=outcome.reason, message=outcome.message)
         # Tokens that the engine does not report are estimated.
         sent, back = outcome.usage.input_tokens, outcome.usage.output_tokens
-        sent = prompt_tokens(asked) if sent is None else sent
-        usage = Usage(sent, rough_tokens(outcome.text) if back is None else back)
+        spent = prompt_tokens(asked) if sent is None else sent
+        spent += rough_tokens(outcome.text) if back is None else back
         # What an application shows, its user reads as it is.
         text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
-        return replace(blank, text=text, failure="", usage=usage, finish=outcome.finish_reason)
-
-
-class _Memory:
-    """The arm `explicit`: after each session the model notes what to remember, and merges what piles up."""
-
-    def __init__(self, asker: Asker, case: Case, persona: Persona) -> None:
-        self._asker, self._case, self._persona = asker, case, persona
-        self._notes: dict[str, list[str]] = {}  # category -> memories, oldest first
-
-    @property
-    def lines(self) -> list[str]:
-        return [line for notes in self._notes.values() for line in notes]
-
-    def end_session(self, turns: Sequence[Turn], place: str) -> Generator[Request, Outcome, tuple[Usage, str]]:
-        """Note a session before the next one begins; return the tokens spent, and why a call failed.
-
-        A note of another form adds nothing: what the model cannot write down it does not remember.
-        """
-        asker, case = self._asker, self._case
-        if asker.spec.study != "memory" or asker.arm != "explicit":
-            return Usage(), ""
-        note = yield from self._write("synthesis", place, history=tuple(turns))
-        usage, failure = note.usage, note.failure
-        for block in parse_memory(note.text or "", case.language).blocks:
-            self._notes.setdefault(block.category, []).append(block.content)
-        for category, notes in self._notes.items():
-            if len(notes) > MOST_OF_A_CATEGORY:
-                merged = yield from self._write(category, place, memories=tuple(notes))
-                usage, failure = add_usage(usage, merged.usage), failure or merged.failure
-                if line := " ".join((merged.text or "").split()):
-                    self._notes[category] = [line]
-        return usage, failure
-
-    def _write(self, name: str, place: str, **material: Any) -> Generator[Request, Outcome, StudyReply]:
-        asker, case = self._asker, self._case
-        messages = asker.prompts.memory_task(case, self._persona, **material)
-        return asker._ask(StudyReply(asker.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
+        return replace(blank, text=text, failure="", tokens=spent, finish=outcome.finish_reason)
 
 
 @cache
@@ -227,13 +210,6 @@ def read_type(text: str, types: tuple[str, ...]) -> str | None:
     """The type that an answer names; None for an answer of another form."""
     read = type_schema(types).read(Reply(text))
     return None if isinstance(read, Failure) else str(dict(read)["request_type"])
-
-
-def add_usage(one: Usage, other: Usage) -> Usage:
-    """Add the tokens of two calls; what is unknown counts as nothing."""
-    return Usage(
-        (one.input_tokens or 0) + (other.input_tokens or 0), (one.output_tokens or 0) + (other.output_tokens or 0)
-    )
 
 
 def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
@@ -253,23 +229,21 @@ def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyR
     return [reply for number in sorted(ended) for reply in ended[number]]
 
 
-def conversations_of(asker: Asker, split: Split) -> Iterator[Conversation]:
+def conversations_of(asker: Asker, cases: Sequence[Case]) -> Iterator[Conversation]:
     """Yield everything that a study asks in one arm."""
-    spec, cases = asker.spec, split.cases
-    for case in cases:
-        yield asker.live(case, split.personas[case.persona])
+    spec = asker.spec
+    yield from map(asker.live, cases)
     if spec.is_app:  # its history is its own, and it answers users alone
         return
     types = types_of(cases)
     for case in cases:
-        if case.study == "high_risk":
-            turns = list(case.history)
-            for place, turn, message in script(case):
-                turns.append(message)
-                if turn.reference:
-                    yield asker.scripted(case, split.personas[case.persona], place, tuple(turns))
-                    turns.append(Turn("companion", turn.reference))
-        elif spec.study == "instructions" and case.request_type and len(types) > 1:
+        turns = list(case.history)
+        for place, turn, message in script(case) if case.study == "high_risk" else ():
+            turns.append(message)
+            if turn.reference:
+                yield asker.scripted(case, place, tuple(turns))
+                turns.append(Turn("companion", turn.reference))
+        if spec.study == "instructions" and case.request_type and len(types) > 1:
             yield asker.request_type(case, types)
     if spec.study == "memory" and asker.arm != "explicit":  # these subtasks are what its memory is made of
         material = recollection_split(spec)

@@ -73,9 +73,8 @@ def _observe_reply(one: AnsweredReply, base: Observation) -> Iterator[Observatio
         # A code's help-line check and the judge's reading of it are one point.
         name, place = f"{answer.point.kind}.{answer.point.aspect}", f"{base.place}/{answer.point.id}"
         yield _valued(replace(base, figure=name, place=place), answer.true, answer.by, answer.unscored)
-    spent = one.reply.usage
     if one.reply.text is not None and one.reply.arm != APP:  # what an application sends to its model is not known
-        yield replace(base, figure="tokens", value=float((spent.input_tokens or 0) + (spent.output_tokens or 0)))
+        yield replace(base, figure="tokens", value=float(one.reply.tokens))
     open_ = next((answer.unscored for answer in one.points if answer.unscored), "")
     why, by = one.reply.failure or open_ or "not rated", _by(one.points)
     if one.case.study == "high_risk":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
@@ -122,27 +123,26 @@ def figure_of(rows: Sequence[Observation]) -> Figure:
     """Sum up observations of one figure."""
     known = scored(rows)
     values = [row.value for row in known if row.value is not None]
-    if not values:
-        return Figure(None, None, None, None, 0, len(rows))
-    by = _who(row.by for row in known)
+    if not values or is_rate(rows[0].figure):
+        return _rate(values, len(rows), _who(known))
     mean, name = fmean(values), rows[0].figure
-    if is_rate(name):
-        low, high = rate_interval(sum(values), len(values))
-        return Figure(mean, low, high, int(sum(values)), len(values), len(rows), by)
     least, most = SCALES.get(name, (0.0, 1.0))
     scaled = mean_of([(one - least) / (most - least) for one in values])
     if scaled is None or name in COUNTS:
-        return Figure(mean, None, None, None, len(values), len(rows), by)
-    low, high = scaled.interval()
-    return Figure(mean, least + low * (most - least), least + high * (most - least), None, len(values), len(rows), by)
+        return Figure(mean, None, None, None, len(values), len(rows), _who(known))
+    low, high = (least + end * (most - least) for end in scaled.interval())
+    return Figure(mean, low, high, None, len(values), len(rows), _who(known))
 
 
-def _who(names: Iterable[str]) -> str:
-    found: dict[str, int] = {}
-    for name in names:
-        found[name] = found.get(name, 0) + 1
-    if set(found) <= {""}:
-        return ""
+def _rate(values: Sequence[float], total: int, by: str = "") -> Figure:
+    """A rate of 0 and 1, with Wilson's interval; without values an empty figure."""
+    if not values:
+        return Figure(None, None, None, None, 0, total)
+    return Figure(fmean(values), *rate_interval(sum(values), len(values)), int(sum(values)), len(values), total, by)
+
+
+def _who(rows: Iterable[Observation]) -> str:
+    found = Counter(row.by for row in rows)
     if len(found) == 1:
         return next(iter(found))
     return ", ".join(f"{name} {number:,}" for name, number in sorted(found.items()))
@@ -151,10 +151,9 @@ def _who(names: Iterable[str]) -> str:
 def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredResult | None:
     """The mean of b minus a at the places that both have; None where there is none."""
     before = {row.key: row.value or 0.0 for row in scored(a)}
-    pairs = [(row, (row.value or 0.0) - before[row.key]) for row in scored(b) if row.key in before]
-    if not pairs:
-        return None
-    return clustered_mean([row.cluster for row, _ in pairs], [shift for _, shift in pairs])
+    own = [row for row in scored(b) if row.key in before]
+    shifts = [(row.value or 0.0) - before[row.key] for row in own]
+    return clustered_mean([row.cluster for row in own], shifts) if own else None
 
 
 def trend(
@@ -188,10 +187,7 @@ def blindness(rows: Sequence[Observation]) -> Figure:
         families.setdefault(row.cluster, {})[row.degree] = row.value
     hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
     missed = [1 - hint for told, hint in hinted if told == 1 and hint is not None]
-    if not missed:
-        return Figure(None, None, None, None, 0, len(families))
-    low, high = rate_interval(sum(missed), len(missed))
-    return Figure(fmean(missed), low, high, int(sum(missed)), len(missed), len(families))
+    return _rate(missed, len(families))
 
 
 def select(rows: Iterable[Observation], figure: str, arm: str | None = None, **fields: object) -> list[Observation]:

@@ -185,8 +185,8 @@ def live_replies(study: Study) -> list[StudyReply]:
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
     """Run all conversations, arm by arm."""
     secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
-    askers = (Asker(study.spec, study.prompts, arm, secret) for arm in study.spec.arms)
-    return [one for asker in askers for one in run_together(conversations_of(asker, study.split), ask)]
+    askers = (Asker(study.spec, study.prompts, arm, study.personas, secret) for arm in study.spec.arms)
+    return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
 
 
 # --- Judge ------------------------------------------------------------------------------------------------------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -52,7 +52,6 @@ class StudySpec:
     judge: str = ""
     judge_max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
     app: PathText | None = None
-    _saps: Mapping[str, Sap] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
@@ -66,36 +65,28 @@ class StudySpec:
         if self.judge:
             parse_model(self.judge)
         if self.is_app:
-            advice = "what is secret belongs in [headers] of the adapter"
-            http_parts(
-                self.ask.model.removeprefix(APP_MODEL), "the application", "http://127.0.0.1:8080", advice, query=""
-            )
-        object.__setattr__(self, "arms", self._chosen())
-        object.__setattr__(self, "_saps", {name: self._sap_of(name) for name in self.arms})
-
-    def _chosen(self) -> tuple[str, ...]:
-        if self.is_app:
-            choices: tuple[str, ...] = (APP,)
-        elif self.study == "sap":
-            choices = SAP_ARMS
-        else:
-            choices = MEMORY_ARMS if self.study == "memory" else (str(Sap.parse(self.ask.sap)),)
-        own = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or choices
-        more = tuple(f"no-{name.replace('_', '-')}" for name in PRINCIPLES) if self.study == "sap" else ()
-        for name in own:
-            if name not in (*choices, *(() if self.is_app else more)):
-                meant = suggest(name, (*choices, *more))
-                raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join((*choices, *more))}")
-        return own
-
-    def _sap_of(self, arm: str) -> Sap:
-        if self.study != "sap":
-            return Sap.parse(self.ask.sap)
-        return Sap.parse({"sap": "full", "rules": "none", "reworded": "none", APP: "none"}.get(arm, arm))
+            url, advice = self.ask.model.removeprefix(APP_MODEL), "what is secret belongs in [headers] of the adapter"
+            http_parts(url, "the application", "http://127.0.0.1:8080", advice, query="")
+        removed = tuple(f"no-{name.replace('_', '-')}" for name in PRINCIPLES)
+        default, more = {
+            "app": ((APP,), ()),
+            "sap": (SAP_ARMS, removed),
+            "instructions": ((str(Sap.parse(self.ask.sap)),), ()),
+            "memory": (MEMORY_ARMS, ()),
+        }["app" if self.is_app else self.study]
+        arms = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or default
+        for name in arms:
+            if name not in (choices := (*default, *more)):
+                meant = suggest(name, choices)
+                raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join(choices)}")
+            self.sap_of(name)
+        object.__setattr__(self, "arms", arms)
 
     def sap_of(self, arm: str) -> Sap:
         """The principles of an arm; none for the control arms, which have a text of their own."""
-        return self._saps[arm]
+        if self.study != "sap":
+            return Sap.parse(self.ask.sap)
+        return Sap.parse({"sap": "full", "rules": "none", "reworded": "none", APP: "none"}.get(arm, arm))
 
     @property
     def is_app(self) -> bool:
@@ -107,8 +98,7 @@ class StudySpec:
         return self.ask.out_path
 
     def to_dict(self) -> dict[str, Any]:
-        own = {key: value for key, value in asdict(self).items() if key not in ("ask", "_saps")}
-        return own | {"arms": list(self.arms), "ask": self.ask.to_dict()}
+        return asdict(self) | {"arms": list(self.arms), "ask": self.ask.to_dict()}
 
     @classmethod
     def from_dict(cls, raw: Mapping[str, Any], where: str) -> StudySpec:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -97,12 +96,8 @@ class Companion(HttpServer):
         if fault == "expired":
             del self.sessions[session]
             return Answer.json({"error": "expired"}, 410)
-        if fault == "echo":
-            return Answer.json({"message": {"content": "Your key is made-up-key-1234."}})
         if fault == "moved":
             return Answer(302, b"", {"Location": "http://127.0.0.1:9/elsewhere"})
-        if fault == "endless":
-            return Answer(200, b"x" * (17 * 2**20))
         if fault == "error":
             return Answer.json({"error": "down"}, 503)
         if fault == "empty":
@@ -139,8 +134,7 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMPANION_TEST_KEY", "made-up-key-1234")
 
 
-@pytest.mark.parametrize("stream", ["", "sse", "lines"])
-@pytest.mark.parametrize("language", ["en", "zh"])
+@pytest.mark.parametrize(("stream", "language"), [("", "zh"), ("sse", "en"), ("lines", "zh")])
 def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, language: str) -> None:
     text = (
         ADAPTER.replace('reply = "message.content"', f'reply = "message.content"\nstream = "{stream}"')
@@ -167,7 +161,7 @@ def test_a_session_a_case_with_memory_of_its_own(tmp_path: Path, stream: str, la
     assert not select(result.observations, "tokens")  # nobody knows what it sends to its model
 
 
-@pytest.mark.parametrize("fault", ["error", "cut", "expired", "other", "slow", "moved", "endless"])
+@pytest.mark.parametrize("fault", ["error", "expired", "other", "slow", "moved"])
 def test_a_case_that_breaks_off_begins_again_in_a_new_session(tmp_path: Path, fault: str) -> None:
     case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
     with Companion({case.id: ["", "", fault]}) as server:
@@ -202,16 +196,6 @@ def test_a_case_that_never_ends_is_unscored_and_repaired_by_the_same_command(tmp
         assert server.begun[asked:] == [case.id]
 
 
-def test_the_key_is_nowhere_in_the_study(tmp_path: Path) -> None:
-    case = next(iter(cases_of("high_risk", "en")))
-    with Companion({case.id: ["echo"]}) as server:
-        out = tmp_path / "study"
-        run_study(spec("sap", f"app:{server.url}", out, app=adapter(tmp_path), split=few(tmp_path, case)))
-    stored = b"".join(path.read_bytes() for path in out.rglob("*") if path.is_file())
-    assert b"made-up-key-1234" not in stored
-    assert b"[API key masked]" in stored
-
-
 KEY = "made-up-key-1234"
 ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
 
@@ -223,21 +207,19 @@ ESCAPED = "".join(f"\\u{ord(sign):04X}" for sign in KEY)
         ("", 200, '{"message": {"content": "Your key is made-up-\\nkey-1234."}}'),
         ("sse", 200, 'data: {"message": {"content": "made-up-"}}\n\ndata: {"message": {"content": "key-1234"}}\n\n'),
         ("lines", 200, '{"message": {"content": "made-up"}}\n{"message": {"content": "-key-1234"}}\n'),
-        ("", 401, '{"error": "refused: ESCAPED"}'),
         ("", 401, '{"error": "refused: made-up-key-1234"}'),
         ("", 500, "x" * 190 + KEY),  # was cut in its middle
         ("", 200, "not JSON: ESCAPED"),
     ],
 )
-@pytest.mark.parametrize("variable", [KEY, f"Bearer {KEY}"])
 def test_a_key_that_came_escaped_or_in_pieces_was_stored(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str, variable: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: str, status: int, body: str
 ) -> None:
     class Echo(Companion):
         def answer(self, fault: str, text: str, session: str) -> Answer:
             return Answer(status, body.replace("ESCAPED", ESCAPED).encode())
 
-    monkeypatch.setenv("COMPANION_TEST_KEY", variable)
+    monkeypatch.setenv("COMPANION_TEST_KEY", f"Bearer {KEY}")  # both words of it are masked
     text = ADAPTER.replace('"Bearer $', '"$').replace(
         'content"', f'content"\nstream = "{stream}"' if stream else 'content"'
     )
@@ -277,26 +259,7 @@ def test_an_adapter_that_does_not_fit_says_what_came(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "url",
-    [
-        *(
-            "http://[::1",
-            "http://[::1]x",
-            "http://",
-            "ftp://127.0.0.1",
-            "127.0.0.1:9",
-            "http://host:99999",
-            "",
-            "http://:9",
-        ),
-        *(
-            "http://host/?token=secret-1234",
-            "http://host/a?b",
-            "http://host/#secret-1234",
-            "http://a b/",
-            "http://host:0",
-        ),
-        *("http://secret-1234@host", "http://:secret-1234@host", "http://host/\nx", "http://" + "é" * 80, "http:/host"),
-    ],
+    ["127.0.0.1:9", "", "http://host/?token=secret-1234", "http://host/#secret-1234", "http://:secret-1234@host"],
 )
 def test_an_address_that_cannot_be_or_would_store_a_secret_is_refused(tmp_path: Path, url: str) -> None:
     done = h2htalk_here("study", "app", url, "--adapter", adapter(tmp_path), "--out", tmp_path / "study")
@@ -365,14 +328,6 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
 def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path, text), limit=2))
-
-
-@pytest.mark.parametrize("write", [os.mkfifo, Path.mkdir, lambda path: path.write_text('a = "' + "x" * 10**8)])
-def test_an_adapter_that_is_no_small_file_is_refused(tmp_path: Path, write: Callable[[Path], object]) -> None:
-    write(tmp_path / "app.toml")
-    words = ("study", "app", "http://127.0.0.1:9", "--adapter", tmp_path / "app.toml", "--out", tmp_path / "study")
-    done = h2htalk_here(*words)
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
 
 
 def test_a_missing_key_and_a_missing_server_are_errors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -54,7 +54,7 @@ def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path
 @pytest.mark.parametrize("language", ["en", "zh"])
 def test_what_each_arm_shows_the_model(tmp_path: Path, language: str) -> None:
     case = next(one for one in cases_of("arcs", language) if len(one.sessions) > 2)
-    persona = load_split("arcs").personas[case.persona]
+    personas = load_split("arcs").personas
     note = {
         "en": "Memory Content: Keeps pigeons\nMemory Category: hobbies\nMemory Importance: 2",
         "zh": "记忆内容：养鸽子\n记忆类别：爱好\n记忆重要性：2",
@@ -68,7 +68,7 @@ def test_what_each_arm_shows_the_model(tmp_path: Path, language: str) -> None:
             shown[arm] = requests[-1]
             return {(r.id, r.sample): Reply(note if "/memory/" in r.id else REPLY[language]) for r in requests}
 
-        replies = run_together([Asker(made, StudyPrompts.load(), arm).live(case, persona)], ask)
+        replies = run_together([Asker(made, StudyPrompts.load(), arm, personas).live(case)], ask)
         assert all(reply.text == REPLY[language] for reply in replies)
     last = len(case.sessions[-1].turns)
     chats = {arm: [m for m in request.messages if m.role != "system"] for arm, request in shown.items()}

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from command_line import h2htalk_here
-from kills import interrupted_at, killed_at
+from kills import killed_at
 from providers import ProviderServer, price_file
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
@@ -72,32 +72,14 @@ def test_no_paid_call_is_repeated_after_kill_9(tmp_path: Path) -> None:
     assert places[0] == places[1]
 
 
-def test_interrupted_before_any_write_a_study_ends_with_the_same_figures(tmp_path: Path) -> None:
-    cases = [case for case in cases_of("high_risk", "zh") if case.id in ("high-risk-zh-01", "look-alike-zh-01")]
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["zh"]}])
-    judge = write_script(
-        tmp_path / "judge.jsonl",
-        judge_lines("none", cases_of("high_risk", "zh"), lambda *_: False, lambda case, place: REPLY["zh"]),
-    )
-    asked = {"arms": ("none",), "judge": judge, "language": "zh", "limit": len(cases)}
-    run_study(spec("sap", model, tmp_path / "whole", **asked))
-    expected = (tmp_path / "whole" / "observations.parquet").read_bytes()
-    for write in range(0, 60, 3):
-        out = tmp_path / f"study-{write}"
-        if not interrupted_at(write, lambda out=out: run_study(spec("sap", model, out, **asked))):  # type: ignore[misc]
-            break
-        run_study(spec("sap", model, out, **asked))
-        assert (out / "observations.parquet").read_bytes() == expected
-    else:
-        raise AssertionError("more writes than were tried")
-
-
 def test_killed_before_any_change_of_a_file_a_study_ends_with_the_same_figures(tmp_path: Path) -> None:
     model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["zh"]}])
-    asked = {"arms": ("none",), "language": "zh", "limit": 2}
+    lines = judge_lines("none", cases_of("high_risk", "zh"), lambda *_: False, lambda case, place: REPLY["zh"])
+    judge = write_script(tmp_path / "judge.jsonl", lines)
+    asked = {"arms": ("none",), "judge": judge, "language": "zh", "limit": 2}
     run_study(spec("sap", model, tmp_path / "whole", **asked))
     expected = (tmp_path / "whole" / "observations.parquet").read_bytes()
-    for step in range(0, 160, 4):
+    for step in range(0, 200, 5):
         out = tmp_path / f"study-{step}"
         if not killed_at(step, lambda out=out: run_study(spec("sap", model, out, **asked))):  # type: ignore[misc]
             break

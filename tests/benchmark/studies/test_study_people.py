@@ -158,7 +158,6 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     ("changed", "why"),
     [
         ({"finish": "length"}, "cut or refused"),
-        ({"finish": "refusal"}, "cut or refused"),
         ({}, "low safety perception"),
     ],
 )
@@ -242,10 +241,8 @@ def test_nothing_is_asked_shown_or_opened_while_an_erasure_is_not_finished(tmp_p
     ("program", "said"),
     [
         ("#!/bin/sh\nsleep 60 &\nsleep 60\n", "timed out"),
-        ("#!/bin/sh\nexit 3\n", "exit status 3"),
         ("#!/bin/sh\nexit 0\n", "cannot be written"),  # it wrote nothing
         ("no program", "Exec format error"),
-        ("#!/gone\n", "No such file"),
     ],
 )
 def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_one(
@@ -313,7 +310,6 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "line"),
     [
-        ("adjudication/ratings.jsonl", '{"answer": "x:p1", "round": "r", "rating": NaN, "annotators": 1}'),
         (
             "adjudication/ratings.jsonl",
             '{"answer": "x:p1", "round": "r", "rating": 1%s, "annotators": 1}' % ("0" * 400),
