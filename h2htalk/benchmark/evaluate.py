@@ -204,18 +204,22 @@ def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metr
         "prompts": plan.prompts.fingerprint,
         **metric_keys(metrics, plan.split),
     }
+    return Signature(protocol, subject_of(spec, model, _budgets(plan.split), str(plan.sap)))
+
+
+def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: str) -> dict[str, str]:
+    """Return what is measured: the model and how it is asked; `budgets` names reply budgets that are not set."""
     own = spec.sampling_temperature is None
-    subject = {
+    return {
         **model,
         "temperature": MODELS_OWN if own else f"{spec.temperature:g}",
         "top_p": MODELS_OWN if own else f"{spec.top_p:g}",
-        "max_tokens": str(spec.max_tokens or _budgets(plan.split)),
+        "max_tokens": str(spec.max_tokens or budgets),
         **({} if spec.thinking is None else {"thinking": str(spec.thinking)}),
         "samples": str(spec.samples),
         "seed": MODELS_OWN if own else str(spec.seed),
-        "sap": str(plan.sap),
+        "sap": sap,
     }
-    return Signature(protocol, subject)
 
 
 def _budgets(split: Split) -> str:

@@ -1,10 +1,9 @@
-"""Charts as SVG text: lines with intervals, and a radar. Colours and dashes differ, so that prints in grey are
-readable."""
+"""Charts as SVG text: lines with intervals, and a radar. Dashes differ too, so that prints in grey are readable."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from h2htalk.text.escaping import printable
@@ -13,8 +12,7 @@ from h2htalk.text.escaping import printable
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
 _DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
-
-
+Place = tuple[float, float]
 Points = Mapping[int, tuple[float, float, float]]  # value, low and high by the number on the x axis
 
 
@@ -23,7 +21,7 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most:
     numbers = sorted({number for points in series.values() for number in points})
     right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
 
-    def at(number: float, value: float) -> tuple[float, float]:
+    def at(number: float, value: float) -> Place:
         across = 0.5 if len(numbers) == 1 else (number - numbers[0]) / (numbers[-1] - numbers[0])
         up = (min(most, max(least, value)) - least) / (most - least)
         return _LEFT + 14 + across * (right - _LEFT - 28), floor - up * (floor - _TOP)
@@ -32,7 +30,7 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most:
     for k in range(5):
         value = least + k * (most - least) / 4
         _, height = at(numbers[0], value)
-        parts.append(f'<line x1="{_LEFT}" y1="{height:.1f}" x2="{right}" y2="{height:.1f}" stroke="#cccccc"/>')
+        parts.append(_line((_LEFT, height), (right, height)))
         parts.append(_text(_LEFT - 8, height + 4, f"{times * value:g}", "end"))
     for number in numbers:
         parts.append(_text(at(number, least)[0], floor + 18, str(number), "middle"))
@@ -42,16 +40,11 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most:
         colour, apart = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
         places = []
         for number, (value, low, high) in sorted(points.items()):
-            (across, height), (_, floor_end), (_, top_end) = (at(number, one) for one in (value, low, high))
-            across += apart
-            places.append(f"{across:.1f},{height:.1f}")
-            parts.append(
-                f'<line x1="{across:.1f}" y1="{floor_end:.1f}" x2="{across:.1f}" y2="{top_end:.1f}" '
-                f'stroke="{colour}" stroke-opacity=".45" stroke-width="1.5"/>'
-            )
-            parts.append(f'<circle cx="{across:.1f}" cy="{height:.1f}" r="3.5" fill="{colour}"/>')
-        parts.append(_polyline(places, k))
-        parts += _legend(k, name)
+            place, bottom, top = ((x + apart, y) for x, y in (at(number, one) for one in (value, low, high)))
+            parts.append(_line(bottom, top, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
+            parts.append(f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3.5" fill="{colour}"/>')
+            places.append(place)
+        parts += [_polyline(places, k), *_legend(k, name)]
     return _svg(parts, f"{y} by {x}", len(series))
 
 
@@ -60,47 +53,49 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
     axes = list(series[0][1]) if series else []
     if len(axes) < 3:
         return ""
-    centre, radius = _WIDTH / 2, _HEIGHT / 2 - 44
-    middle = _HEIGHT / 2
+    centre, middle, radius = _WIDTH / 2, _HEIGHT / 2, _HEIGHT / 2 - 44
 
-    def at(k: int, value: float) -> tuple[float, float]:
+    def at(k: int, value: float) -> Place:
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
     parts = [_text(_LEFT, 16, title, "start")]
     for value in (0.25, 0.5, 0.75, 1.0):
-        ring = " ".join("{:.1f},{:.1f}".format(*at(k, value)) for k in range(len(axes)))
+        ring = _places(at(k, value) for k in range(len(axes)))
         parts.append(f'<polygon points="{ring}" fill="none" stroke="#cccccc"/>')
         parts.append(_text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
     for k, name in enumerate(axes):
-        x, y = at(k, 1.0)
-        parts.append(f'<line x1="{centre}" y1="{middle}" x2="{x:.1f}" y2="{y:.1f}" stroke="#cccccc"/>')
+        parts.append(_line((centre, middle), at(k, 1.0)))
         x, y = at(k, 1.14)
         anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
         parts.append(_text(x, y + (12 if y > middle + 20 else 0), name, anchor))
     for k, (name, values) in enumerate(series):
         known = [at(place, value) for place, value in enumerate(values.values()) if value is not None]
-        if len(known) == len(axes):
-            places = [f"{x:.1f},{y:.1f}" for x, y in (*known, known[0])]
-            parts.append(_polyline(places, k))
-        parts += _legend(k, name if len(known) == len(axes) else f"{name} (not drawn: an axis has no value)")
+        whole = len(known) == len(axes)
+        parts += [_polyline([*known, known[0]], k)] * whole if known else []
+        parts += _legend(k, name if whole else f"{name} (not drawn: an axis has no value)")
     return _svg(parts, title, len(series))
 
 
-def _polyline(places: Sequence[str], k: int) -> str:
-    dashes = _DASHES[k % len(_DASHES)]
+def _places(places: Iterable[Place]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+
+
+def _line(start: Place, end: Place, colour: str = "#cccccc", more: str = "") -> str:
+    (x1, y1), (x2, y2) = start, end
+    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
+
+
+def _polyline(places: Iterable[Place], k: int) -> str:
+    dashes, colour = _DASHES[k % len(_DASHES)], COLOURS[k % len(COLOURS)]
     dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-    colour = COLOURS[k % len(COLOURS)]
-    return f'<polyline points="{" ".join(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
+    return f'<polyline points="{_places(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
 
 
 def _legend(k: int, name: str) -> list[str]:
     """A line below the chart, where long names have room."""
-    height = _HEIGHT + 14 + _LINE * k
-    return [
-        _polyline([f"{_LEFT},{height - 4}", f"{_LEFT + 30},{height - 4}"], k),
-        _text(_LEFT + 38, height, name, "start"),
-    ]
+    y = _HEIGHT + 14 + _LINE * k
+    return [_polyline([(_LEFT, y - 4), (_LEFT + 30, y - 4)], k), _text(_LEFT + 38, y, name, "start")]
 
 
 def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:

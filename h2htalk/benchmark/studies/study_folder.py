@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
 
+from h2htalk.benchmark.evaluate import subject_of
 from h2htalk.benchmark.judge.ratings import list_people_ratings
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
@@ -25,6 +26,7 @@ from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.store.model_calls import keeping_store
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.filter_files import ERASED, read_erased
+from h2htalk.data.files import sha256_of
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
@@ -136,22 +138,15 @@ def read_study(path: Path) -> Study:
 
 
 def _signature(spec: StudySpec, split: Split, prompts: StudyPrompts) -> Signature:
-    ask, own = spec.ask, spec.ask.sampling_temperature is None
-    engine, _, name = ask.model.partition(":")
+    engine, _, name = spec.ask.model.partition(":")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
     if spec.study == "memory":
         protocol["window"] = str(spec.window)
-    model = name if spec.is_app else model_identity(ask.model)
-    subject = {"engine": engine, "model": model} | {
-        key: "model's own" if own else str(getattr(ask, key)) for key in ("temperature", "top_p", "seed")
-    }
+    model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
     if spec.app is not None:
-        read_adapter(Path(str(spec.app)))
-        subject["adapter"] = hashlib.sha256(Path(str(spec.app)).read_bytes()).hexdigest()[:16]
-    subject |= {"max_tokens": str(ask.max_tokens or ""), "thinking": str(ask.thinking or "")}
-    if spec.study != "sap":
-        subject["sap"] = ask.sap
-    return Signature(protocol, subject)
+        read_adapter(Path(spec.app))
+        model["adapter"] = sha256_of(Path(spec.app))[:16]
+    return Signature(protocol, subject_of(spec.ask, model, "of the study", spec.ask.sap))
 
 
 def select_cases(split: Split, spec: StudySpec) -> Split:

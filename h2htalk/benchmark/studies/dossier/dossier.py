@@ -15,20 +15,21 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.answering import Session, read_sessions
+from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.judge.ratings import list_people_ratings
 from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, measure_name, model_rows, value_text
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
+from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import remove_file, replacing, write_text
 from h2htalk.data.links import link_copies
 from h2htalk.data.signature import Signature
 from h2htalk.errors import DataError, counted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
-from h2htalk.text.tables import NONE, Table
+from h2htalk.text.tables import Table
 from h2htalk.version import __version__
 
 _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
@@ -119,7 +120,7 @@ def _study_part(path: Path) -> dict[str, Any]:
     facts = [
         ("what", f"{result.model}, arms {', '.join(study.spec.arms)}"),
         ("data", f"{result.cases}, licence {study.split.licence}, fingerprint {study.split.fingerprint}"),
-        *(("asked", _asked(session)) for session in read_sessions(study.folder)),
+        *describe_answering(read_sessions(study.folder), study.folder.answers(), read_costs(study.path), {}).facts(),
         ("who answered the points", f"code; judge: {result.judge or 'none'}; {raters}"),
         *_signed(study.signature),
         *(("note", note) for note in result.warnings()),
@@ -135,6 +136,7 @@ def _run_part(path: Path) -> dict[str, Any]:
         ("what", summary.model),
         ("data", f"{split.name} {split.version}, licence {split.licence}"),
         ("scored", f"{summary.counts.scored:,} of {summary.counts.items:,} items"),
+        *summary.answering.facts(),
         *_signed(summary.signature),
     ]
     cells = model_rows(summary)[0].cells
@@ -156,9 +158,3 @@ def _part(
 
 def _signed(signature: Signature) -> Iterator[tuple[str, str]]:
     return ((key, value) for key, value in {**signature.protocol, **signature.subject}.items() if value)
-
-
-def _asked(session: Session) -> str:
-    started, ended = (one.isoformat(timespec="seconds") if one else NONE for one in (session.started, session.ended))
-    versions = ", ".join(f"{name} {version}" for name, version in session.versions.items())
-    return f"{started} to {ended}" + (versions and f", with {versions}")
