@@ -161,9 +161,9 @@ BUDGETS = {
     "analysis": 4528,
     "benchmark": 14214,
     "chat": 6709,
-    "cli": 1793,
+    "cli": 1787,
     "curation": 21507,
-    "data": 5762,
+    "data": 5756,
     "rounds": 9303,
     "text": 3647,
 }

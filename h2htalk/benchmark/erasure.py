@@ -40,7 +40,7 @@ class ErasableRun(ErasableFolder):
         """The fingerprint of the items that stay. Raises DataError where none does, or they are not those signed."""
         signed = self.folder.signature().protocol.get("items", "")
         if self.folder.signed_items(split.fingerprint, signed) != signed:
-            raise DataError(f"{self.folder.inputs}: its items are not those of the signature; put them back")
+            raise DataError(f"{self.folder.inputs}: not those of the {self.folder.kind}'s signature; put them back")
         if not (left := [one for one in split.items if one.id not in gone]):
             raise DataError(f"{self.path}: every item of this {self.folder.kind} is erased; delete the folder")
         return fingerprint_of(left, split.personas)

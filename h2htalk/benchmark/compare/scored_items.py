@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 from h2htalk.benchmark.gate.policy import DEFAULTS
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
 from h2htalk.benchmark.run import RunData, load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.benchmark.studies.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
 from h2htalk.data.responses import Answers, Response

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from h2htalk.benchmark.studies.observations import COUNTS, SCALES, Observation, scored
+from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
 from h2htalk.errors import ConfigError, quoted

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
+from h2htalk.benchmark.observations import NUMBER, Observation
 from h2htalk.benchmark.studies.conversations import (
     RECOLLECTION,
     SCRIPT,
@@ -16,7 +17,6 @@ from h2htalk.benchmark.studies.conversations import (
     recollection_split,
     types_of,
 )
-from h2htalk.benchmark.studies.observations import NUMBER, Observation
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer, any_of
 from h2htalk.benchmark.studies.settings import APP, StudySpec
 from h2htalk.data.case import Case, script

@@ -53,9 +53,8 @@ def open_study_round(
             statement that code cannot decide, yes or no.
         arms: only replies of these; empty for all.
         budget: how many items at most, spread over cases by their hash.
-        options: settings of the round: where, annotators, overlap, format, seed.
-        settings: a TOML file with these and all others, care and guidelines among them; without one, sessions have at
-            most six items, and the guidelines are the study's own.
+        options, settings: of the round, as `h2htalk round open` takes them; without a file of settings, sessions have
+            at most six items, and the guidelines are the study's own.
     """
     typed(ask, Ask, "--ask")
     folder, target = read_study(as_path(study, "study")), as_path(out, "out")

@@ -13,8 +13,8 @@ from typing import Literal
 from h2htalk.benchmark.judge.judgements import Judge
 from h2htalk.benchmark.judge.ratings import LONGEST, TOO_LONG
 from h2htalk.benchmark.judge.rubric import Judgement, Rubric, schema_of
+from h2htalk.benchmark.observations import NOT_ASKED
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
-from h2htalk.benchmark.studies.observations import NOT_ASKED
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed

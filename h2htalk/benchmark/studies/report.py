@@ -11,8 +11,8 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.answering import latency
+from h2htalk.benchmark.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
 from h2htalk.benchmark.studies.charts import line_chart, radar
-from h2htalk.benchmark.studies.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.benchmark.studies.study_tables import (

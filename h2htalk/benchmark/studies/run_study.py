@@ -16,11 +16,11 @@ from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.generate import GENERATE
 from h2htalk.benchmark.judge.judgements import Judgements, fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.observations import read_observations, write_observations
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.studies.apps.app_conversations import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
 from h2htalk.benchmark.studies.measure import observe
-from h2htalk.benchmark.studies.observations import read_observations, write_observations
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, judge_of, judge_requests, open_replies
 from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import StudySpec

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
+from h2htalk.benchmark.observations import Figure, Observation, blindness, difference, figure_of, select, trend
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics.bootstrap import ClusteredResult
 from h2htalk.benchmark.statistics.corrected_mean import regression
 from h2htalk.benchmark.statistics.intervals import design_effect, rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
 from h2htalk.benchmark.studies.measure import LINGUISTIC, RECOLLECTION_FIGURES
-from h2htalk.benchmark.studies.observations import Figure, Observation, blindness, difference, figure_of, select, trend
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, any_of
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.tables import NONE, Table

@@ -9,7 +9,7 @@ from command_line import h2htalk_here
 from studies_made import cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.studies.observations import figure_of, select
+from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.run_study import load_study, run_study
 from h2htalk.data.case import Case
 from h2htalk.errors import ConfigError

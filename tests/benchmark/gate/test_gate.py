@@ -21,8 +21,8 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
+from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.studies.observations import Observation
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.case import Case
 from h2htalk.data.signature import Signature

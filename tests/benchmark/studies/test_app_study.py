@@ -16,7 +16,7 @@ from command_line import h2htalk_here
 from http_server import Answer, Cut, HttpServer
 from studies_made import cases_of, spec
 
-from h2htalk.benchmark.studies.observations import figure_of, select
+from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.data.case import Case
 from h2htalk.errors import ConfigError

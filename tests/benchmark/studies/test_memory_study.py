@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from studies_made import REPLY, cases_of, spec, write_script
 
+from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import Asker, run_together
-from h2htalk.benchmark.studies.observations import figure_of, select
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.protocol import Outcome, Reply, Request

@@ -10,8 +10,8 @@ import pytest
 from command_line import h2htalk_here
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
+from h2htalk.benchmark.observations import select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
-from h2htalk.benchmark.studies.observations import select
 from h2htalk.benchmark.studies.point_answers import conversation_text
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import plan_study

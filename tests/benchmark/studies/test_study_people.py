@@ -13,9 +13,9 @@ from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
+from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.dossier.dossier import write_dossier
 from h2htalk.benchmark.studies.export_chats import export_chats
-from h2htalk.benchmark.studies.observations import figure_of, select
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
 from h2htalk.benchmark.studies.point_answers import PointAnswer
 from h2htalk.benchmark.studies.report import StudyResult

@@ -1,13 +1,7 @@
 """The TOML file that says how to talk to a companion application over HTTP (docs/how-to/test-an-app.md).
 
-[start]   begins a session of a user; `session` is the place of its id in the reply. May be left out.
-[send]    sends a turn; `reply` is the place of the text, `stream = "sse"` or "lines" joins the pieces at `reply`.
-[pause]   lets days pass between two sessions of one user. Without it the user's first message names the days.
-[reset]   ends a session, after a case and before it begins again. May be left out.
-
-Each has `method` (POST), `path`, `json` and `ok` (statuses, 200 to 299 when left out). In `path` and `json`,
-`{session}`, `{text}`, `{days}`, `{case}`, `{language}` and `{history}` are replaced. `[headers]` may name variables of
-the environment as `$NAME`.
+In `path` and `json` of a call the placeholders `NAMES` are replaced; `[headers]` may name variables of the environment
+as `$NAME`.
 """
 
 from __future__ import annotations
