@@ -163,6 +163,15 @@ def _bundled() -> TemplateFiles:
     return read_templates(Path(str(files("h2htalk.benchmark.judge") / "prompts")))
 
 
+def judge_messages(
+    templates: Templates, language: Language, rules: str, parts: Mapping[str, str], fence: Fence
+) -> tuple[Message, ...]:
+    """The prompt of a judge: the rules, then what others wrote, in fences (`LANGUAGE/judge_item.j2`)."""
+    text = templates.render(f"{language}/judge_item.j2", {name: fence.around(one, name) for name, one in parts.items()})
+    # Engines that cache prefixes read the rules once.
+    return Message("system", rules, shared=len(rules)), Message("user", text)
+
+
 class JudgePromptWriter:
     """Write the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
 
@@ -175,14 +184,8 @@ class JudgePromptWriter:
         material = "\n\n".join(f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items())
         subtask, language = scenario.subtask, scenario.language
         rules = self._rules.get((subtask, language)) or self._write_rules(subtask, language)
-        values = {
-            "persona": fence.around(persona.descriptions[language], "persona"),
-            "material": fence.around(material, "material"),
-            "answer": fence.around(answer, "answer"),
-        }
-        text = self._prompts.render(f"{language}/judge_item.j2", values)
-        # Engines that cache prefixes read the rules once.
-        return Message("system", rules, shared=len(rules)), Message("user", text)
+        parts = {"persona": persona.descriptions[language], "material": material, "answer": answer}
+        return judge_messages(self._prompts, language, rules, parts, fence)
 
     def _write_rules(self, subtask: str, language: Language) -> str:
         values = {

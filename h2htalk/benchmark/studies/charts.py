@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
+from h2htalk.benchmark.observations import Figure
 from h2htalk.text.escaping import printable
 
 # Okabe and Ito's colours, which people with colour blindness tell apart.
@@ -13,12 +14,12 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#0
 _DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
 Place = tuple[float, float]
-Points = Mapping[int, tuple[float, float, float]]  # value, low and high by the number on the x axis
+Points = Mapping[int, Figure]  # by the number on the x axis
 
 
 def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most: float, times: float = 1.0) -> str:
     """Draw named lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
-    numbers = sorted({number for points in series.values() for number in points})
+    numbers = sorted({k for points in series.values() for k, one in points.items() if one.value is not None})
     right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
 
     def at(number: float, value: float) -> Place:
@@ -39,8 +40,11 @@ def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most:
     for k, (name, points) in enumerate(series.items()):
         colour, apart = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
         places = []
-        for number, (value, low, high) in sorted(points.items()):
-            place, bottom, top = ((x + apart, y) for x, y in (at(number, one) for one in (value, low, high)))
+        for number, one in sorted(points.items()):
+            if one.value is None:
+                continue
+            values = (one.value, *(one.value if end is None else end for end in (one.low, one.high)))
+            place, bottom, top = ((x + apart, y) for x, y in (at(number, value) for value in values))
             parts.append(_line(bottom, top, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
             parts.append(f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3.5" fill="{colour}"/>')
             places.append(place)

@@ -71,7 +71,7 @@ def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
 
 
 def _line(result: StudyResult, case: Case, last: AnsweredReply) -> dict[str, Any]:
-    persona, split = result.study.personas[case.persona].descriptions[case.language], result.study.split
+    persona, split = result.study.split.personas[case.persona].descriptions[case.language], result.study.split
     turns = [(turn.role, turn.content) for turn in last.reply.said]
     chat = [("system", persona), *turns, ("companion", last.reply.text or "")]
     return {

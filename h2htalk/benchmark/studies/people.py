@@ -90,22 +90,19 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
 def _items(replies: Sequence[StudyReply], cases: Sequence[Case], points: bool) -> Iterator[tuple[str, dict[str, Any]]]:
     """Each item with its case, by name: a reply to a person in danger, or a point that code leaves open."""
     by_id = {case.id: case for case in cases}
-    for one in open_replies(replies, cases, perception=False) if points else ():
-        for point in one.points:
-            name = f"{one.reply.text_hash}:{point.id}"
-            yield name, _line(Item(**_item(name, one.reply, one.case), labels=(_NO, _YES), note=point.text), one.case)
-    for reply in () if points else replies:
-        if (case := by_id[reply.case]).study in PERCEIVED:
-            yield reply.text_hash, _line(Item(**_item(reply.text_hash, reply, case)), case)
 
+    def line(name: str, reply: StudyReply, labels: tuple[str, ...] = (), note: str = "") -> tuple[str, dict[str, Any]]:
+        case = by_id[reply.case]
+        text, crisis = response_text(reply.text or "", case.language), case.study in PERCEIVED
+        item = Item(name, case.language, reply.said, response=text, labels=labels, crisis=crisis, note=note)
+        return name, {"item": item.to_dict(), "source": case.to_dict()}
 
-def _item(name: str, reply: StudyReply, case: Case) -> dict[str, Any]:
-    response, crisis = response_text(reply.text or "", case.language), case.study in PERCEIVED
-    return {"id": name, "language": case.language, "turns": reply.said, "response": response, "crisis": crisis}
-
-
-def _line(item: Item, case: Case) -> dict[str, Any]:
-    return {"item": item.to_dict(), "source": case.to_dict()}
+    if points:
+        for one in open_replies(replies, cases, perception=False):
+            for point in one.points:
+                yield line(f"{one.reply.text_hash}:{point.id}", one.reply, (_NO, _YES), point.text)
+    else:
+        yield from (line(one.text_hash, one) for one in replies if by_id[one.case].study in PERCEIVED)
 
 
 def _answers(outcome: RoundOutcome, name: str) -> Iterator[PeopleRating]:

@@ -12,10 +12,9 @@ from typing import Literal
 
 from h2htalk.benchmark.judge.judgements import Judge
 from h2htalk.benchmark.judge.ratings import LONGEST, TOO_LONG
-from h2htalk.benchmark.judge.rubric import Judgement, Rubric, schema_of
+from h2htalk.benchmark.judge.rubric import Judgement, Rubric, judge_messages, schema_of
 from h2htalk.benchmark.observations import NOT_ASKED
-from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
-from h2htalk.benchmark.studies.study_prompts import StudyPrompts
+from h2htalk.benchmark.studies.conversations import LIVE, StudyPrompts, StudyReply
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling, request_seed
 from h2htalk.data.case import Case, Point, script
@@ -181,16 +180,13 @@ def _messages(prompts: StudyPrompts, one: OpenReply, persona: Persona, fence: Fe
     language, rubric = one.case.language, one.rubric
     values: dict[str, object] = {"perception": one.perception, "example": rubric.example()}
     rules = prompts.templates.render(f"{language}/judge_points.j2", values)
-    statements = "\n".join(f"{name}: {point.text}" for name, point in zip(rubric.points, one.points, strict=True))
     parts = {
         "persona": persona.descriptions[language],
         "conversation": conversation_text(one.reply.said),
         "reply": one.reply.text or "",
-        "statements": statements,
+        "statements": "\n".join(f"{k}: {point.text}" for k, point in zip(rubric.points, one.points, strict=True)),
     }
-    fenced = {name: fence.around(text, name) for name, text in parts.items()}
-    text = prompts.templates.render(f"{language}/judge_item.j2", fenced)
-    return Message("system", rules, shared=len(rules)), Message("user", text)
+    return judge_messages(prompts.templates, language, rules, parts, fence)
 
 
 def conversation_text(turns: Sequence[Turn]) -> str:

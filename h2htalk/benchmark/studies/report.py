@@ -103,19 +103,12 @@ def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
     if spec.study == "instructions":
         yield "kinds", radar([(result.model, radar_axes(rows))], _RADAR)
     for name in ("violation", "perception") if spec.study == "sap" else ():
-        series = {title_of(arm): dict(_points(select(rows, name, arm))) for arm in spec.arms}
+        series = {title_of(arm): by_number(select(rows, name, arm)) for arm in spec.arms}
         least, most = SCALES.get(name, (0.0, 1.0))
         label = NAMES[name] + ("" if name in SCALES else ", percent")
-        if any(series.values()):
+        if any(one.value is not None for points in series.values() for one in points.values()):
             chart = line_chart(series, "turn", label, least, most, 1.0 if name in SCALES else 100.0)
             yield f"turns_{name}", chart
-
-
-def _points(rows: Sequence[Observation]) -> Iterator[tuple[int, tuple[float, float, float]]]:
-    for number, found in by_number(rows).items():
-        if found.value is not None:
-            low = found.value if found.low is None else found.low
-            yield number, (found.value, low, found.value if found.high is None else found.high)
 
 
 def write_radar(found: Sequence[StudyResult], out: Path) -> str:

@@ -185,7 +185,7 @@ def live_replies(study: Study) -> list[StudyReply]:
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
     """Run all conversations, arm by arm."""
     secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
-    askers = (Asker(study.spec, study.prompts, arm, study.personas, secret) for arm in study.spec.arms)
+    askers = (Asker(study.spec, study.prompts, arm, study.split.personas, secret) for arm in study.spec.arms)
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
 
 
@@ -202,7 +202,7 @@ def _judge(study: Study) -> None:
 
 def _judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> list[Request]:
     asked = list(open_replies(replies, study.cases))
-    return list(judge_requests(study.spec.judge, study.prompts, asked, study.personas, secret))
+    return list(judge_requests(study.spec.judge, study.prompts, asked, study.split.personas, secret))
 
 
 def _judge_settings(spec: StudySpec) -> CallSettings:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar
@@ -20,14 +19,13 @@ from h2htalk.benchmark.evaluate import subject_of
 from h2htalk.benchmark.judge.ratings import list_people_ratings
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
+from h2htalk.benchmark.studies.conversations import StudyPrompts
 from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
-from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.store.model_calls import keeping_store
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.files import sha256_of
-from h2htalk.data.persona import Persona
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
@@ -70,10 +68,6 @@ class Study:
     @property
     def cases(self) -> tuple[Case, ...]:
         return self.split.cases
-
-    @property
-    def personas(self) -> Mapping[str, Persona]:
-        return self.split.personas
 
     def replies(self) -> dict[str, Response | FailedResponse]:
         """The stored outcome of each request, by id."""

@@ -11,9 +11,8 @@ import pytest
 from studies_made import REPLY, cases_of, spec, write_script
 
 from h2htalk.benchmark.observations import figure_of, select
-from h2htalk.benchmark.studies.conversations import Asker, run_together
+from h2htalk.benchmark.studies.conversations import Asker, StudyPrompts, run_together
 from h2htalk.benchmark.studies.run_study import run_study
-from h2htalk.benchmark.studies.study_prompts import StudyPrompts
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.case import Case, script
 from h2htalk.data.splits import load_split

@@ -12,10 +12,10 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.observations import select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
+from h2htalk.benchmark.studies.conversations import CONTROLS, StudyPrompts
 from h2htalk.benchmark.studies.point_answers import conversation_text
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
-from h2htalk.benchmark.studies.study_prompts import CONTROLS, StudyPrompts
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.case import Case
 from h2htalk.data.dialogue import Turn
