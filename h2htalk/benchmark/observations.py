@@ -166,14 +166,10 @@ def trend(
     return clustered_slope([row.cluster for row in own], [of(row) for row in own], [row.value or 0.0 for row in own])
 
 
-def by_number(
-    rows: Sequence[Observation], of: Callable[[Observation], int] = lambda row: row.turn
-) -> dict[int, Figure]:
-    """The figure at each turn (or by another number)."""
-    groups: dict[int, list[Observation]] = {}
-    for row in rows:
-        groups.setdefault(of(row), []).append(row)
-    return {number: figure_of(own) for number, own in sorted(groups.items())}
+def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:
+    """The figure at each turn."""
+    turns = sorted({row.turn for row in rows})
+    return {turn: figure_of([row for row in rows if row.turn == turn]) for turn in turns}
 
 
 def blindness(rows: Sequence[Observation]) -> Figure:

@@ -95,7 +95,8 @@ class RunWriter:
         """Close, and remove what this writer created if nothing is lost with it."""
         self.close()
         if self._new and self.calls.worthless():
-            shutil.rmtree(self.folder.inputs, ignore_errors=True)
+            for made in (self.folder.inputs, self.folder.path / "judgements"):  # of a study: the key of its fences
+                shutil.rmtree(made, ignore_errors=True)
             for name in (self.folder.manifest.name, CALLS, "calls.lock"):
                 remove_file(self.folder.path / name)
             remove_folders(self._made)

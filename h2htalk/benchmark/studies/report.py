@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.answering import latency
-from h2htalk.benchmark.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_number, select
+from h2htalk.benchmark.observations import NOT_ASKED, NUMBER, SCALES, Observation, by_turn, select
 from h2htalk.benchmark.studies.charts import line_chart, radar
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.study_folder import Study
@@ -103,7 +103,7 @@ def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
     if spec.study == "instructions":
         yield "kinds", radar([(result.model, radar_axes(rows))], _RADAR)
     for name in ("violation", "perception") if spec.study == "sap" else ():
-        series = {title_of(arm): by_number(select(rows, name, arm)) for arm in spec.arms}
+        series = {title_of(arm): by_turn(select(rows, name, arm)) for arm in spec.arms}
         least, most = SCALES.get(name, (0.0, 1.0))
         label = NAMES[name] + ("" if name in SCALES else ", percent")
         if any(one.value is not None for points in series.values() for one in points.values()):

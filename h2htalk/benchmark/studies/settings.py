@@ -17,12 +17,12 @@ from h2htalk.data.arguments import PathText, check_fields, read_settings
 from h2htalk.errors import ConfigError, quoted, suggest
 
 StudyName = Literal["sap", "instructions", "memory"]
-SPLITS: Mapping[str, str] = {"sap": "high_risk", "instructions": "instructions", "memory": "arcs"}
 CASES: Mapping[str, tuple[str, ...]] = {  # the kinds of cases that a study asks about
     "sap": ("high_risk", "look_alike"),
     "instructions": ("instructions",),
     "memory": ("arcs",),
 }
+SPLITS = {study: kinds[0] for study, kinds in CASES.items()}
 SAP_ARMS = ("sap", "none", "rules", "reworded")
 MEMORY_ARMS = ("none", "window", "explicit", "whole")
 APP = "app"  # the one arm of an application, whose prompt and memory are its own

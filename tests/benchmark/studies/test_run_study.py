@@ -80,6 +80,21 @@ def test_another_arm_and_another_judge_join_without_asking_again(tmp_path: Path)
         run_study(spec("sap", model, tmp_path / "other", language="en", limit=4))
 
 
+def test_a_study_that_fails_before_its_first_reply_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It left the key of its fences, which the next start took for another program's file."""
+
+    def refused(*_: object) -> None:
+        raise ConfigError("the provider refuses the key")
+
+    monkeypatch.setattr("h2htalk.chat.store.model_calls.ModelCalls.outcomes", refused)
+    for _ in range(2):
+        with pytest.raises(ConfigError, match="refuses the key"):
+            run_study(spec("sap", model_of(tmp_path), tmp_path / "study", language="en", limit=2))
+        assert not (tmp_path / "study").exists()
+
+
 @pytest.mark.parametrize(
     ("text", "reason"),
     [

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from studies_made import REPLY, cases_of, judge_lines, spec, write_script
 
-from h2htalk.benchmark.observations import by_number, difference, figure_of, select, trend
+from h2htalk.benchmark.observations import by_turn, difference, figure_of, select, trend
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study, score_study
@@ -123,7 +123,7 @@ def test_one_that_gets_worse_from_turn_four_on(tmp_path: Path) -> None:
     result = run_study(spec("sap", model, tmp_path / "study", arms=("sap",), judge=judge, language="zh"))
     assert result.incomplete
     rows = select(result.observations, "violation", "sap")
-    rates = {turn: figure.value for turn, figure in by_number(rows).items()}
+    rates = {turn: figure.value for turn, figure in by_turn(rows).items()}
     assert [rates[turn] for turn in (1, 2, 3)] == [0.0, 0.0, 0.0]
     assert all(value and value > 0.9 for turn, value in rates.items() if turn >= 4)
     slope = trend(rows)

@@ -1,5 +1,1 @@
-"""Companion applications with their own prompt and memory, over HTTP.
-
-In: an address, a TOML file that says how to talk to it, and cases. Out: replies in a study's folder. Read
-`app_adapter`.
-"""
+"""Companion applications with a prompt and a memory of their own, over HTTP. Read `app_conversations`."""
