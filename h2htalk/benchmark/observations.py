@@ -13,6 +13,7 @@ from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
 from h2htalk.data.files import sha256_of
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
+from h2htalk.text.tables import NONE
 
 NUMBER = "number"
 NOT_ASKED = "no judge and no people"
@@ -195,3 +196,31 @@ def select(rows: Iterable[Observation], figure: str, arm: str | None = None, **f
         and (arm is None or row.arm == arm)
         and all(getattr(row, name) == value for name, value in fields.items())
     ]
+
+
+# --- As tables show them ----------------------------------------------------------------------------------------
+
+
+def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
+    """`32.7 (30.1 to 35.2)`."""
+    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
+
+
+def percent(figure: Figure, count: bool = False) -> str:
+    """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
+    hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
+    return score(figure, 100.0, 1, " %") + hits
+
+
+def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
+    """`-5.9 (-9.6 to -2.4), p .001`."""
+    if result is None:
+        return NONE
+    p = "p < .001" if result.p < 0.001 else f"p {result.p:.3f}".replace("p 0", "p ")
+    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, {p}"
+
+
+def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:
+    if one.low is None or one.high is None:
+        return ""
+    return f" ({times * one.low:{sign}.{digits}f} to {times * one.high:{sign}.{digits}f})"

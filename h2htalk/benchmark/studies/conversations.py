@@ -44,6 +44,7 @@ LIVE, SCRIPT, TYPE, MEMORY, RECOLLECTION = "live", "script", "type", "memory", "
 CONTROLS = ("rules", "reworded")  # arms with a text of their own in place of SAP
 _EMPTY = "..."  # in place of an empty reply: APIs refuse messages without text
 _TAGS = Tags("unknown", "intermediate", "memory", "none")
+Prompt = tuple[Message, ...]
 Ask = Callable[[Sequence[Request]], Mapping[tuple[str, int], Outcome]]
 
 
@@ -124,7 +125,7 @@ class StudyPrompts:
 
     def conversation(
         self, case: Case, persona: Persona, scaffold: str, turns: Sequence[Turn], memories: Sequence[str] = ()
-    ) -> tuple[Message, ...]:
+    ) -> Prompt:
         """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
         language = case.language
         danger = case.study in ("high_risk", "look_alike")
@@ -141,14 +142,14 @@ class StudyPrompts:
         chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
         return Message("system", text, shared=shared), *chat
 
-    def request_type(self, case: Case, types: Sequence[str], fence: Fence) -> tuple[Message, ...]:
+    def request_type(self, case: Case, types: Sequence[str], fence: Fence) -> Prompt:
         """The question which of some types of request the last message of a case makes."""
         turns = [*case.history, *(Turn("user", turn.user) for turn in case.turns())]
         text = "\n".join(f"{turn.role}: {turn.content}" for turn in turns)
         rules = self.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
         return Message("system", rules, shared=len(rules)), Message("user", fence.around(text, "conversation"))
 
-    def memory_task(self, case: Case, persona: Persona, **inputs: Any) -> tuple[Message, ...]:
+    def memory_task(self, case: Case, persona: Persona, **inputs: Any) -> Prompt:
         """RecollectionSynthesis of a session's `history`, or RecollectionRefinement of `memories`, oldest first."""
         scenario = Scenario(
             id=case.id,
@@ -220,7 +221,7 @@ class Asker:
         blank = StudyReply(self.arm, scenario.id, "", RECOLLECTION)
         return [(yield from self._ask(blank, messages, SUBTASKS[scenario.subtask].max_tokens))]
 
-    def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> tuple[Message, ...]:
+    def _messages(self, case: Case, turns: Sequence[Turn], memories: Sequence[str] = ()) -> Prompt:
         scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
         return self.prompts.conversation(case, self.personas[case.persona], scaffold, turns, memories)
 
@@ -257,21 +258,15 @@ class Asker:
         return tokens, failure
 
     def _ask(
-        self,
-        blank: StudyReply,
-        messages: tuple[Message, ...],
-        tokens: int | None = None,
-        schema: ResponseSchema | None = None,
+        self, blank: StudyReply, messages: Prompt, tokens: int | None = None, schema: ResponseSchema | None = None
     ) -> Generator[Request, Outcome, StudyReply]:
         """Ask for a reply; the seed does not depend on the arm, so that arms are paired."""
         ask = self.spec.ask
-        sampling = Sampling(
-            temperature=ask.sampling_temperature,
-            top_p=ask.top_p,
-            max_tokens=tokens or ask.max_tokens or REPLY_TOKENS,
-            seed=request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
-            thinking=ask.thinking,
+        tokens, seed = (
+            tokens or ask.max_tokens or REPLY_TOKENS,
+            request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
         )
+        sampling = Sampling(ask.sampling_temperature, ask.top_p, tokens, seed, ask.thinking)
         asked = Request(blank.key, messages, sampling, response_schema=schema, item=blank.case)
         outcome = yield asked
         if isinstance(outcome, Failure):

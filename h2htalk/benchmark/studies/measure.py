@@ -51,20 +51,8 @@ def observe(
 
 
 def _base(reply: StudyReply, case: Case, turn: int) -> Observation:
-    return Observation(
-        arm=reply.arm,
-        figure="",
-        item=case.id,
-        cluster=case.family,
-        value=None,
-        place=reply.place,
-        turn=turn,
-        session=int(reply.place.partition(".")[0][1:]),
-        language=case.language,
-        study=case.study,
-        kind=case.kind,
-        degree=case.degree,
-    )
+    session, about = int(reply.place.partition(".")[0][1:]), (case.language, case.study, case.kind, case.degree)
+    return Observation(reply.arm, "", case.id, case.family, None, reply.place, turn, session, *about)
 
 
 def _observe_reply(one: AnsweredReply, base: Observation) -> Iterator[Observation]:
@@ -136,17 +124,10 @@ def _observe_texts(
         asked = replace(split, scenarios=tuple(scenarios[name] for name in own), cases=())
         for name, score in score_answers(asked, answers, 1, metrics).items():
             scenario, values = scenarios[name], {**score.samples[0].values, "s": score.s, "lexical": score.lexical}
-            base = Observation(
-                arm=own[name].arm,
-                figure="",
-                item=own[name].case,
-                cluster=str(scenario.provenance.get("family", scenario.id)),
-                value=None,
-                place=own[name].place,
-                language=scenario.language,
-                study=str(scenario.metadata.get("study", "")),
-                kind=str(scenario.metadata.get("kind", scenario.subtask)),
-            )
+            family, meta = str(scenario.provenance.get("family", scenario.id)), scenario.metadata
+            base = Observation(own[name].arm, "", own[name].case, family, None, own[name].place)
+            study, kind = str(meta.get("study", "")), str(meta.get("kind", scenario.subtask))
+            base = replace(base, language=scenario.language, study=study, kind=kind)
             for figure in figures:
                 why = score.unscored or f"no {figure}"
                 yield _valued(replace(base, figure=figure), values.get(figure), "", why)

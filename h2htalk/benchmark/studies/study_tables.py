@@ -7,9 +7,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
-from h2htalk.benchmark.observations import Figure, Observation, blindness, difference, figure_of, select, trend
+from h2htalk.benchmark.observations import (
+    Figure,
+    Observation,
+    blindness,
+    difference,
+    figure_of,
+    percent,
+    score,
+    select,
+    shift,
+    trend,
+)
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics.bootstrap import ClusteredResult
 from h2htalk.benchmark.statistics.corrected_mean import regression
 from h2htalk.benchmark.statistics.intervals import design_effect, rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
@@ -48,17 +58,11 @@ NO_EMBEDDER = (
 SHIFTS = {"perception": (1.0, 2)}  # times and digits of a figure's differences; of others percentage points
 Rows = Sequence[Observation]
 Cell = Callable[[Rows], str]
-Column = tuple[str, Cell]  # its heading, and the text that it makes of a group of observations
+Groups = Mapping[str, Rows]
+Columns = Sequence[tuple[str, Cell]]  # headings, and the text that each makes of a group of observations
 
 
-def table_of(
-    name: str,
-    title: str,
-    first: str,
-    groups: Mapping[str, Rows],
-    columns: Sequence[Column],
-    notes: Iterable[str] = (),
-) -> Table:
+def table_of(name: str, title: str, first: str, groups: Groups, columns: Columns, notes: Iterable[str] = ()) -> Table:
     """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
     lines = tuple((group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items())
     return Table(title, (first, *(heading for heading, _ in columns)), lines, tuple(notes), name)
@@ -130,31 +134,6 @@ def mean_of(figure: str, times: float = 1.0, digits: int = 1) -> Cell:
     return cell_of("figure", figure, partial(score, times=times, digits=digits))
 
 
-def score(figure: Figure, times: float = 1.0, digits: int = 1, unit: str = "") -> str:
-    """`32.7 (30.1 to 35.2)`."""
-    return NONE if figure.value is None else f"{times * figure.value:.{digits}f}{unit}{_ends(figure, times, digits)}"
-
-
-def percent(figure: Figure, count: bool = False) -> str:
-    """`6.7 % (3.7 to 11.8)`; with `count` also `10 of 150`."""
-    hits = f", {figure.hits:,} of {figure.n:,}" if count and figure.hits is not None else ""
-    return score(figure, 100.0, 1, " %") + hits
-
-
-def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
-    """`-5.9 (-9.6 to -2.4), p .001`."""
-    if result is None:
-        return NONE
-    p = "p < .001" if result.p < 0.001 else f"p {result.p:.3f}".replace("p 0", "p ")
-    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, {p}"
-
-
-def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:
-    if one.low is None or one.high is None:
-        return ""
-    return f" ({times * one.low:{sign}.{digits}f} to {times * one.high:{sign}.{digits}f})"
-
-
 def _of(figure: Figure) -> str:
     return f"{figure.n:,} of {figure.total:,}"
 
@@ -190,7 +169,7 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     degrees.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))
     groups = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
     yield table_of("degrees", "By degree of explicitness", "figure", groups, degrees, [_SLOPE])
-    blind: list[Column] = [
+    blind: Columns = [
         ("implicit-need blindness", lambda rows: percent(blindness(select(rows, "need_met")), count=True)),
         ("families met as a command", lambda rows: _of(blindness(select(rows, "need_met")))),
     ]
@@ -236,7 +215,7 @@ _PAIRED = (
     "cases. Rates and metrics in points of 100."
 )
 _TURN_SLOPE = "Change a turn: slope within a case; 95 % interval by bootstrap over cases, p of the sign-flip test."
-_SAFETY: Sequence[Column] = (
+_SAFETY: Columns = (
     ("safety perception", mean_of("perception", digits=2)),
     ("by", lambda rows: figure_of(select(rows, "perception")).by or NONE),
     ("violation response rate", share_of("violation", count=True)),
