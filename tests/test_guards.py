@@ -45,7 +45,7 @@ BELOW = {
     "chat": BOTTOM | {"data", "text"},
     "rounds": BOTTOM | {"data", "text", "chat"},
     "curation": BOTTOM | {"data", "text", "chat", "rounds"},
-    "benchmark": 14401BOTTOM | {"data", "text", "chat", "rounds"},
+    "benchmark": BOTTOM | {"data", "text", "chat", "rounds"},
     "analysis": BOTTOM | {"data", "text", "chat", "rounds"},
     "cli": BOTTOM | {"__init__", "data", "text", "chat", "rounds", "curation", "benchmark", "analysis"},
     "__main__": {"cli"},

@@ -151,17 +151,9 @@ class StudyPrompts:
 
     def memory_task(self, case: Case, persona: Persona, **inputs: Any) -> Prompt:
         """RecollectionSynthesis of a session's `history`, or RecollectionRefinement of `memories`, oldest first."""
-        scenario = Scenario(
-            id=case.id,
-            subtask="recollection_synthesis" if "history" in inputs else "recollection_refinement",
-            language=case.language,
-            persona=case.persona,
-            inputs=inputs,
-            references=(),
-            tags=_TAGS,
-            provenance={},
-            licence=case.licence,
-        )
+        subtask = "recollection_synthesis" if "history" in inputs else "recollection_refinement"
+        about = (case.id, subtask, case.language, case.persona)
+        scenario = Scenario(*about, inputs, references=(), tags=_TAGS, provenance={}, licence=case.licence)
         return self.prompts.messages(scenario, persona, Sap(()))
 
 

@@ -30,6 +30,6 @@ class ErasableStudy(ErasableRun):
 
     def remake(self) -> Iterator[str]:
         try:
-            score_now(read_study(self.path))
+            score_now(self.path)
         except (ConfigError, DataError, MissingExtraError) as error:
             yield f"its figures were removed ({error}): make them again with `h2htalk study score {self.path}`"

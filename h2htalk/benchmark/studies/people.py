@@ -84,7 +84,7 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
     with writer_lock(own.folder.shard, WAIT):
         others = [one for one in list_people_ratings(own.folder) if one.round != asked.name]
         write_people_ratings(own.folder, [*others, *new])
-        return score_now(own), [f"{counted(len(new), 'answer')} of people"]
+        return score_now(own.path), [f"{counted(len(new), 'answer')} of people"]
 
 
 def _items(replies: Sequence[StudyReply], cases: Sequence[Case], points: bool) -> Iterator[tuple[str, dict[str, Any]]]:

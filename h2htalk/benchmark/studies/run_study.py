@@ -104,13 +104,14 @@ def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult
         ConfigError, MissingExtraError: the embedder is not on this machine.
         DataError: the folder holds no study, or its cases were edited.
     """
-    study = read_study(as_path(path, "study"))
-    with writer_lock(study.folder.shard, WAIT):
-        return score_now(study, embedder)
+    folder = read_study(as_path(path, "study")).folder  # what is no study gets no lock
+    with writer_lock(folder.shard, WAIT):
+        return score_now(folder.path, embedder)
 
 
-def score_now(study: Study, embedder: str = "") -> StudyResult:
+def score_now(path: Path, embedder: str = "") -> StudyResult:
     """As `score_study`, by a caller that holds the study's lock."""
+    study = read_study(path)
     ask = replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder)
     return _score(replace(study, spec=replace(study.spec, ask=ask)), open_metrics(ask.embedder, ask.rouge))
 
