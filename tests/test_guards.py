@@ -163,7 +163,7 @@ BUDGETS = {
     "chat": 6709,
     "cli": 1787,
     "curation": 21507,
-    "data": 5756,
+    "data": 5757,
     "rounds": 9303,
     "text": 3647,
 }

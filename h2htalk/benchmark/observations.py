@@ -10,7 +10,6 @@ from statistics import fmean
 
 from h2htalk.benchmark.statistics.bootstrap import ClusteredResult, clustered_mean, clustered_slope
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
-from h2htalk.data.files import sha256_of
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
@@ -66,21 +65,18 @@ def scored(rows: Sequence[Observation]) -> list[Observation]:
     return [row for row in rows if row.value is not None and (asked or row.by != NUMBER)]
 
 
-def write_observations(path: Path, rows: Iterable[Observation]) -> str:
-    """Write one Parquet row each, in a fixed order; return the file's SHA-256."""
+def write_observations(path: Path, rows: Iterable[Observation]) -> None:
+    """Write one Parquet row each, in a fixed order."""
     import pyarrow as pa
 
     kinds = {"str": pa.string(), "int": pa.int32(), "float | None": pa.float64()}
     schema = pa.schema([(field.name, kinds[str(field.type)]) for field in fields(Observation)])
     ordered = sorted(rows, key=lambda row: (row.arm, row.figure, row.item, row.turn, row.place))
     write_parquet(path, (asdict(row) for row in ordered), schema=schema)
-    return sha256_of(path)
 
 
-def read_observations(path: Path, sha256: str) -> list[Observation]:
-    """Read what `write_observations` wrote. Raises DataError where the file was edited or is of another version."""
-    if not path.is_file() or sha256_of(path) != sha256:
-        raise DataError(f"{path}: missing, or edited since it was written; run `h2htalk study score` again")
+def read_observations(path: Path) -> list[Observation]:
+    """Read what `write_observations` wrote. Raises DataError where the file is of another version."""
     try:
         return [Observation(**row) for _, row in read_parquet(path)]
     except TypeError as error:

@@ -39,6 +39,7 @@ class RunFolder:
     """Paths and readers of one run folder. `benchmark/run_writer` creates or resumes it."""
 
     kind: ClassVar[str] = "run"  # in `FOLDER_KINDS`
+    score_again: ClassVar[str] = SCORE_AGAIN
 
     path: Path
 
@@ -111,11 +112,11 @@ class RunFolder:
         """
         require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
-        sealed = read_sealed(self.summary, SCORE_AGAIN)
+        sealed = read_sealed(self.summary, self.score_again)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
             scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
             if not scores.exists() or sha256_of(scores) != expected:
-                raise DataError(f"{scores}: missing, or edited since the summary was made; {SCORE_AGAIN}")
+                raise DataError(f"{scores}: missing, or edited since the summary was made; {self.score_again}")
         return sealed
 
     def signature(self) -> Signature:

@@ -13,7 +13,16 @@ from typing import Any
 from markupsafe import Markup
 
 from h2htalk.benchmark.answering import latency
-from h2htalk.benchmark.observations import NOT_ASKED, NUMBER, SCALES, Figure, Observation, by_turn, select
+from h2htalk.benchmark.observations import (
+    NOT_ASKED,
+    NUMBER,
+    SCALES,
+    Figure,
+    Observation,
+    by_turn,
+    select,
+    write_observations,
+)
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.benchmark.studies.study_tables import (
@@ -26,7 +35,7 @@ from h2htalk.benchmark.studies.study_tables import (
     title_of,
 )
 from h2htalk.chat.model_identity import model_name
-from h2htalk.data.files import write_output, write_sealed, write_text
+from h2htalk.data.files import write_output, write_text
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable, printable_lines
@@ -127,9 +136,11 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
     return f"{out}: {', '.join(one.model for one in found)}"
 
 
-def write_report(result: StudyResult, observations: str) -> None:
-    """Write tables, figures, page and, last, the sealed summary; `observations` is the SHA-256 of their file."""
+def write_report(result: StudyResult) -> None:
+    """Write observations, tables, figures, page and, last, the sealed summary."""
     study, tables, charts = result.study, result.tables(), dict(_charts(result))
+    scores = study.folder.scores(study.signature)
+    write_observations(scores, result.observations)
     for table in tables:
         write_text(study.folder.tables / f"{table.name}.csv", table.to_csv())
         write_text(study.folder.tables / f"{table.name}.md", table.to_markdown())
@@ -141,10 +152,9 @@ def write_report(result: StudyResult, observations: str) -> None:
         "signature": study.signature.to_dict(),
         "judge": result.judge,
         "failed": result.failed,
-        "observations_sha256": observations,
         "tables": {table.name: [table.header, *table.rows] for table in tables},
     }
-    write_sealed(study.folder.summary, record)
+    study.folder.write_summary(record, scores)
 
 
 def study_text(result: StudyResult) -> str:

@@ -16,7 +16,7 @@ from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.generate import GENERATE
 from h2htalk.benchmark.judge.judgements import Judgements, fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.metrics.metric_table import Metrics
-from h2htalk.benchmark.observations import read_observations, write_observations
+from h2htalk.benchmark.observations import read_observations
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.studies.apps.app_conversations import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
@@ -30,12 +30,10 @@ from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path, require_kind
-from h2htalk.data.files import read_sealed
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.version import installed_versions
 
-_AGAIN = "run `h2htalk study score` again"
 _TYPICAL = "word " * 40  # a reply in an estimate
 
 
@@ -124,7 +122,7 @@ def _score(study: Study, metrics: Metrics) -> StudyResult:
     failed = sum(one.text is None for one in replies) + unjudged
     judge = judge_of(study.spec.judge, study.prompts).label if study.spec.judge else ""
     result = StudyResult(study, tuple(rows), tuple(answered), failed, judge)
-    write_report(result, write_observations(study.folder.observations, rows))
+    write_report(result)
     return result
 
 
@@ -132,10 +130,11 @@ def load_study(path: Path) -> StudyResult:
     """Open a scored study without computing anything that needs an embedder. Raises DataError where it was edited."""
     study = read_study(path)
     try:
-        sealed = read_sealed(study.folder.summary, _AGAIN)
+        sealed = study.folder.read_summary()
     except FileNotFoundError:
-        raise DataError(f"{study.folder.summary}: not there: the study was not scored; {_AGAIN}") from None
-    rows = read_observations(study.folder.observations, str(sealed.get("observations_sha256")))
+        again = study.folder.score_again
+        raise DataError(f"{study.folder.summary}: not there: the study was not scored; {again}") from None
+    rows = read_observations(study.folder.scores(study.signature))
     answered, _ = _answered(study, stored_replies(study))
     return StudyResult(study, tuple(rows), tuple(answered), int(sealed.get("failed", 0)), str(sealed.get("judge", "")))
 

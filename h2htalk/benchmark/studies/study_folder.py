@@ -38,9 +38,9 @@ class StudyFolder(RunFolder):
     """The folder of a study."""
 
     kind: ClassVar[str] = "study"
+    score_again: ClassVar[str] = "run `h2htalk study score` again"
 
-    @property
-    def observations(self) -> Path:
+    def scores(self, signature: Signature) -> Path:
         return self.path / "observations.parquet"
 
     def erased_replies(self) -> dict[str, list[str]]:
