@@ -314,14 +314,9 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
         ("[sned]\n", "send: is missing"),
         ("[send", "not readable as TOML"),
         ("[send]\npath = '/x'\njson = {t = '{text}', at = 2026-01-02}\nreply = 'a'\n", "a date"),
-        ("[send]\npath = '/x'\njson = {t = '{text}', at = nan}\nreply = 'a'\n", "nan"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = \"b\\nc: d\"\n", "in one line"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\n'a b' = 'c'\n", "'a b'"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\nContent-Length = '7'\n", "that you may set"),
-        (
-            "[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '${COMPANION_TEST_KEY}'\n",
-            r"write \$NAME",
-        ),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '$1'\n", r"write \$NAME"),
     ],
 )
@@ -371,14 +366,8 @@ def test_another_adapter_is_another_study(tmp_path: Path) -> None:
             run_study(made)
 
 
-def test_keys_with_line_ends_and_passwords_in_addresses_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_keys_that_cannot_be_masked_or_sent_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec("sap", "app:http://127.0.0.1:9/users/@me", tmp_path / "study", app=adapter(tmp_path))
-    with pytest.raises(ConfigError, match="not readable as TOML"):
-        run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=tmp_path / "none.toml"))
-    with pytest.raises(ConfigError, match="password"):
-        spec("sap", "app:http://me:secret@127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path))
     monkeypatch.setenv("COMPANION_TEST_KEY", "here")
     with pytest.raises(ConfigError, match="fewer than 8"):  # masked in replies, where it is a word
         run_study(spec("sap", "app:http://127.0.0.1:9", tmp_path / "study", app=adapter(tmp_path), limit=2))
