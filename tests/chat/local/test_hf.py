@@ -12,6 +12,7 @@ from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VO
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.chat_template import fold_system
+from h2htalk.chat.local.hf import _SeededDraw
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
@@ -87,6 +88,25 @@ def test_a_sample_depends_on_its_own_seed_alone(chat: Chat, top_p: float) -> Non
     assert together == chat.complete(requests[::-1])[::-1]
     reseeded = [ask(number, Sampling(1.0, top_p, 15, seed=number + 99)) for number in range(16)]
     assert texts(chat.complete(reseeded)) != texts(together)
+
+
+@pytest.mark.parametrize(
+    ("temperature", "top_p", "shares"),
+    [
+        (1.0, 1.0, [0.2, 0.5, 0.3, 0]),
+        (1.0, 0.7, [0, 0.625, 0.375, 0]),  # the nucleus: tokens 1 and 2, five to three
+        (1.0, 0.5, [0, 1, 0, 0]),
+        (0.5, 1.0, [4 / 38, 25 / 38, 9 / 38, 0]),  # odds are squared
+    ],
+)
+def test_frequencies_are_those_of_the_distribution(temperature: float, top_p: float, shares: list[float]) -> None:
+    draw = _SeededDraw(range(4000), temperature, top_p, "cpu")
+    logits = torch.tensor([0.2, 0.5, 0.3, 0.0]).log().expand(4000, 4)
+    tokens = draw(None, logits).argmax(-1)
+    counts = torch.bincount(tokens, minlength=4) / 4000
+    for count, share in zip(counts.tolist(), shares, strict=True):
+        assert abs(count - share) <= 4 * (share * (1 - share) / 4000) ** 0.5
+    assert draw(None, logits).argmax(-1).tolist() != tokens.tolist() or max(shares) == 1
 
 
 def test_a_sample_is_not_moved_by_the_global_generator(chat: Chat) -> None:
