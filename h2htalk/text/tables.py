@@ -7,6 +7,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 
 from markupsafe import Markup
@@ -26,7 +27,7 @@ class Table:
     A value is a text, a number, a truth value or None, which is shown as `-`. Numbers have commas, and three decimals
     below 1, else two; CSV holds them in full. A column in which most values are figures is aligned to the right. A line
     end in a heading breaks it on the terminal. An empty row separates blocks, on the terminal and in LaTeX. `Markup` is
-    for HTML alone.
+    for HTML alone, `groups` (a heading above each column) for LaTeX.
     """
 
     title: str
@@ -34,6 +35,7 @@ class Table:
     rows: Sequence[Sequence[Any]]  # of `Value`
     notes: Sequence[str] = ()
     name: str = ""
+    groups: Sequence[str] = ()
 
     def to(self, format: str) -> str:
         """Return it as `terminal`, `csv`, `json` (an object for each row), `markdown` or `latex`."""
@@ -73,17 +75,21 @@ class Table:
         return "\n".join([f"### {escape_markdown(self.title)}", "", *table, "", *notes]).rstrip() + "\n"
 
     def to_latex(self) -> str:
-        """Return a `table` for the packages booktabs and graphicx; the title and the notes are its caption."""
+        """Return a `table` (over ten columns: `table*`) for booktabs and graphicx; its caption is title and notes."""
         alignment = "".join("r" if right else "l" for right in self.figures())
         texts = [[*map(_latex, self.header)], *self._texts(_latex)]
         lines = [" & ".join(line) + r" \\" if line else r"\midrule" for line in texts]
         caption = " ".join([f"{latex_escaped(self.title).removesuffix('.')}.", *map(latex_escaped, self.notes)])
+        spans = [(title, len([*own])) for title, own in groupby(self.groups)]
+        heads = " & ".join(rf"\multicolumn{{{span}}}{{c}}{{{_latex(title)}}}" for title, span in spans)
+        above = [heads + r" \\"] if heads else []
+        kind = "table*" if len(self.header) > 10 else "table"
         return "\n".join(
             [
-                *("% needs \\usepackage{booktabs,graphicx}", r"\begin{table}[t]", r"\centering"),
+                *("% needs \\usepackage{booktabs,graphicx}", rf"\begin{{{kind}}}[t]", r"\centering"),
                 r"\resizebox{\ifdim\width>\linewidth\linewidth\else\width\fi}{!}{%",
-                *(rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]),
-                *(r"\bottomrule", r"\end{tabular}}", rf"\caption{{{caption}}}", r"\end{table}", ""),
+                *(rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", *above, lines[0], r"\midrule", *lines[1:]),
+                *(r"\bottomrule", r"\end{tabular}}", rf"\caption{{{caption}}}", rf"\end{{{kind}}}", ""),
             ]
         )
 

@@ -40,7 +40,7 @@ class NamedCounter:
         """
         counts: list[int] = []
         for start in range(0, len(texts), BATCH):
-            batch = [_valid(text) for text in texts[start : start + BATCH]]
+            batch = [text.encode("utf-8", "replace").decode() for text in texts[start : start + BATCH]]
             counts += map(len, self._encode(batch))
         return counts
 
@@ -96,19 +96,18 @@ def _embedded_counter() -> NamedCounter:
 
     Its tokens equal OpenVINO GenAI's, except that the latter truncates after 8,192 tokens.
     """
-    library = _library("the embedded model's tokenizer")
-    from tokenizers import models, pre_tokenizers
-
-    path = find_packaged(SMOLLM2_GGUF, "the embedded model's tokenizer")
+    library = _library(feature := "the embedded model's tokenizer")
+    path = find_packaged(SMOLLM2_GGUF, feature)
     metadata = read_metadata(path, {_VOCABULARY, _MERGES, _KIND})
     if metadata.get(_KIND) != "smollm":  # the hash is checked before: only with another release of the weights
         raise ConfigError(f"{path}: unknown pre-tokenizer {metadata.get(_KIND)!r}; reinstall the package")
     vocabulary = {token: number for number, token in enumerate(metadata[_VOCABULARY])}
     merges = [tuple(merge.split(" ")) for merge in metadata[_MERGES]]
-    tokenizer = library.Tokenizer(models.BPE(vocab=vocabulary, merges=merges))
+    tokenizer = library.Tokenizer(library.models.BPE(vocab=vocabulary, merges=merges))
     # As in the model's training: digit by digit, then GPT-2's pattern over bytes.
-    digits = pre_tokenizers.Digits(individual_digits=True)
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence([digits, pre_tokenizers.ByteLevel(add_prefix_space=False)])
+    digits = library.pre_tokenizers.Digits(individual_digits=True)
+    bytes_of = library.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.pre_tokenizer = library.pre_tokenizers.Sequence([digits, bytes_of])
     return _counter(f"{EMBEDDED} (SmolLM2-135M-Instruct)", tokenizer)
 
 
@@ -125,11 +124,3 @@ def _library(feature: str) -> Any:
     except ImportError:
         raise MissingExtraError(feature, INSTALL_EMBEDDED) from None
     return tokenizers
-
-
-def _valid(text: str) -> str:
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        return text.encode("utf-8", "replace").decode("utf-8")
-    return text

@@ -99,11 +99,6 @@ def read_judge(run: Path, fingerprint: str) -> Judge:
     return judge
 
 
-def stored_judges(run: Path) -> list[Judge]:
-    """Read all judges of a run, by fingerprint."""
-    return [read_judge(run, path.stem) for path in sorted(judgements_folder(run).glob("?" * 16 + ".json"))]
-
-
 def answer_id(answer: Response) -> str:
     """The id of a judged answer: its item, its sample and its hash."""
     return f"{answer.id}/{answer.sample}/{answer_hash(answer)}"

@@ -36,11 +36,6 @@ PLACES = 3
 # The least width for all columns with two decimals, and with one decimal; narrower ones show averages alone.
 FULL, COMPACT = 145, 130
 PAPER = "The paper's Table 2 (arXiv 2507.03543); your runs are not ranked among its rows"
-NOTES = (
-    "Overall: weighted with Table 1's counts, needs all subtasks. Items: mean of the scored items. "
-    "Cells: plain mean of the cells. ±: half the 95 % interval; those of each cell: --format csv.",
-    "Only complete runs of the same protocol are ranked with each other. ¹ ² ³: first, second, third of a group.",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,33 +200,33 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
     Wide terminals get all figures, others averages.
     """
-    say = PlainConsole(console)
-    wide = console.width >= COMPACT
-    columns = [column for column in COLUMNS if wide or column.is_average]
+    say, wide = PlainConsole(console), console.width >= COMPACT
+    columns, notes = [column for column in COLUMNS if wide or column.is_average], dict[str, None]()
     for where, groups in (("Your runs", board.runs), (PAPER, board.paper)):
         if groups:
             say.line(where, "bold")
         for group in groups:
             title = f"{group.title} ({group.note})" if group.note else group.title
             decimals = 1 if wide and console.width < FULL else 2
-            table = rows_table(group.rows, title, columns, decimals, half=False)
+            table = rows_table(group.rows, title, columns, decimals, half="")
+            notes |= dict.fromkeys(table.notes)
             heads = [f"{head[:3]}." if wide and head else head.removesuffix(" avg.") for head in table.header]
             say.table(replace(table, header=heads, notes=()), 1)
             for row in group.rows if groups is board.runs else ():
                 say.line(say.half_width(_about(row)))
     for model in board.dropped:
         say.line(f"{model}: given more than once, shown once.", "yellow")
-    for note in [
-        *NOTES,
-        *([f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] * bool(board.paper)),
-    ]:
+    notes["Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."] = None
+    if board.paper:
+        notes[f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] = None
+    for note in notes:
         say.line(say.half_width(note))
 
 
 def _about(row: TableRow) -> str:
     """Return a run's three overall means with their intervals."""
     means = ", ".join(f"{column.title} {with_half_width(row.cells.get(column.key))}" for column in ALL_COLUMNS[-3:])
-    return f"{row.name}: {means}"
+    return f"{row.label}: {means}"
 
 
 def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:

@@ -382,13 +382,13 @@ SIGNS = ("", "¹", "²", "³")  # of the places in a group
 
 
 def rows_table(
-    rows: Sequence[TableRow], title: str = "", columns: Sequence[Column] = (), decimals: int = 2, half: bool = True
+    rows: Sequence[TableRow], title: str = "", columns: Sequence[Column] = (), decimals: int = 2, half: str = "beside"
 ) -> Table:
-    """The rows of Table 2 under the titles of their groups; `half`: with half of each interval.
+    """The rows of Table 2 under the titles of their groups, with half of each interval beside or below its figure.
 
-    Without `columns` the paper's, and for other rows than the paper's two more means and the number of items.
+    `half`: `beside`, `below` or empty. Without `columns` the paper's, and for others two more means and the items.
     """
-    own = any(row.source != "paper" for row in rows)
+    own, below = any(row.source != "paper" for row in rows), half == "below"
     columns, items = columns or (ALL_COLUMNS if own else COLUMNS), ["Items scored"] * own
     lines: list[Sequence[str | None]] = []
     for number, (group, members) in enumerate(groupby(rows, key=lambda row: row.group)):
@@ -396,15 +396,20 @@ def rows_table(
         lines += [[group, *[""] * (len(columns) + own)]] if group else []
         for row in members:
             scored = [items_text(row.cells.get("items_mean")) if row.source != "paper" else None] * own
-            lines.append([row.label, *scored, *(row.text(column.key, decimals, half) for column in columns)])
+            figures = [row.text(column.key, decimals, half == "beside") for column in columns]
+            lines.append([row.label if half == "beside" else row.name, *scored, *figures])
+            if below and row.source != "paper":
+                ends = (half_width_text(row.cells[one.key]) if one.key in row.cells else "" for one in columns)
+                lines.append([row.cautions, "", *ends])
     notes = ["Scores in percent. Overall: weighted with Table 1's counts, needs all subtasks."]
     if own:
         notes.append("Items: mean of the scored items. Cells: plain mean of the cells.")
-    if half and own:
-        notes.append("± is half the width of the 95 % interval (Wilson's, with effective n and t).")
+        notes.append("±: half the 95 % interval (Wilson's, with effective n and t).")
+        notes += [UNJUDGED] * any(not row.judged for row in rows)
     if any(row.marks for row in rows):
         notes.append(f"{' '.join(SIGNS[1:])} first, second and third of a group.")
-    return Table(title, ["", *items, *(column.title for column in columns)], lines, notes)
+    groups = ["", *[""] * own, *(column.group for column in columns)] if below else ()
+    return Table(title, ["", *items, *(c.heading if below else c.title for c in columns)], lines, notes, groups=groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -440,15 +445,20 @@ class TableRow:
         return f"{self.model} ({self.variant})" if self.variant else self.model
 
     @property
-    def label(self) -> str:
-        """The name with what a reader must know of the figures, such as `m [INCOMPLETE, unjudged]`."""
+    def cautions(self) -> str:
+        """What a reader must know of the figures, such as `[INCOMPLETE, unjudged]`; empty where there is nothing."""
         cautions = [] if self.complete else [NOT_SCORED if self.private else "INCOMPLETE"]
         if self.measure != "s":
             cautions.append("lexical mean, not S")
         elif not self.comparable:
             cautions.append("S not comparable")
         cautions += [] if self.judged else ["unjudged"]
-        return f"{self.name} [{', '.join(cautions)}]" if cautions else self.name
+        return f"[{', '.join(cautions)}]" if cautions else ""
+
+    @property
+    def label(self) -> str:
+        """The name with the cautions."""
+        return f"{self.name} {self.cautions}".rstrip()
 
     def value(self, key: str) -> float | None:
         """Return the figure of a column, None where there is none."""

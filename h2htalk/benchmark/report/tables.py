@@ -32,7 +32,7 @@ def table_text(rows: Sequence[TableRow], kind: str) -> str:
     """Format rows as `csv`, `json` or `latex`."""
     if kind == "json":
         return json.dumps(json_table(rows), ensure_ascii=False, indent=2, allow_nan=False) + "\n"
-    return csv_table(rows) if kind == "csv" else rows_table(rows, "H2HTalk results").to_latex()
+    return csv_table(rows) if kind == "csv" else rows_table(rows, "H2HTalk results", half="below").to_latex()
 
 
 TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", "run.csv")  # of every run

@@ -15,7 +15,7 @@ from loopback import LoopbackServer
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
-from h2htalk.benchmark.judge.judgements import answer_id, stored_judges
+from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
 from h2htalk.benchmark.judge.ratings import LONGEST
 from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.metrics.composite import judged_score
@@ -138,7 +138,7 @@ def test_a_panel_means_its_judges_and_says_how_far_they_are_apart(tmp_path: Path
     again = judge_run(JudgeSpec(run=str(run), judges=(mild,)))  # its judgements are stored
     assert again.judging is not None
     assert again.judging.judges == summary.judging.judges[1:]
-    assert len(stored_judges(run)) == 2
+    assert len(list(judgements_folder(run).glob(f"{'?' * 16}.json"))) == 2
 
 
 def test_one_unscored_judge_leaves_the_answer_unscored(tmp_path: Path) -> None:
