@@ -107,9 +107,9 @@ def _tiles(summary: Summary) -> list[dict[str, str]]:
 
 def _table2(summary: Summary) -> Table:
     """Table 2 with a column a row, so that it fits a screen."""
-    table = rows_table(table_rows(summary))
-    heads, *lines = zip(table.header, *table.rows, strict=True)
-    return replace(table, header=heads, rows=lines)
+    table = rows_table(rows := table_rows(summary))
+    _, *lines = zip(table.header, *table.rows, strict=True)
+    return replace(table, header=["", *(row.name for row in rows)], rows=lines)  # cautions stand at the page's head
 
 
 # --- Answers and signature --------------------------------------------------------------------------------------
