@@ -80,7 +80,7 @@ def study_instructions(
     sap: SapOption = "full",
     **asked: Any,
 ) -> None:
-    """Instruction following by degree of explicitness (Fig. 7). The same command again resumes."""
+    """Instruction following by degree of explicitness (figure 7 of the paper). The same command again resumes."""
     _run("instructions", asked | {"model": model, "out": out, "split": cases, "sap": sap, "embedder": "none"})
 
 
@@ -213,7 +213,7 @@ def study_radar(
     studies: Annotated[list[Path], typer.Argument(help="Studies of instructions, one a model.")],
     out: Annotated[Path, typer.Option(help="The SVG file to write.")],
 ) -> None:
-    """Draw several models of the study of instructions as one radar (Fig. 7)."""
+    """Draw several models of the study of instructions as one radar (figure 7 of the paper)."""
     from h2htalk.benchmark.studies.report import write_radar
     from h2htalk.benchmark.studies.run_study import load_study
 

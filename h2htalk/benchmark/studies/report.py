@@ -104,7 +104,7 @@ def _reply_table(study: Study) -> Table:
         times = latency(own) or (None, None)
         rows.append((title_of(arm), len(own), ends.count("refusal"), ends.count("length"), *times))
     header = ("arm", "replies", "refused", "cut", "median s", "95th percentile s")
-    return Table("Replies", header, rows, ("cut: at their limit of tokens; s: seconds of a live call",), "replies")
+    return Table("Replies by arm", header, rows, ("cut: at the limit of tokens; s: seconds of a live call",), "replies")
 
 
 def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
