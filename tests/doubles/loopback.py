@@ -151,9 +151,10 @@ class LoopbackServer:
     def stop(self) -> None:
         """Close the port and all connections, from any thread."""
         if self._loop is not None and self._stop is not None:
-            self._loop.call_soon_threadsafe(self._stop.set)
-        if self._thread is not None:
-            self._thread.join(10)
+            with contextlib.suppress(RuntimeError):  # another thread has stopped it, and its loop is closed
+                self._loop.call_soon_threadsafe(self._stop.set)
+        if (thread := self._thread) is not None:
+            thread.join(10)
         self._loop = self._thread = None
 
     def __enter__(self) -> LoopbackServer:
