@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import math
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
+from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.generate import PromptOf
@@ -14,28 +17,25 @@ from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.results_export.export import (
-    RESPONSES,
-    SCORES,
-    BundleHead,
-    figure_cells,
-    read_bundle,
-    read_rows,
-    sha256,
-)
+from h2htalk.benchmark.results_export.export import HEAD, SAMPLES, BundleHead, figures_of
 from h2htalk.benchmark.run import REVISION_LENGTH
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
 from h2htalk.data.arguments import as_path
+from h2htalk.data.files import parse_object, read_bounded
+from h2htalk.data.imports.harness_log import read_members
+from h2htalk.data.records import read_record
 from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.responses import Answers, fold_answer, read_response
+from h2htalk.data.responses import SampleKey, read_response
 from h2htalk.data.splits import Split, list_splits, load_split
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 
-_JUDGED = ("rating", "j", "people", "unjudged")  # of judges and people, who cannot be asked again
-_Rows = Mapping[tuple[Any, Any], Mapping[str, Any]]  # scores by item and sample, or cells by language and name
+_JUDGED = {"rating", "j", "people", "unjudged"}  # of judges and people, who cannot be asked again
+_ANSWER = {"text", "finish_reason", "failure"}  # keys of a line that are no scores
+_LARGEST = {HEAD: 1 << 22, SAMPLES: 1 << 28}  # bytes
 TOLERANCE = 1e-9
 # Embeddings are numbers of single precision: their last digits depend on the machine.
 EMBEDDING_TOLERANCE = 1e-5
+Rows = Mapping[SampleKey, Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,6 @@ def _distance(ours: Any, theirs: Any) -> float:
         return math.inf
 
 
-def _pairs(ours: _Rows, theirs: _Rows, column: str) -> list[tuple[Any, Any]]:
-    keys = ours.keys() | theirs.keys()
-    return [(ours.get(key, {}).get(column), theirs.get(key, {}).get(column)) for key in keys]
-
-
 def verify_results(
     bundle: str | os.PathLike[str], split: str | None = None, references: str | os.PathLike[str] | None = None
 ) -> Verification:
@@ -92,89 +87,99 @@ def verify_results(
         ConfigError: the split is not known, or none was named and no bundled one has the items.
         DataError: `bundle` is no bundle, a line is broken or there twice, or the split lacks an item.
     """
-    head, texts = read_bundle(as_path(bundle, "bundle"))
-    theirs = {key: row for key, (_, row) in read_rows(SCORES, texts[SCORES], head.samples).items()}
-    if not 0 < head.samples <= len(theirs):
-        raise DataError(f"{bundle}: {quoted(head.samples)} samples an item, {counted(len(theirs), 'line')} of scores")
-    ids = {item_id for item_id, _ in theirs}
+    path = as_path(bundle, "bundle")
+    text = {name: _read(path, name, most) for name, most in _LARGEST.items()}
+    head = read_record(BundleHead, text[HEAD], f"{path}: {HEAD}: not a bundle of this version")
+    rows = _read_rows(text[SAMPLES], head.samples)
+    ids = {item for item, _ in rows}
+    if not rows or len(rows) != len(ids) * head.samples:
+        raise DataError(f"{path}: {counted(len(rows), 'line')} of {quoted(head.samples)} samples an item")
     name = split or _find_bundled(head, ids)
     whole = load_split(name)
+    asked = _part(whole, ids)
+    if unknown := sorted(ids - {s.id for s in asked.scenarios}):
+        raise DataError(f"{path}: {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}")
     commit = f", commit {whole.commit}" if whole.commit else ""
     found = Verification(f"{name} ({whole.name} {whole.version}{commit})")
-    found.compare("the hashes of the files", [(sha256(text), head.files.get(name)) for name, text in texts.items()])
-    asked = _part(whole, ids)
-    if rest := len(whole.scenarios) - len(asked.scenarios):
-        part = f"{len(asked.scenarios):,} of {len(whole.scenarios):,} items of split {whole.name}"
+    found.compare("the hash of the samples", [(sha256(text[SAMPLES].encode()).hexdigest(), head.sha256)])
+    if rest := len(whole.scenarios) - len(ids):
+        part = f"{len(ids):,} of {len(whole.scenarios):,} items of split {whole.name}"
         found.unchecked.append(f"{counted(rest, 'item')}: the bundle holds {part}")
-    items = asked.fingerprint, head.split.get("fingerprint")
-    found.compare(f"the items of {asked.name} {asked.version}", [items])
-    if items[0] == items[1]:
-        answers: Answers = {}
-        for where, record in read_rows(RESPONSES, texts[RESPONSES], head.samples).values():
-            fold_answer(answers, read_response(record, where))
-        if unknown := sorted((ids | {item_id for item_id, _ in answers}) - {s.id for s in asked.scenarios}):
-            raise DataError(f"{bundle}: {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}")
-        _compare_scores(found, head, asked, answers, theirs, references)
-    found.unchecked.extend(_claims(head, asked))
+    same = asked.fingerprint == head.split.get("fingerprint")
+    found.compare(f"the items of {whole.name} {whole.version}", [(same, True)])
+    private = "references_sha256" in head.protocol
+    if references is not None and not private:
+        raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
+    if private and references is None:
+        found.unchecked.append("the scores: name the file of private references with --references")
+    elif same:
+        asked = asked if references is None else with_references(asked, as_path(references, "references"))
+        _compare_scores(found, head, asked, rows)
+    known = {*metric_keys(Metrics(), asked), "references_sha256"}
+    known |= {"items"} if head.protocol.get("items") == asked.fingerprint else set()
+    asking = {key: value for key, value in head.protocol.items() if key not in known}
+    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in {**head.subject, **asking}.items()], 30)
+    found.unchecked.append(f"that {quoted(head.model)} gave these answers, asked with {said}")
+    other = "how each answer ended; the hashes of stored answers"
+    found.unchecked.append(f"that h2htalk {quoted(head.package_version)} was used; {other}")
     return found
 
 
-def _compare_scores(
-    found: Verification,
-    head: BundleHead,
-    asked: Split,
-    answers: Answers,
-    theirs: _Rows,
-    references: str | os.PathLike[str] | None,
-) -> None:
+def _read(path: Path, name: str, most: int) -> str:
+    try:
+        if path.is_dir():
+            return read_bounded(path / name, most).decode()
+        return next(content for _, content in read_members(path, lambda _: [name], most)).decode()
+    except (OSError, ValueError, DataError) as error:
+        raise DataError(f"{path}: not a bundle: {name} cannot be read: {error}") from error
+
+
+def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
+    """Read the lines by item and sample, each with its `answer`. Raises DataError, also for a second line."""
+    rows: dict[SampleKey, dict[str, Any]] = {}
+    for number, line in enumerate(io.StringIO(text), 1):
+        where = f"{SAMPLES}:{number}"
+        record = parse_object(line.encode(), where, unique_keys=True)
+        answer = read_response({key: record[key] for key in record.keys() & {"id", "sample", *_ANSWER}}, where)
+        if answer.sample >= samples:
+            raise DataError(f"{where}: sample {answer.sample}, but the bundle has {samples:,} an item, from 0 on")
+        if (key := (answer.id, answer.sample)) in rows:
+            raise DataError(f"{where}: a second line of {quoted(answer.id)}, sample {answer.sample}")
+        rows[key] = {name: value for name, value in record.items() if name not in _ANSWER} | {"answer": answer}
+    return rows
+
+
+def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: Rows) -> None:
     """Score the answers, and compare every column and figure."""
-    private = "references_sha256" in head.protocol
-    if private and references is None:
-        found.unchecked.append("the scores: name the file of private references with --references")
-        return
-    if references is not None:
-        if not private:
-            raise ConfigError("the bundle's answers were not scored with private references; leave out --references")
-        asked = with_references(asked, as_path(references, "references"))
     metrics, prompt_of = _open_metrics(head, found), _open_prompts(head, asked, found)
     keys = metric_keys(metrics, asked) | {"embedder": head.protocol.get("embedder", "none")}
     if (judge := head.protocol.get("judge", "none")) != "none":
         keys["judge"] = judge
         found.unchecked.append(f"ratings of {quoted(judge)}, and J: the figures here are those of S")
-    keys |= {"references_sha256": asked.references_sha256[:REFERENCES_LENGTH]} if private else {}
+    if "references_sha256" in head.protocol:
+        keys["references_sha256"] = asked.references_sha256[:REFERENCES_LENGTH]
     found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
+    answers = {key: row["answer"] for key, row in rows.items()}
     scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
     # The hash is of the whole stored answer, of which a bundle holds the text alone.
-    skipped = {"answer", *(_JUDGED if judge != "none" else ())} | (set() if prompt_of else {"violations"})
+    skipped = {"answer"} | (_JUDGED if judge != "none" else set()) | (set() if prompt_of else {"violations"})
     skipped |= set() if embedded else {"ss", "s", "unscored"}
     columns = next(iter(ours.values())).keys()
-    found.compare("the columns", [(columns, row.keys()) for row in theirs.values()])
+    found.compare("the columns", [(columns, row.keys()) for row in rows.values()])
     for column in [name for name in columns if name not in skipped]:
         tolerance = EMBEDDING_TOLERANCE if column in ("ss", "s") else TOLERANCE
-        found.compare(column, _pairs(ours, theirs, column), tolerance)
-    if embedded:
-        cells, figures = _by_name(figure_cells(asked.scenarios, scores)), _by_name(head.figures)
-        pairs = [pair for part in ("value", "low", "high", "n", "total") for pair in _pairs(cells, figures, part)]
-        tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
-        found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
-    else:
+        found.compare(column, [(row[column], rows[key].get(column)) for key, row in ours.items()], tolerance)
+    if not embedded:
         found.unchecked.append("figures and intervals: they hold S")
-
-
-def _claims(head: BundleHead, asked: Split) -> Iterator[str]:
-    """What a bundle says and nothing in it could show."""
-    known = {*metric_keys(Metrics(), asked), "references_sha256"}
-    known |= {"items"} if head.protocol.get("items") == asked.fingerprint else set()
-    asking = {key: value for key, value in head.protocol.items() if key not in known}
-    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in {**head.subject, **asking}.items()], 30)
-    yield f"that {quoted(head.model)} gave these answers, asked with {said}"
-    yield f"that h2htalk {quoted(head.package_version)} was used; how each answer ended; the hashes of stored answers"
-
-
-def _by_name(figures: Mapping[str, Mapping[str, Any]]) -> _Rows:
-    return {(language, name): cell for language, cells in figures.items() for name, cell in cells.items()}
+        return
+    figures = {task: asdict(one.cell) for task, one in figures_of(asked.scenarios, scores).items()}
+    theirs = {task: asdict(cell) for task, cell in head.figures.items()}
+    tasks = [(task, part) for task in figures.keys() | theirs.keys() for part in ("value", "low", "high", "n", "total")]
+    pairs = [(figures.get(task, {}).get(part), theirs.get(task, {}).get(part)) for task, part in tasks]
+    tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
+    found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
 
 
 def _part(whole: Split, ids: Collection[str]) -> Split:
@@ -200,17 +205,16 @@ def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
     contracts = head.protocol.get("contracts", "")
     name, _, revision = text.partition("(")[0].rpartition("@")
     name = "bge-m3" if name.startswith("bge-m3:") else name
-    if name not in ("bge-m3", "minilm"):  # any other may be a folder, which the library may run code of
-        if text != "none":
-            found.unchecked.append(f"SS and S: embedder {quoted(text)} is neither bge-m3 nor minilm, and is not loaded")
-    else:
-        try:
+    try:
+        if name in ("bge-m3", "minilm"):  # any other may be a folder, which the library may run code of
             metrics = open_metrics(name, rouge, contracts)
             if metrics.embedder is not None and metrics.embedder.revision[:REVISION_LENGTH] == revision:
                 return metrics
             found.unchecked.append(f"SS and S: embedder {name} is of another revision here than {quoted(revision)}")
-        except ConfigError as error:
-            found.unchecked.append(f"SS and S: embedder {name} is not on this machine: {error}")
+        elif text != "none":
+            found.unchecked.append(f"SS and S: embedder {quoted(text)} is neither bge-m3 nor minilm, and is not loaded")
+    except ConfigError as error:
+        found.unchecked.append(f"SS and S: embedder {name} is not on this machine: {error}")
     return open_metrics("none", rouge, contracts)
 
 

@@ -31,16 +31,13 @@ def bundle_of(run: Path, name: str = "bundle") -> Path:
     return out
 
 
-def edited(bundle: Path, name: str, change: Callable[[list[Any]], Any]) -> Path:
-    """The bundle with the records of a file changed, and with its new hash."""
-    path = bundle / name
+def edited(bundle: Path, change: Callable[[list[Any]], Any]) -> Path:
+    """The bundle with its samples changed, and with their new hash."""
+    path = bundle / "samples.jsonl"
     records = list(map(json.loads, path.read_text().splitlines()))
     change(records)
     path.write_text("".join(map(json_line, records)))
-    head = json.loads((bundle / "bundle.json").read_text())
-    head["files"][name] = hashlib.sha256(path.read_bytes()).hexdigest()
-    (bundle / "bundle.json").write_text(json.dumps(head))
-    return bundle
+    return edited_head(bundle, lambda head: head.update(sha256=hashlib.sha256(path.read_bytes()).hexdigest()))
 
 
 def edited_head(bundle: Path, change: Callable[[dict[str, Any]], Any]) -> Path:
@@ -97,59 +94,42 @@ def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "differs"),
+    ("change", "differs"),
     [
-        ("scores.jsonl", lambda rows: rows[3].update(bleu_2=rows[3]["bleu_2"] + 1e-8), ["bleu_2"]),
-        ("scores.jsonl", lambda rows: rows[3].update(rouge_l=None), ["rouge_l"]),
-        ("scores.jsonl", lambda rows: rows[3].update(violations=["x"]), ["violations"]),
-        ("scores.jsonl", lambda rows: rows[3].update(lexical="0.5"), ["lexical"]),
-        ("scores.jsonl", lambda rows: rows[3].update(bleu_1=10**400), ["bleu_1"]),
-        ("scores.jsonl", lambda rows: rows[3].update(accuracy=1.0), ["the columns"]),
-        ("scores.jsonl", lambda rows: rows[3].update(rating=5.0, j=5.0), ["rating", "j"]),  # nobody judged
-        (
-            "responses.jsonl",
-            lambda rows: rows[3].update(text="We sit by the kiln and talk."),
-            ["bleu_1", "bleu_2"],
-        ),
-        ("responses.jsonl", lambda rows: rows.pop(3), ["bleu_1", "bleu_2"]),
+        (lambda row: row.update(bleu_2=row["bleu_2"] + 1e-8), ["bleu_2"]),
+        (lambda row: row.update(rouge_l=None), ["rouge_l"]),
+        (lambda row: row.update(violations=["x"]), ["violations"]),
+        (lambda row: row.update(lexical="0.5"), ["lexical"]),
+        (lambda row: row.update(bleu_1=10**400), ["bleu_1"]),
+        (lambda row: row.update(accuracy=1.0), ["the columns"]),
+        (lambda row: row.update(rating=5.0, j=5.0), ["rating", "j"]),  # nobody judged
+        (lambda row: row.update(text="We sit by the kiln and talk."), ["bleu_1", "bleu_2"]),
     ],
 )
 def test_an_edited_line_is_noticed(
-    name: str, change: Callable[[list[Any]], Any], differs: list[str], small_run: Path
+    change: Callable[[dict[str, Any]], Any], differs: list[str], small_run: Path
 ) -> None:
-    found = h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini@1")
+    found = h2htalk.verify_results(edited(bundle_of(small_run), lambda rows: change(rows[3])), "mini@1")
     assert differing(found)[: len(differs)] == differs
     if differs == ["bleu_2"]:
         assert found.differs == ["bleu_2: 1 of 22 values, by up to 1e-08"]
 
 
 @pytest.mark.parametrize(
-    ("name", "change", "message"),
+    ("change", "message"),
     [
-        ("responses.jsonl", lambda rows: rows.append(rows[0] | {"text": "Better."}), "23: a second line of 'mini-"),
-        (
-            "responses.jsonl",
-            lambda rows: rows.append(rows[0] | {"id": "other"}),
-            "1 item that its split lacks: 'other'",
-        ),
-        (
-            "responses.jsonl",
-            lambda rows: rows.append(rows[0] | {"sample": 1}),
-            "sample 1, but the bundle has 1 an item",
-        ),
-        ("scores.jsonl", lambda rows: rows.append(rows[0]), "23: a second line of 'mini-"),
-        ("scores.jsonl", lambda rows: rows.append({"id": "other", "sample": 0}), "lacks: 'other'"),
-        ("scores.jsonl", lambda rows: rows.append(rows[0] | {"sample": 1}), "sample 1, but"),
-        ("scores.jsonl", lambda rows: rows[0].update(id=[1]), "1: id: must be"),
-        ("scores.jsonl", lambda rows: rows[0].update(sample={}), "1: sample {}, but"),
-        ("scores.jsonl", lambda rows: rows.clear(), "0 lines of scores"),
+        (lambda rows: rows.append(rows[0] | {"text": "Better."}), "23: a second line of 'mini-"),
+        (lambda rows: rows.append(rows[0] | {"id": "other"}), "1 item that its split lacks: 'other'"),
+        (lambda rows: rows.append(rows[0] | {"sample": 1}), "sample 1, but the bundle has 1 an item"),
+        (lambda rows: rows[0].update(id=[1]), "1: id: must be"),
+        (lambda rows: rows.clear(), "0 lines of 1 samples an item"),
     ],
 )
 def test_doubled_rows_and_answers_to_other_items_were_accepted(
-    name: str, change: Callable[[list[Any]], Any], message: str, small_run: Path
+    change: Callable[[list[Any]], Any], message: str, small_run: Path
 ) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
-        h2htalk.verify_results(edited(bundle_of(small_run), name, change), "mini@1")
+        h2htalk.verify_results(edited(bundle_of(small_run), change), "mini@1")
 
 
 @pytest.mark.parametrize(
@@ -172,7 +152,7 @@ def test_what_no_bundle_can_show_was_neither_checked_nor_listed(
 @pytest.mark.parametrize("samples", [10**9, 10**30, 0, -1])
 def test_a_number_of_samples_that_no_line_holds_never_ended(samples: int, small_run: Path) -> None:
     bundle = edited_head(bundle_of(small_run), lambda head: head.update(samples=samples))
-    with pytest.raises(DataError, match=r"samples an item, 22 lines|sample 0, but"):
+    with pytest.raises(DataError, match=r"22 lines of .* samples|sample 0, but"):
         h2htalk.verify_results(bundle, "mini@1")
 
 
@@ -190,11 +170,11 @@ def test_a_folder_that_a_bundle_names_as_its_embedder_was_loaded(small_run: Path
 @pytest.mark.parametrize(
     ("change", "differs"),
     [
-        (lambda head: head["figures"]["zh"]["overall"].update(value=99.0), ["figures and intervals"]),
-        (lambda head: head["figures"]["en"].update(extra={"value": 99.0}), ["figures and intervals"]),
-        (lambda head: head["figures"].pop("zh"), ["figures and intervals"]),
+        (lambda head: head["figures"]["overall_zh"].update(value=99.0), ["figures and intervals"]),
+        (lambda head: head["figures"].update(extra=head["figures"]["overall"]), ["figures and intervals"]),
+        (lambda head: head["figures"].pop("overall_zh"), ["figures and intervals"]),
         (lambda head: head["protocol"].update(metrics="lexical-2"), ["the versions of the metrics"]),
-        (lambda head: head["files"].update({"scores.jsonl": "0" * 64}), ["the hashes of the files"]),
+        (lambda head: head.update(sha256="0" * 64), ["the hash of the samples"]),
         (lambda head: head["split"].update(fingerprint="0" * 16), ["the items of mini 1"]),
     ],
 )
@@ -207,7 +187,7 @@ def test_an_edited_head_is_noticed(
 def test_a_figure_of_s_may_differ_in_the_last_digits_of_embeddings_alone(run_with_s: Path) -> None:
     def shift(by: float) -> Verification:
         bundle = bundle_of(run_with_s, f"bundle{by}")
-        edited(bundle, "scores.jsonl", lambda rows: rows[0].update(ss=rows[0]["ss"] + by))
+        edited(bundle, lambda rows: rows[0].update(ss=rows[0]["ss"] + by))
         return h2htalk.verify_results(bundle, "mini@1")
 
     assert "ss, but for the last digits (1e-07)" in shift(1e-7).matches
@@ -272,22 +252,22 @@ def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
         h2htalk.verify_results(tmp_path / "text.zip", "mini@1")
     with pytest.raises(DataError, match=r"bundle.json: not a bundle of this version: samples: "):
         h2htalk.verify_results(edited_head(bundle, lambda head: head.update(samples="2")), "mini@1")
-    (bundle / "responses.jsonl").write_text("{")
     edited_head(bundle, lambda head: head.update(samples=1))
-    with pytest.raises(DataError, match=r"responses.jsonl:1: broken JSON"):
-        h2htalk.verify_results(bundle, "mini@1")
     with pytest.raises(ConfigError, match="those of 'mini', it says; if you trust them: --split mini"):
         h2htalk.verify_results(edited_head(bundle, lambda head: head["split"].update(fingerprint="0" * 16)))
+    (bundle / "samples.jsonl").write_text("{")
+    with pytest.raises(DataError, match=r"samples.jsonl:1: broken JSON"):
+        h2htalk.verify_results(bundle, "mini@1")
 
 
 def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
     done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
-    assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "responses.jsonl", "scores.jsonl")]
+    assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "samples.jsonl")]
     done = h2htalk_here("results", "verify", out)  # asked for `--split mini`, which was another version
     lines = done.stdout.splitlines()
-    assert (done.returncode, lines[0], lines[1][:30]) == (3, "split: mini@1 (mini 1)", "matches: the hashes of the fil")
-    edited(out, "scores.jsonl", lambda rows: rows[0].update(bleu_1=0.9))
+    assert (done.returncode, lines[0], lines[1][:30]) == (3, "split: mini@1 (mini 1)", "matches: the hash of the sampl")
+    edited(out, lambda rows: rows[0].update(bleu_1=0.9))
     done = h2htalk_here("results", "verify", out, "--split", "mini@1")
     assert done.returncode == 4
     assert done.stdout.splitlines()[2].startswith("not verified: 132 items")

@@ -14,7 +14,7 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from judged_made import scripted_judge
 
 import h2htalk
-from h2htalk.benchmark.results_export.export import language_figures, write_eval_results
+from h2htalk.benchmark.results_export.export import figures_of, write_eval_results
 from h2htalk.benchmark.run import load_run
 from h2htalk.data.subtasks import FIGURES, task_id
 from h2htalk.errors import ConfigError
@@ -75,8 +75,8 @@ def test_other_measures_say_so(run_with_s: Path, lexical_run: Path, tmp_path: Pa
     assert {(entry.notes or "").partition(";")[0] for entry in lexical.values()} == {
         "mean of six lexical metrics, not S"
     }
-    figures = language_figures(load_run(lexical_run).data.split.scenarios, load_run(lexical_run).item_scores)
-    assert lexical["dialogue_zh"].value == round(figures["zh"].cells["dialogue"].value or 0, 2)
+    figures = figures_of(load_run(lexical_run).data.split.scenarios, load_run(lexical_run).item_scores)
+    assert lexical["dialogue_zh"].value == round(figures["dialogue_zh"].cell.value or 0, 2)
 
 
 def test_s_of_a_judged_run_says_that_no_rating_is_in_it(lexical_run: Path, tmp_path: Path) -> None:
