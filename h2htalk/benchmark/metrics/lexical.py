@@ -6,12 +6,10 @@ same tokens within 1e-12; the tests hold both beside it.
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from rapidfuzz.distance.LCSseq import similarity
 
@@ -20,6 +18,7 @@ from h2htalk.text.tokens import tokenizer
 REMEMBERED = 256  # token lists: a reference serves all its samples, a constant answer all items
 EPSILON = 0.1  # nltk's SmoothingFunction().method1
 Rouge = Literal["f1", "recall"]
+Grams = dict[int, Any]  # place in the text -> token, or nested pairs of tokens
 ROUGE_KINDS: tuple[Rouge, ...] = ("f1", "recall")
 
 
@@ -83,12 +82,11 @@ def lexical_scores_of_tokens(
 
 
 def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> LexicalScores:
-    if not response or not reference:
-        return _NOTHING
     length, reference_length = len(response), len(reference)
-    unigrams = _clipped_matches(response, reference)
+    ours, theirs, unigrams = _shared_grams(dict(enumerate(response)), dict(enumerate(reference)))
     if not unigrams:
         return _NOTHING
+    subsequence = similarity(list(ours.values()), list(theirs.values()))
     penalty = 1.0 if length > reference_length else math.exp(1.0 - reference_length / length)
     logs = math.log(unigrams / length)
     bleu = [penalty * math.exp(logs)]
@@ -96,29 +94,30 @@ def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> 
     for n in (2, 3, 4):
         # An n-gram can only match where its (n-1)-grams do.
         if matches:
-            matches = _clipped_matches(_ngrams(response, n), _ngrams(reference, n))
+            ours, theirs, matches = _shared_grams(_next_grams(ours), _next_grams(theirs))
         logs += math.log((matches or EPSILON) / max(1, length - n + 1))
         bleu.append(penalty * math.exp(logs / n))
     rouge_1 = _rouge(unigrams, length, reference_length, rouge)
-    rouge_l = _rouge(similarity(response, reference), length, reference_length, rouge)
+    rouge_l = _rouge(subsequence, length, reference_length, rouge)
     return LexicalScores(bleu[0], bleu[1], bleu[2], bleu[3], rouge_1, rouge_l)
 
 
-def _ngrams(tokens: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    if n == 2:  # the only order that every pair needs
-        return list(itertools.pairwise(tokens))
-    return list(zip(*[tokens[i:] for i in range(n)], strict=False))
+def _shared_grams(ours: Grams, theirs: Grams) -> tuple[Grams, Grams, int]:
+    """Return the grams that both texts hold, and their clipped matches: by gram, the smaller of both counts, summed."""
+    shared = set(ours.values()).intersection(theirs.values())
+    if not shared:
+        return {}, {}, 0
+    ours = {at: gram for at, gram in ours.items() if gram in shared}
+    theirs = {at: gram for at, gram in theirs.items() if gram in shared}
+    if min(len(ours), len(theirs)) == len(shared):  # no repeats on one side
+        return ours, theirs, len(shared)
+    # Two sorted lists have their multiset intersection as longest common subsequence.
+    return ours, theirs, similarity(sorted(ours.values()), sorted(theirs.values()))
 
 
-def _clipped_matches(response: Sequence[Hashable], reference: Sequence[Hashable]) -> int:
-    """Sum over shared grams of the smaller of both counts (Papineni et al. 2002, modified precision)."""
-    distinct, reference_distinct = set(response), set(reference)
-    shared = distinct & reference_distinct
-    # Without repeats on one side every smaller count is 1: no counting needed.
-    if not shared or len(distinct) == len(response) or len(reference_distinct) == len(reference):
-        return len(shared)
-    counts, reference_counts = Counter(response), Counter(reference)
-    return sum(min(counts[gram], reference_counts[gram]) for gram in shared)
+def _next_grams(grams: Grams) -> Grams:
+    """Join neighbours: the (n+1)-gram of a place is the pair of the n-grams of this place and the next."""
+    return {at: (gram, grams[at + 1]) for at, gram in grams.items() if at + 1 in grams}
 
 
 def _rouge(matches: int, length: int, reference_length: int, rouge: Rouge) -> float:
