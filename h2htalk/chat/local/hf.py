@@ -50,8 +50,8 @@ class TransformersChat:
         checkpoint, self._model = open_checkpoint(name, options.download)
         self._where = f"hf:{name}"
         self._template = ChatTemplate(checkpoint.tokenizer, self._where)
-        # A padded batch needs a KV cache and an attention mask.
-        if not {"past_key_values", "attention_mask"} <= set(inspect.signature(self._model.forward).parameters):
+        needed = {"attention_mask", "past_key_values", "cache"}  # by a padded batch; the second is `cache` from 5.24 on
+        if len(needed & set(inspect.signature(self._model.forward).parameters)) < 2:
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
         self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
