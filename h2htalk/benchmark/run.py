@@ -23,7 +23,6 @@ from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.arguments import as_path
-from h2htalk.data.files import write_text
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -193,10 +192,9 @@ def report(path: Path) -> Summary:
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
     from h2htalk.benchmark.report.html_page import write_page
-    from h2htalk.benchmark.report.tables import ITEMS, items_csv, write_tables
+    from h2htalk.benchmark.report.run_tables import write_tables
 
-    write_tables(summary, data.folder.tables)
-    write_text(data.folder.tables / ITEMS, items_csv(data.split, scores))
+    write_tables(summary, data.split, scores, data.folder.tables)
     write_page(data.folder.page, summary, _item_views(data, answers, scores))
 
 

@@ -16,7 +16,7 @@ from h2htalk.benchmark.metrics.composite import ItemScore
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
-from h2htalk.benchmark.report.tables import ITEMS, TABLES
+from h2htalk.benchmark.report.run_tables import TABLES
 from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, load_scored, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -119,7 +119,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
         and _without_references(summary.signature) == _without_references(made)
         and bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
-        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in (*TABLES, ITEMS))))
+        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in TABLES)))
     )
     return summary if current else None
 

@@ -99,8 +99,8 @@ class ScoreRows:
     null_class: NullClass | None
     judged: Row | None = None
 
-    def row(self, measure: Measure) -> Row | None:
-        return (self.judged or self.s) if measure == "s" else self.lexical
+    def row(self, measure: Measure) -> Row:
+        return (self.judged or self.s or self.lexical) if measure == "s" else self.lexical
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,7 @@ def report(run: RunArgument, format: FormatOption = "terminal", verbose: Verbose
         from h2htalk.benchmark.run import report as run_report
 
         finish(run_report(run), run, verbose)
-    from h2htalk.benchmark.report.table2 import model_rows
-    from h2htalk.benchmark.report.tables import table_text
+    from h2htalk.benchmark.report.table2 import model_rows, table_text
 
     summary = h2htalk.load_run(run).summary
     typer.echo(table_text(model_rows(summary), format), nl=False)
@@ -86,7 +85,7 @@ def leaderboard(
 
         print_leaderboard(board, console())
     else:
-        from h2htalk.benchmark.report.tables import table_text
+        from h2htalk.benchmark.report.table2 import table_text
 
         typer.echo(table_text(board.rows, format), nl=False)
 

@@ -10,8 +10,8 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.report.leaderboard import rank_runs
-from h2htalk.benchmark.report.table2 import notes
-from h2htalk.benchmark.report.tables import table_text
+from h2htalk.benchmark.report.run_tables import notes
+from h2htalk.benchmark.report.table2 import table_text
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl

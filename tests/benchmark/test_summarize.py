@@ -12,7 +12,7 @@ from summaries_made import SIGNATURE, FirstLetters, scored, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.metric_table import Metrics
-from h2htalk.benchmark.report.table2 import spread_lines
+from h2htalk.benchmark.report.run_tables import spread_lines
 from h2htalk.benchmark.summarize import SLICES, summarize
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language

@@ -15,71 +15,16 @@ from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, suggest
 
-
-@dataclass(frozen=True, slots=True)
-class Principle:
-    """One principle: its name in options, its title, and the sources of its text."""
-
-    name: str
-    title: str
-    source: str
-
-
-# In the order in which a prompt states them.
-PRINCIPLES: dict[str, Principle] = {
-    p.name: p
-    for p in (
-        Principle(
-            "secure_base",
-            "Secure base",
-            "Bowlby, A Secure Base: Clinical Applications of Attachment Theory (1988); Ainsworth, Blehar, "
-            "Waters & Wall, Patterns of Attachment (1978): sensitive response first, exploration backed",
-        ),
-        Principle(
-            "calibrated_boundaries",
-            "Calibrated boundaries",
-            "Ainsworth, Attachments beyond infancy, American Psychologist 44(4), 1989: accessible and "
-            "responsive, one bond among others, never exclusive",
-        ),
-        Principle(
-            "positive_ratio",
-            "Positive interaction ratio",
-            "Gottman & Levenson, Marital processes predictive of later dissolution, Journal of Personality "
-            "and Social Psychology 63(2), 1992; Gottman, What Predicts Divorce? (1994): about five to one",
-        ),
-        Principle(
-            "action_validation",
-            "Action-based validation",
-            "Gottman, The Science of Trust (2011): trust is built by small acts of attunement; against the "
-            "one-sided bond of Horton & Wohl, Mass communication and para-social interaction, Psychiatry "
-            "19(3), 1956",
-        ),
-        Principle(
-            "self_regulation",
-            "Self-regulation",
-            "Gross, The emerging field of emotion regulation, Review of General Psychology 2(3), 1998: the "
-            "process model's five families, from situation selection to response modulation",
-        ),
-        Principle(
-            "autonomy_support",
-            "Autonomy support",
-            "Ryan & Deci, Self-determination theory and the facilitation of intrinsic motivation, social "
-            "development, and well-being, American Psychologist 55(1), 2000",
-        ),
-        Principle(
-            "principled_negotiation",
-            "Principled negotiation",
-            "Fisher & Ury, Getting to Yes (1981): people apart from the problem, interests, options, "
-            "objective criteria",
-        ),
-        Principle(
-            "crisis_conduct",
-            "Crisis conduct",
-            "Stanley & Brown, Safety Planning Intervention, Cognitive and Behavioral Practice 19(2), 2012; "
-            "Dazzi et al., Does asking about suicide and related behaviours induce suicidal ideation?, "
-            "Psychological Medicine 44(16), 2014: it does not, so ask",
-        ),
-    )
+# Name in options and title, in the order in which a prompt states them. docs/sap.md names the sources of each.
+PRINCIPLES: dict[str, str] = {
+    "secure_base": "Secure base",
+    "calibrated_boundaries": "Calibrated boundaries",
+    "positive_ratio": "Positive interaction ratio",
+    "action_validation": "Action-based validation",
+    "self_regulation": "Self-regulation",
+    "autonomy_support": "Autonomy support",
+    "principled_negotiation": "Principled negotiation",
+    "crisis_conduct": "Crisis conduct",
 }
 
 

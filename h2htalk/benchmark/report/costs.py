@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.store.call_store import read_calls, read_costs
-from h2htalk.chat.store.records import (
-    PaidCall,
-    Totals,
-    dollars_text,
-    money_text,
-    sum_totals,
-)
+from h2htalk.chat.store.records import PaidCall, Totals, dollars_text, money_text, sum_totals
 from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.text.tables import Table
+
+UNKNOWN = "unknown"
+_CALL_FIELDS = (
+    *("stage", "call", "items", "billing", "reason", "input_tokens", "cache_read_tokens", "output_tokens"),
+    *("usd", "usd_at_most", "batch", "request_id"),
+)
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
@@ -46,18 +46,8 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
         return (listed or cost_table(costs)).to_csv().rstrip("\n")
     if not costs:
         return "No call of this run cost money."
-    return "\n".join([*([listed.to_terminal(), ""] if listed else []), *_lines(costs)])
-
-
-UNKNOWN = "unknown"
-IN_ALL = "in all"
-_CALL_FIELDS = (
-    *("stage", "call", "items", "billing", "reason", "input_tokens", "cache_read_tokens", "output_tokens"),
-    *("usd", "usd_at_most", "batch", "request_id"),
-)
-
-
-# --- Lines ------------------------------------------------------------------------------------------------------
+    lines = (f"{stage}: {totals_text(totals)}" for stage, totals in _rows(costs).items())
+    return "\n".join([*([listed.to_terminal(), ""] if listed else []), *lines])
 
 
 def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
@@ -113,14 +103,9 @@ def limit_lines(summary: Summary) -> list[str]:
     ]
 
 
-def _lines(costs: Mapping[str, Totals]) -> Iterator[str]:
-    for stage, totals in _rows(costs).items():
-        yield f"{stage}: {totals_text(totals)}"
-
-
 def _rows(costs: Mapping[str, Totals]) -> dict[str, Totals]:
     """The stages, and the total where there are several."""
-    return dict(costs) | ({IN_ALL: sum_totals(costs.values())} if len(costs) > 1 else {})
+    return dict(costs) | ({"in all": sum_totals(costs.values())} if len(costs) > 1 else {})
 
 
 def cost_table(costs: Mapping[str, Totals]) -> Table:

@@ -8,32 +8,36 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
 from h2htalk.benchmark.report.costs import cost_table
-from h2htalk.benchmark.report.table2 import (
-    NOT_SCORED,
+from h2htalk.benchmark.report.run_tables import (
     answer_tables,
-    cell_at,
-    interval_text,
-    items_text,
     judge_facts,
-    main_row,
     notes,
     null_class_table,
-    percent_text,
-    rows_table,
     slice_tables,
     spread_lines,
     subtask_table,
+)
+from h2htalk.benchmark.report.table2 import (
+    NOT_SCORED,
+    cell_at,
+    interval_text,
+    items_text,
+    main_row,
+    percent_text,
+    rows_table,
     table_rows,
     value_text,
     with_half_width,
@@ -49,6 +53,9 @@ from h2htalk.text.contracts.violations import RULES
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
+
+BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
+NONE = "–"
 
 
 def page_view(summary: Summary) -> dict[str, Any]:
@@ -68,7 +75,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "slices": slice_tables(summary),
         "table2": _table2(summary),
         "answers": answer_tables(summary),
-        "judge": Table("", ("judges", ""), judge_facts(summary)),
+        "judge": Table("", ("judges", ""), list(judge_facts(summary))),
         "costs": cost_table(summary.costs) if summary.costs else None,
         "null_class": null_class_table(summary),
         "signature": _signature(summary),
@@ -112,24 +119,21 @@ def _table2(summary: Summary) -> Table:
     return replace(table, header=["", *(row.name for row in rows)], rows=lines)  # cautions stand at the page's head
 
 
-# --- Answers and signature --------------------------------------------------------------------------------------
-
-
 def _signature(summary: Summary) -> list[Table]:
     parts = {"Protocol": {**summary.signature.protocol, "fingerprint": summary.signature.fingerprint}}
     parts |= {"Subject": dict(summary.signature.subject), "Answers": dict(summary.answering.facts())}
     return [Table("", (title, ""), list(part.items())) for title, part in parts.items()]
 
 
-BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
-NONE = "–"
 # --- The main table ---------------------------------------------------------------------------------------------
 
 
 def _subtask_table(summary: Summary) -> Table:
     """The figures of each subtask with an interval bar, on which each baseline has a mark of its own."""
     rows = [main_row(summary), *(main_row(summary, baseline) for baseline in summary.baselines.values())]
-    scale, (table, keys) = _nice_end(cell for row in rows for cell in row.cells.values()), subtask_table(summary)
+    drawn = [v for row in rows for cell in row.cells.values() for v in (cell.value, cell.high) if v is not None]
+    scale = max(10.0, 10.0 * math.ceil(max(drawn, default=0.0) / 10))  # the next multiple of ten above everything
+    table, keys = subtask_table(summary)
     key = Markup('{}<svg class="key" viewBox="0 0 10 14" aria-hidden="true">{}</svg>')
     names = [key.format(printable(name), _tick(k, 5)) for k, name in enumerate(summary.baselines)]
     first = table.header[: len(table.header) - len(names)]
@@ -139,12 +143,6 @@ def _subtask_table(summary: Summary) -> Table:
         name = line[0] if one else Markup('<b class="group">{}</b>').format(line[0])
         lines.append([name, *line[1:3], _bar(cells[0], cells[1:], scale), *line[3:]])
     return Table("", [*first[:3], f"0 to {scale:g}", *first[3:], *names], lines)
-
-
-def _nice_end(cells: Iterable[Cell]) -> float:
-    """Return the right end of bars: the next multiple of ten above everything drawn."""
-    highest = max((v for cell in cells for v in (cell.value, cell.high) if v is not None), default=0.0)
-    return max(10.0, 10.0 * math.ceil(highest / 10))
 
 
 def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> Markup:
@@ -171,9 +169,6 @@ def _tick(number: int, at: float) -> Markup:
     return Markup('<line class="tick tick-{}" x1="{}" y1="1" x2="{}" y2="17"/>').format(number % 3, at, at)
 
 
-# --- Metrics and slices -----------------------------------------------------------------------------------------
-
-
 def _metric_table(summary: Summary) -> Table:
     """A figure for each metric of each subtask, and the number of items scored."""
     names = [name for name in columns() if any(name in cells for cells in summary.metrics.values())]
@@ -184,15 +179,17 @@ def _metric_table(summary: Summary) -> Table:
     return Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), rows)
 
 
+# --- Items ------------------------------------------------------------------------------------------------------
+
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")
 _MARKER = "@@items@@"
-# Characters to escape in a script block: the first three could end the block, the last two end a line of script.
-_ESCAPES = {c: f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+# Characters to escape in a script block: the first three could end the block, the next two end a line of script, and
+# lone surrogates are no valid UTF-8.
+_ACTING = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
 
 
-@dataclass(frozen=True, slots=True)
-class ItemView:
+class ItemView(NamedTuple):
     """One item as the page shows it: its prompt, responses and scores."""
 
     scenario: Scenario
@@ -209,56 +206,35 @@ def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
         summary: the figures of the tables.
         items: read once and written as they come, so that a run is never in memory as a whole.
     """
-    before, after = _frame(summary)
-    write_text(path, _chunks(before, items, after))
-
-
-def _frame(summary: Summary) -> tuple[str, str]:
-    """Render the page and split it where the items go."""
     text = render_page(_PAGE, {**page_view(summary), "data": _MARKER}, scripts=_SCRIPTS)
     before, after = text.rsplit(_MARKER, 1)  # the last: a model may be named so
-    return before, after
+    write_text(path, chain([before], _data(items), [after]))
 
 
-def _chunks(before: str, items: Iterable[ItemView], after: str) -> Iterator[str]:
-    """Yield the page in pieces. Paragraphs of prompts are stored once, because personas and instructions repeat."""
+def _data(items: Iterable[ItemView]) -> Iterator[str]:
+    """Yield the items as JSON. Paragraphs of prompts are stored once, because personas and instructions repeat."""
     paragraphs: dict[str, int] = {}
-    yield before
-    head = {
-        "subtasks": [[s.name, s.title] for s in SUBTASKS.values()],
-        "metrics": list(columns()),
-        "rules": RULES,
-    }
-    yield _script_json(head)[:-1] + ',"items":['
+    subtasks = [[s.name, s.title] for s in SUBTASKS.values()]
+    head = _script_json({"subtasks": subtasks, "metrics": list(columns()), "rules": RULES})
+    yield head[:-1] + ',"items":['
     for number, item in enumerate(items):
         yield ("," if number else "") + _script_json(_packed(item, paragraphs))
     yield '],"paragraphs":' + _script_json(list(paragraphs)) + "}"
-    yield after
 
 
 def _script_json(value: Any) -> str:
-    """Format JSON for a script element; lone surrogates are escaped, so that it is always valid UTF-8."""
+    """Format JSON for a script element."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        text = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
-    return text
-
-
-_SUBTASK_NUMBER = {name: number for number, name in enumerate(SUBTASKS)}
+    return _ACTING.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
     """Pack an item for `unpackItem` of records.js, which defines the order of the fields."""
-    scenario, score = item.scenario, item.score
-    tags = scenario.tags
+    scenario, score, tags = item.scenario, item.score, item.scenario.tags
     by_sample = {sample.sample: sample for sample in score.samples}
     return [
         scenario.id,
-        _SUBTASK_NUMBER[scenario.subtask],
+        list(SUBTASKS).index(scenario.subtask),
         scenario.language,
         scenario.persona,
         [tags.emotion, tags.complexity, tags.interaction, tags.risk],
@@ -275,28 +251,14 @@ def _packed_sample(response: Response | FailedResponse, score: SampleScore | Non
     scored: list[Any] = [None, None, None, [], None]
     if score is not None:
         metrics = [_short(score.values.get(name)) for name in columns()] if score.values else None
-        scored = [
-            metrics,
-            _short(score.values.get("ss")),
-            _short(score.s),
-            list(score.violations or ()),
-            score.unscored,
-        ]
+        ends = list(score.violations or ()), score.unscored
+        scored = [metrics, _short(score.values.get("ss")), _short(score.s), *ends]
     if isinstance(response, FailedResponse):
         failure = response.failure
         return [response.sample, scored, None, [failure.reason, failure.message, failure.attempts]]
-    answer = response.answer
-    usage = response.usage
-    reply = [
-        response.text,
-        None if answer == response.text else answer,
-        response.thinking,
-        response.finish_reason,
-        usage.input_tokens,
-        usage.output_tokens,
-        response.request_id,
-    ]
-    return [response.sample, scored, reply, None]
+    answer, usage = None if response.answer == response.text else response.answer, response.usage
+    said = [response.text, answer, response.thinking, response.finish_reason]
+    return [response.sample, scored, [*said, usage.input_tokens, usage.output_tokens, response.request_id], None]
 
 
 def _short(value: float | None) -> float | None:

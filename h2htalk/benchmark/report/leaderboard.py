@@ -10,6 +10,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -65,7 +66,7 @@ class Leaderboard:
 
     @property
     def rows(self) -> list[TableRow]:
-        """All rows under the titles of their groups, your runs first, for `report.tables`."""
+        """All rows under the titles of their groups, your runs first, for `report.table2`."""
         return [
             replace(row, group=f"{group.title} ({where})")
             for where, groups in (("your runs", self.runs), ("paper", self.paper))
@@ -107,26 +108,14 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
     if metric and (without := [run.model for run in runs if run.measure != "s"]):
         raise ConfigError(f"{listed(without)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S")
     runs = [run.without_judgements() for run in runs] if metric else runs
-    kept, dropped = _once(runs)
-    board = Leaderboard(_run_groups(kept), dropped=tuple(dropped))
+    given = [(run, run in runs[:number]) for number, run in enumerate(runs)]  # equal summaries are one run
+    groups = _run_groups([run for run, again in given if not again])
+    dropped = tuple(run.model for run, again in given if again)
     if not paper:
-        return board
-    rows = paper_rows()
-    classes = dict.fromkeys(row.group for row in rows)
-    groups = tuple(Group(name, _ranked([row for row in rows if row.group == name])) for name in classes)
-    return replace(board, paper=groups, unreadable=tuple(unreadable_rows()))
-
-
-def _once(runs: Sequence[Summary]) -> tuple[list[Summary], list[str]]:
-    """Drop runs that were given more than once. Equal summaries are one run, whatever its path."""
-    kept: list[Summary] = []
-    dropped: list[str] = []
-    for run in runs:
-        if run in kept:
-            dropped.append(run.model)
-        else:
-            kept.append(run)
-    return kept, dropped
+        return Leaderboard(groups, dropped=dropped)
+    classes = groupby(paper_rows(), key=lambda row: row.group)
+    papers = tuple(Group(name, _ranked([*rows])) for name, rows in classes)
+    return Leaderboard(groups, papers, tuple(unreadable_rows()), dropped)
 
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
@@ -165,15 +154,8 @@ def _labels(members: Sequence[Summary]) -> list[str]:
 def _place(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
     """Sort runs by their first row: best first, incomplete last."""
     row = rows[0]
-    return not row.complete, -_headline(row), row.model
-
-
-def _headline(row: TableRow) -> float:
-    for key in ("overall", "items_mean"):
-        value = row.value(key)
-        if value is not None:
-            return value
-    return -math.inf
+    headline = (value for key in ("overall", "items_mean") if (value := row.value(key)) is not None)
+    return not row.complete, -next(headline, -math.inf), row.model
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
@@ -213,7 +195,8 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
             heads = [f"{head[:3]}." if wide and head else head.removesuffix(" avg.") for head in table.header]
             say.table(replace(table, header=heads, notes=()), 1)
             for row in group.rows if groups is board.runs else ():
-                say.line(say.half_width(_about(row)))
+                means = (f"{one.title} {with_half_width(row.cells.get(one.key))}" for one in ALL_COLUMNS[-3:])
+                say.line(say.half_width(f"{row.label}: {', '.join(means)}"))
     for model in board.dropped:
         say.line(f"{model}: given more than once, shown once.", "yellow")
     notes["Only complete runs of the same protocol are ranked. The intervals of each cell: --format csv."] = None
@@ -221,12 +204,6 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
         notes[f"Left out, as their figures cannot be read: {', '.join(board.unreadable)}."] = None
     for note in notes:
         say.line(say.half_width(note))
-
-
-def _about(row: TableRow) -> str:
-    """Return a run's three overall means with their intervals."""
-    means = ", ".join(f"{column.title} {with_half_width(row.cells.get(column.key))}" for column in ALL_COLUMNS[-3:])
-    return f"{row.label}: {means}"
 
 
 def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:

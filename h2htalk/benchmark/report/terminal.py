@@ -9,8 +9,7 @@ from rich.console import Console
 from rich.text import Text
 
 from h2htalk.benchmark.report.costs import cost_lines, limit_lines
-from h2htalk.benchmark.report.table2 import (
-    NOT_SCORED,
+from h2htalk.benchmark.report.run_tables import (
     answer_tables,
     judge_facts,
     most_first,
@@ -20,7 +19,8 @@ from h2htalk.benchmark.report.table2 import (
     spread_lines,
     subtask_table,
 )
-from h2htalk.benchmark.summary import RunCounts, Summary
+from h2htalk.benchmark.report.table2 import NOT_SCORED
+from h2htalk.benchmark.summary import Summary
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
@@ -40,16 +40,17 @@ def print_summary(
         paths: written files by name, such as `{"report": Path("run/report.html")}`; printed at the end.
         verbose: print notes, counts, slices and the signature as well; the page always has them.
     """
-    say = PlainConsole(console)
+    say, wide, counts = PlainConsole(console), console.width >= WIDE, summary.counts
     console.print(_heading(summary, say))
-    say.table(subtask_table(summary, console.width >= WIDE)[0], 2 if console.width >= WIDE else 1)
+    say.table(subtask_table(summary, wide)[0], 2 if wide else 1)
     if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):
         if note.loud or verbose:
             say.line(note.text, "bold red" if note.loud else "")
-    for line in failure_lines(summary.counts):
-        say.line(line, "yellow")
+    for reason, n in most_first(counts.failures):
+        first = counts.failure_messages.get(reason, "no details are stored")
+        say.line(f"{counted(n, 'sample')} unscored ({reason}): {first}", "yellow")
     if verbose:
         say.line("Intervals and n of every figure: tables/metrics.csv and the page.", "dim")
         for table in (null_class_table(summary), *answer_tables(summary), *slice_tables(summary)):
@@ -66,8 +67,7 @@ def print_summary(
     for name in ("protocol", "subject") if verbose else ():
         pairs = getattr(summary.signature, name).items()
         say.line(f"{name}: " + "  ".join(f"{key}={value}" for key, value in pairs), "dim")
-    for name, path in (paths or {}).items():
-        # Not wrapped, so that a path can be copied in one piece.
+    for name, path in (paths or {}).items():  # not wrapped, so that a path can be copied in one piece
         console.print(say.safe(f"{name}: {path}", "bold"), soft_wrap=True)
     for line in limit_lines(summary):
         say.line(line, "bold red")
@@ -84,14 +84,6 @@ def _heading(summary: Summary, say: PlainConsole) -> Text:
     if counts.private:
         return text.append(NOT_SCORED, "bold yellow")
     return text.append("complete", "not bold green")
-
-
-def failure_lines(counts: RunCounts) -> list[str]:
-    """Return a line for each reason why samples are unscored, with the first message of that reason."""
-    return [
-        f"{counted(n, 'sample')} unscored ({reason}): {counts.failure_messages.get(reason, 'no details are stored')}"
-        for reason, n in most_first(counts.failures)
-    ]
 
 
 class PlainConsole:

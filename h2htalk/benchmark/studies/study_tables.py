@@ -108,7 +108,7 @@ def title_of(arm: str, study: str = "sap") -> str:
     """What tables call an arm of a study."""
     name = arm.removeprefix("no-").replace("-", "_")
     if name in PRINCIPLES:
-        return f"SAP without {PRINCIPLES[name].title.lower()}"
+        return f"SAP without {PRINCIPLES[name].lower()}"
     return "without memory" if (arm, study) == ("none", "memory") else TITLES.get(arm, arm)
 
 

@@ -22,30 +22,6 @@ def templates() -> TemplateSet:
     return TemplateSet.load()
 
 
-def test_the_eight_principles_in_order_each_with_its_source() -> None:
-    assert list(PRINCIPLES) == [
-        "secure_base",
-        "calibrated_boundaries",
-        "positive_ratio",
-        "action_validation",
-        "self_regulation",
-        "autonomy_support",
-        "principled_negotiation",
-        "crisis_conduct",
-    ]
-    for name, author in [
-        ("secure_base", "Bowlby"),
-        ("calibrated_boundaries", "Ainsworth"),
-        ("positive_ratio", "Gottman"),
-        ("action_validation", "Gottman"),
-        ("self_regulation", "Gross"),
-        ("autonomy_support", "Ryan & Deci"),
-        ("principled_negotiation", "Fisher & Ury"),
-    ]:
-        assert author in PRINCIPLES[name].source
-    assert all(re.search(r"(19|20)\d\d", p.source) for p in PRINCIPLES.values())
-
-
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,20 +14,11 @@ from rich.console import Console
 from summaries_made import made_summary, same_values
 
 from h2htalk.benchmark.report.leaderboard import print_check, print_leaderboard, rank_runs
-from h2htalk.benchmark.report.table2 import COLUMNS, check_paper, paper_rows, unreadable_rows
-from h2htalk.benchmark.report.tables import table_text
+from h2htalk.benchmark.report.table2 import COLUMNS, check_paper, paper_rows, table_text, unreadable_rows
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 
 # What the eleven cells of these rows give with Table 1's counts, computed apart from this package.
-GOLDEN = {
-    "Qwen2-1.5B-Instruct": 43.12,
-    "GLM-4-9B-Chat": 45.83,
-    "Llama-3.3-70B-Instruct": 50.03,
-    "Qwen2.5-72B-Instruct": 50.79,
-    "QwQ-32B-Preview": 36.41,
-}
 
 
 def board_text(runs: Sequence[Summary], width: int, paper: bool = False) -> str:
@@ -56,12 +46,6 @@ def test_no_figure_of_an_unreadable_row_is_in_the_package() -> None:
         assert all(figures) if record["state"] == "clean" else not any(figures)
 
 
-def test_the_papers_overall_is_the_mean_weighted_with_table_1() -> None:
-    checked = {row["model"]: row for row in check_paper()}
-    for model, overall in GOLDEN.items():
-        assert checked[model]["recomputed"] == pytest.approx(overall, abs=0.02)
-
-
 def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
     rows = check_paper()
     assert [row["model"] for row in rows if not row["agrees"]] == [
@@ -74,15 +58,6 @@ def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
     print_check(rows, Console(file=out, width=100))
     assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
     assert "QwQ-32B-Preview: printed 41.77, its cells give 36.41 (-5.360)" in out.getvalue()
-
-
-def test_the_check_is_plain_data_in_full_precision() -> None:
-    table = json.loads(json.dumps(check_paper()))
-    assert len(table) == 37
-    (row,) = [row for row in table if row["model"] == "QwQ-32B-Preview"]
-    assert (row["printed"], row["agrees"]) == (41.77, False)
-    assert row["recomputed"] - row["printed"] == row["off"] == pytest.approx(-5.36, abs=0.001)
-    assert set(row["averages_off"]) == {"dialogue", "itinerary", "recollection"}
 
 
 def test_size_classes_are_the_papers_and_each_has_its_own_first() -> None:
@@ -127,11 +102,6 @@ def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
         ("m0.2", 3),
         ("m0.1", None),
     ]
-
-
-def test_one_run_alone_is_not_a_ranking() -> None:
-    (group,) = rank_runs([made_summary()]).runs
-    assert not group.rows[0].marks
 
 
 def test_an_incomplete_run_is_never_ranked_however_good() -> None:
@@ -196,24 +166,7 @@ def test_runs_on_two_commits_of_one_tag_are_apart_and_named() -> None:
     assert group.note.endswith(f"; on {second}, not on {first}")
 
 
-def test_a_cell_that_only_some_runs_have_ranks_those() -> None:
-    part = made_summary(same_values(0.9, ("dialogue_base",)), model="part")
-    (group,) = rank_runs([part, made_summary(model="a"), made_summary(same_values(0.2), model="b")]).runs
-    marks = {row.model: row.marks for row in group.rows}
-    assert [marks[name].get("dialogue_base") for name in ("part", "a", "b")] == [1, 2, 3]
-    assert [marks[name].get("overall") for name in ("part", "a", "b")] == [None, 1, 2]
-
-
 # --- Shown ---
-
-
-@pytest.mark.parametrize("width", [80, 160])
-def test_your_runs_show_three_means_their_items_and_intervals_and_cautions(width: int) -> None:
-    values = {name: [0.2, 0.2] for name in SUBTASKS} | {"dialogue_base": [0.8, 0.8, 0.7, None]}
-    text = " ".join(board_text([made_summary(values, comparable=False)], width).split())
-    assert re.search(r"server:m 23/24 ", text)
-    assert "server:m [INCOMPLETE, S not comparable, unjudged]: Overall 42.93" in text
-    assert re.search(r"Overall 42.93 ±\d.\d, Items 2\d.\d\d ±\d.\d, Cells 2\d.\d\d ±\d.\d ", text)
 
 
 @pytest.mark.parametrize(("width", "figures"), [(80, "66.80¹ 50.80²"), (130, "66.8¹ 50.8²"), (160, "66.80¹ 50.80²")])
@@ -226,12 +179,6 @@ def test_the_board_has_as_many_columns_as_fit_and_names_every_model_in_full(widt
     row = next(line for line in lines if "Qwen2.5-72B-Instruct " in line)
     assert " ".join(row.split()).endswith(figures)
     assert ("Bas." in text, "Dialogue" in text) == (width > 80, width == 80)
-
-
-def test_a_hostile_name_does_nothing() -> None:
-    text = board_text([made_summary(model="[red]\x1b[2J\u202ex")], 140)
-    assert "[red]\\x1b[2J\\u202ex" in text
-    assert "\x1b" not in text
 
 
 def test_the_board_as_data_says_which_rows_are_the_papers() -> None:

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary
 
+from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.report.costs import (
     call_table,
     cost_lines,
@@ -21,7 +22,7 @@ from h2htalk.benchmark.report.costs import (
     limit_lines,
 )
 from h2htalk.benchmark.report.html_page import write_page
-from h2htalk.benchmark.report.tables import write_tables
+from h2htalk.benchmark.report.run_tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
@@ -30,7 +31,7 @@ from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.store.records import Totals, dollars_text, sum_totals
 from h2htalk.data.responses import Usage
-from h2htalk.errors import DataError
+from h2htalk.data.splits import load_split
 
 TOTALS = Totals(
     calls=470,
@@ -66,11 +67,6 @@ def test_money_for_people(dollars: str | None, shown: str, at_most: str) -> None
     amount = None if dollars is None else Decimal(dollars)
     assert dollars_text(amount) == shown
     assert dollars_text(amount, at_most=True) == at_most
-
-
-def test_one_sentence_says_what_a_run_cost() -> None:
-    assert cost_lines({"generate": TOTALS}) == [LINE]
-    assert cost_lines({}) == []
 
 
 def test_what_is_unknown_is_said() -> None:
@@ -109,43 +105,20 @@ def test_a_summary_keeps_its_costs_to_the_digit_and_old_ones_still_load() -> Non
     assert Summary.from_dict(raw, "summary.json").costs == {}
 
 
-@pytest.mark.parametrize(
-    ("key", "value"),
-    [
-        ("usd_paid", "much"),
-        ("paid", 1.5),
-        ("prices", 3),
-    ],
-)
-def test_costs_that_no_run_could_have_are_refused(key: str, value: object) -> None:
-    raw = json.loads(json.dumps(made_summary(costs={"generate": TOTALS}).to_dict()))
-    raw["costs"]["generate"][key] = value
-    with pytest.raises(DataError, match=r"^summary\.json: .*cost"):
-        Summary.from_dict(raw, "summary.json")
-
-
 def test_the_terminal_the_tables_and_the_page_say_it(tmp_path: Path) -> None:
     summary = made_summary(costs={"generate": TOTALS})
+    split = load_split("mini@1")
+    scores = {one.id: item_score(one.id, ()) for one in split.scenarios}
     stream = io.StringIO()
     print_summary(summary, Console(file=stream, width=200))
     assert LINE in stream.getvalue()
-    names = [path.name for path in write_tables(summary, tmp_path / "tables")]
+    names = [path.name for path in write_tables(summary, split, scores, tmp_path / "tables")]
     assert "costs.csv" in names
     assert (tmp_path / "tables" / "costs.csv").read_text().splitlines()[1].startswith("generate,470,462,5,3,0,0,")
     write_page(tmp_path / "report.html", summary, iter(()))
     page = (tmp_path / "report.html").read_text()
     assert LINE in page
     assert '<a href="#costs">Costs</a>' in page
-
-
-def test_a_run_without_a_bill_says_nothing_of_money(tmp_path: Path) -> None:
-    summary = made_summary()
-    stream = io.StringIO()
-    print_summary(summary, Console(file=stream, width=200))
-    assert "Cost" not in stream.getvalue()
-    assert "costs.csv" not in [path.name for path in write_tables(summary, tmp_path)]
-    write_page(tmp_path / "report.html", summary, iter(()))
-    assert "Costs" not in (tmp_path / "report.html").read_text()
 
 
 def test_after_the_limit_the_last_line_says_what_to_raise() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,7 @@ from summaries_made import failed_item, made_item, made_summary, mini_scenarios,
 from h2htalk.benchmark.report.html_page import _MARKER, ItemView, write_page
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Failure
-from h2htalk.errors import DataError
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>{{ 7*7 }}{% raw %}<!--\u2028\x00\u202e"
 
@@ -85,14 +82,6 @@ def test_an_item_holds_prompt_response_reference_and_scores(tmp_path: Path) -> N
     assert scored == [[0.5, 0.4, 0.3, 0.2, 0.6, 0.55, 0.7], 0.7, 0.46429, ["too_long"], None]
 
 
-def test_a_failed_call_is_shown_with_its_reason(tmp_path: Path) -> None:
-    item = failed_item(mini_scenarios(1)[0], Failure("http_500", "the server broke", 4))
-    packed = data_of(page(tmp_path, items=[item]))["items"][0]
-    assert packed[6] == [None, None, None, None]
-    assert packed[7] == "http_500"
-    assert packed[9][0][2:] == [None, ["http_500", "the server broke", 4]]
-
-
 def test_half_a_character_does_not_break_the_file(tmp_path: Path) -> None:
     item = made_item(mini_scenarios(1)[0], "half \ud83d a face")
     text = page(tmp_path, made_summary(model="half \ud83d"), [item])
@@ -118,34 +107,3 @@ def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     assert "40.00 [28.31, 52.95]" in text
     assert 'aria-label="40.00, 95 % interval 28.31 to 52.95"' in text
     assert "unscored (timeout)" in text
-
-
-def body(text: str) -> str:
-    """What a reader sees, without its tags."""
-    shown = re.sub(r"<(style|script)\b.*?</\1>", "", text, flags=re.DOTALL)
-    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", shown))
-
-
-def test_metrics_carry_items_and_intervals(tmp_path: Path) -> None:
-    shown = body(page(tmp_path, made_summary(same_values(0.4, ("dialogue_base",)))))
-    assert "Subtask Items BLEU-1" in shown
-    assert "DialogueBase 2/2 50.00 ±1.0" in shown
-
-
-def test_a_page_that_cannot_be_finished_is_not_there(tmp_path: Path) -> None:
-    def broken() -> Iterator[ItemView]:
-        yield made_item(mini_scenarios(1)[0])
-        raise DataError("the scores are gone")
-
-    with pytest.raises(DataError, match="the scores are gone"):
-        write_page(tmp_path / "report.html", made_summary(), broken())
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_items_without_a_known_prompt_are_fine(tmp_path: Path) -> None:
-    item = replace(made_item(mini_scenarios(1)[0]), messages=(Message("user", ""),))
-    assert prompt_of(data_of(page(tmp_path, items=[item])), 0) == [("user", "")]
-    assert data_of(page(tmp_path, items=[replace(item, messages=(), responses=())]))["items"][0][8:] == [
-        [],
-        [],
-    ]

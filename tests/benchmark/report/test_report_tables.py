@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 from dataclasses import replace
-from typing import Any
 
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, paper_rows, table_row
-from h2htalk.benchmark.report.tables import (
-    csv_table,
-    json_table,
-    metrics_csv,
-    slices_csv,
-    table_text,
-)
+from h2htalk.benchmark.report.run_tables import metrics_table, slices_table
+from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, table_row, table_text
 from h2htalk.benchmark.statistics.table2_averages import null_class
 from h2htalk.data.subtasks import SUBTASKS
 
@@ -31,7 +25,7 @@ UNEVEN = {name: [0.1 + i / 30, 0.2, 1 / 3] for i, name in enumerate(SUBTASKS)}
 
 
 def records(rows: list[TableRow]) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(csv_table(rows))))
+    return list(csv.DictReader(io.StringIO(table_text(rows, "csv"))))
 
 
 def test_the_columns_are_table_2s() -> None:
@@ -41,9 +35,8 @@ def test_the_columns_are_table_2s() -> None:
 
 def test_csv_and_json_hold_every_figure_in_full_precision() -> None:
     summary = made_summary(UNEVEN)
-    (record,), (plain,) = records([table_row(summary)]), json_table([table_row(summary)])
+    (record,), (plain,) = records([table_row(summary)]), json.loads(table_text([table_row(summary)], "json"))
     row = summary.rows.row("s")
-    assert row is not None
     for name, cell in row.cells.items():
         assert float(record[name]) == cell.value == plain["cells"][name]["value"]
         assert (float(record[f"{name}_low"]), float(record[f"{name}_high"])) == (cell.low, cell.high)
@@ -52,24 +45,6 @@ def test_csv_and_json_hold_every_figure_in_full_precision() -> None:
     assert float(record["items_mean"]) == row.items_mean.value
     assert float(record["plain_mean"]) == row.plain_mean.value
     assert float(record["dialogue_avg"]) == row.dimensions["dialogue"].value
-
-
-def test_a_missing_figure_is_empty_and_never_zero() -> None:
-    (record,) = records([table_row(made_summary(same_values(0.4, ("dialogue_base",))))])
-    assert (record["dialogue_base"], record["dialogue_emotion"], record["overall"]) == ("40.0", "", "")
-
-
-def test_rows_say_what_they_are() -> None:
-    values = {**same_values(0.4), "dialogue_base": [0.4, None]}
-    (record,) = records([table_row(made_summary(values, comparable=False, measure="lexical"))])
-    facts = ("source", "split", "languages", "measure", "complete", "comparable", "judged")
-    said = [record[key] for key in facts]
-    assert said == ["run", "mini 1", "en+zh", "lexical", "False", "False", "False"]
-
-
-def test_a_run_without_a_judged_subtask_is_not_unjudged() -> None:
-    assert table_row(made_summary(same_values(0.4, ("dialogue_base",)))).judged
-    assert not table_row(made_summary(same_values(0.4, ("itinerary_basic",)))).judged
 
 
 def test_latex_has_a_line_a_row_with_items_intervals_cautions_and_places() -> None:
@@ -91,23 +66,6 @@ def test_latex_has_a_line_a_row_with_items_intervals_cautions_and_places() -> No
     assert any("first, second and third" in line for line in lines)
 
 
-def test_latex_of_the_paper_alone_has_neither_items_nor_intervals() -> None:
-    text = table_text(paper_rows(), "latex")
-    assert "±" not in text
-    assert "& Overall \\\\" in text
-    assert r" & -- & " not in text
-
-
-def test_names_say_each_caution_only_where_it_holds() -> None:
-    made: list[tuple[dict[str, Any], str]] = [
-        ({"comparable": False, "judged": True}, "m [S not comparable]"),
-        ({"measure": "lexical", "comparable": False, "judged": True}, "m [lexical mean, not S]"),
-        ({"judged": True}, "m"),
-        ({}, "m [unjudged]"),
-    ]
-    assert [table_row(made_summary(model="m", **how)).label for how, _ in made] == [label for _, label in made]
-
-
 # --- One figure a line ------------------------------------------------------------------------------------------
 
 
@@ -116,7 +74,7 @@ def lines_of(text: str) -> list[dict[str, str]]:
 
 
 def test_slices_say_their_measure_and_marks() -> None:
-    lines = lines_of(slices_csv(made_summary(comparable=False, s_languages=("en",))))
+    lines = lines_of(slices_table(made_summary(comparable=False, s_languages=("en",))).to_csv())
     facts = ("of", "languages", "measure", "n", "complete", "comparable", "judged")
     assert [[line[key] for key in facts] for line in lines] == [
         [of, "en", "s", n, "True", "False", "False"] for of, n in (("none", "21"), ("high", "1"))
@@ -125,7 +83,7 @@ def test_slices_say_their_measure_and_marks() -> None:
 
 def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval_and_n() -> None:
     summary = made_summary(UNEVEN, baselines=BASELINES, null=null_class([(1.0, True), (0.0, False), (1.0, False)], 4))
-    found = {(x["model"], x["metric"], x["of"]): x for x in lines_of(metrics_csv(summary))}
+    found = {(x["model"], x["metric"], x["of"]): x for x in lines_of(metrics_table(summary).to_csv())}
     row = summary.rows.compliance
     for metric in ("s", "lexical", "contract"):
         for key, cell in (
@@ -144,17 +102,3 @@ def test_every_figure_of_model_and_baselines_stands_in_metrics_with_its_interval
     ]
     null = found["server:m", "null_precision", "recollection_synthesis"]
     assert (null["value"], null["n"], null["total"]) == ("50.0", "3", "4")
-
-
-def test_metrics_name_the_languages_of_each_figure() -> None:
-    lines = lines_of(metrics_csv(made_summary(s_languages=("en",))))
-    assert {(line["languages"], line["metric"]) for line in lines if line["metric"] in ("s", "lexical")} == {
-        ("en", "s"),
-        ("en+zh", "lexical"),
-    }
-
-
-def test_a_baseline_with_an_item_that_it_cannot_answer_is_incomplete() -> None:
-    summary = made_summary(baselines={"random-reference": {**same_values(0.1), "dialogue_base": [None, 0.1]}})
-    assert not table_row(summary, "random-reference").complete
-    assert table_row(summary).complete

@@ -14,7 +14,6 @@ from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.metric_table import Metrics
-from h2htalk.benchmark.report.table2 import null_class_table
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics.table2_averages import Cell, Row, null_class
 from h2htalk.benchmark.summary import RunCounts, ScoreRows, Summary
@@ -27,8 +26,6 @@ SAME_VALUES = {
     "random-reference": same_values(0.2),
 }
 
-COLUMN_NAMES = tuple(subtask.column for subtask in SUBTASKS.values())
-
 
 def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", verbose: bool = True, **paths: Path) -> str:
     raw = io.BytesIO()
@@ -39,12 +36,6 @@ def printed(summary: Summary, width: int = 80, encoding: str = "utf-8", verbose:
 
 def line_with(text: str, word: str) -> str:
     return next(line for line in text.splitlines() if word in line)
-
-
-def test_subtasks_are_called_as_in_table_2() -> None:
-    """The itinerary's `Initialization` stood beside Table 2's `Initiation`."""
-    first = [line.split("7/7")[0].strip() for line in printed(mini_with_english_s()).splitlines() if "7/7" in line]
-    assert tuple(first[:11]) == COLUMN_NAMES
 
 
 # --- Room -------------------------------------------------------------------------------------------------------
@@ -103,21 +94,7 @@ def test_one_table_has_s_where_the_embedder_has_the_language_and_the_lexical_mea
     assert f"{summary.rows.lexical.overall.value:.2f}" in line_with(text, "Overall")
 
 
-def test_an_incomplete_cell_says_how_many_were_scored() -> None:
-    text = printed(made_summary({**same_values(0.4), "dialogue_base": [0.4, None] * 1000}, baselines=SAME_VALUES))
-    assert "1,000/2,000" in line_with(text, "Standard")
-
-
-def test_a_terminal_that_is_too_narrow_breaks_lines_and_loses_no_figure() -> None:
-    assert "…" not in printed(widest_summary(), 60)
-
-
 # --- Figures ----------------------------------------------------------------------------------------------------
-
-
-def test_intervals_are_half_widths_when_narrow_and_ends_when_wide() -> None:
-    assert "40.00  ±12" in line_with(printed(made_summary(), 80), "Standard")
-    assert "40.00 [28.31, 52.95]" in line_with(printed(made_summary(), 120), "Standard")
 
 
 def test_values_stand_in_line_whatever_their_interval() -> None:
@@ -146,18 +123,6 @@ def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why()
     assert text.count("ItineraryBasic is missing") == 1
 
 
-def test_an_incomplete_run_says_so_above_and_below_the_table() -> None:
-    values = {**same_values(0.4), "dialogue_base": [0.4, None]}
-    counts = RunCounts(22, 21, 21, truncated=3, failures={"timeout": 1})
-    text = printed(made_summary(values, counts=counts), 160)
-    assert text.splitlines()[0].endswith("21 of 22 items scored, INCOMPLETE")
-    assert "INCOMPLETE: 1 of 22 items" in text
-    assert "1 sample unscored (timeout): " in text
-    assert line_with(text, "truncated").split() == ["truncated", "3"]
-    assert "Start the same command again: it sends only those." in text
-    assert "INCOMPLETE" not in printed(made_summary())
-
-
 def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -> None:
     """An imported run was told to start the same command again, which refuses."""
 
@@ -175,16 +140,6 @@ def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -
     assert advice("server", {"timeout": 2}) == "Start the same command again: it sends only those."
 
 
-def test_what_the_figures_are_not_is_said() -> None:
-    text = printed(made_summary(comparable=False, protocol={"embedder": "minilm@2"}), 160)
-    assert "not comparable with the paper's: its SS comes from minilm@2" in text
-    assert "Unjudged: Itinerary Basic, Middle and Advanced" in text
-    lexical = printed(made_summary(measure="lexical", comparable=False), 160)
-    assert "S was not asked for" in lexical
-    assert "Lexical mean" in lexical
-    assert "not comparable" not in lexical
-
-
 def test_the_null_class_counts_items_and_has_intervals() -> None:
     """`21 of 7 references` once stood there: samples had been counted."""
     pairs = [(1.0, True), (0.5, True), *[(0.0, False)] * 4, (1.0, False)]
@@ -194,20 +149,6 @@ def test_the_null_class_counts_items_and_has_intervals() -> None:
     found = line.split()
     assert (found[-10], found[-2]) == ("7/8", "2.5")
     assert [found[-9], found[-7], found[-5], found[-3], found[-1]] == ["60.00", "75.00", "66.67", "2", "1.5"]
-
-
-def test_a_baseline_has_a_line_of_its_own_in_the_null_class() -> None:
-    assert [row[0] for row in null_class_table(mini_with_english_s()).rows] == ["m", *BASELINES]
-
-
-def test_slices_carry_n_of_total_and_an_interval() -> None:
-    values = {**same_values(0.4), "dialogue_emotion": [0.4, None]}
-    lines = printed(made_summary(values), 200).splitlines()
-    at = next(n for n, line in enumerate(lines) if line.split()[:1] == ["risk"])
-    assert [line.split() for line in lines[at + 1 : at + 3]] == [
-        ["none", "20/21", "40.05", "±0.5"],
-        ["high", "1/1", "39.00"],
-    ]
 
 
 def test_names_are_shown_and_never_obeyed() -> None:
@@ -221,11 +162,6 @@ def test_names_are_shown_and_never_obeyed() -> None:
 def test_an_ascii_terminal_gets_ascii() -> None:
     summary = made_summary(baselines=SAME_VALUES, split="迷你", warnings=("情绪",))
     assert "\\u60c5\\u7eea" in printed(summary, 80, "ascii")
-
-
-def test_a_path_is_printed_in_one_piece() -> None:
-    path = Path("/" + "/".join(["a-long-folder"] * 12)) / "report.html"
-    assert f"report: {path}\n" in printed(made_summary(), 80, report=path)
 
 
 def test_without_verbose_only_the_table_failures_warnings_and_costs_are_printed() -> None:
