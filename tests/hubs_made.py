@@ -33,7 +33,7 @@ def hub_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDoubl
         monkeypatch.setattr(constants, "HF_HOME", str(folder / "home"))
         monkeypatch.setattr(constants, "HF_HUB_CACHE", str(folder / "home" / "hub"))
         monkeypatch.setattr(constants, "HF_HUB_DISABLE_TELEMETRY", True)
-        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)  # in processes of their own, tests use it
+        monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
         monkeypatch.setattr("huggingface_hub.utils._http.time", SimpleNamespace(sleep=lambda seconds: None))
         monkeypatch.setenv("HF_TOKEN", "hf_lab")
         monkeypatch.setenv("NO_PROXY", "*")
@@ -54,6 +54,7 @@ def client_environment(hub: HubDouble, folder: Path, **variables: str) -> dict[s
         "HF_HOME": str(folder / "home"),
         "HF_TOKEN": "hf_lab",
         "HF_HUB_DISABLE_TELEMETRY": "1",
+        "HF_HUB_DISABLE_XET": "1",
         "HF_HUB_VERBOSITY": "error",
         "NO_PROXY": "*",
         **variables,

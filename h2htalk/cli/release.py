@@ -107,7 +107,7 @@ def release_publish(
     message: Annotated[str | None, typer.Option(help="Message of the commit.")] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="List files and sizes; send nothing.")] = False,
 ) -> None:
-    """Publish a release on the Hub: one commit, read back, tagged. The same command continues an interrupted one."""
+    """Publish a release on the Hub: one commit, verified and tagged. The same command continues an interrupted one."""
     from h2htalk.data.releases.hub import publish
 
     done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)

@@ -283,6 +283,12 @@ def refuse_links(place: Path) -> None:
                 raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
 
 
+def require_new_folder(path: Path) -> None:
+    """Raise DataError unless nothing, or an empty folder, is at a path."""
+    if os.path.lexists(path) and (not os.path.isdir(path) or any(path.iterdir())):
+        raise DataError(f"{path}: not an empty folder; name a new one")
+
+
 def missing_folders(path: Path) -> list[Path]:
     """List the folders that creating `path` would create, innermost first: for `remove_folders` when the work fails."""
     # os.path: pathlib raises on a folder without permission to enter; creating it reports that.

@@ -1,9 +1,7 @@
 """The Hugging Face Hub on this machine: an HTTP server that speaks its protocol to the real clients, with faults.
 
 It serves `huggingface_hub` and `datasets`: data sets and models, private and gated ones, commits, tags, pull requests,
-LFS uploads, uploads of hf-xet (hub_xet.py), downloads with ranges. A fault is ordered for a
-point of the protocol (`POINTS`): the connection is cut before the request is processed or after it, nothing is
-answered, an error is answered, or a download is damaged.
+LFS uploads and downloads. A fault is ordered for a point of the protocol (`POINTS`).
 """
 
 from __future__ import annotations
@@ -19,12 +17,10 @@ from urllib.parse import parse_qs, unquote, urlsplit
 
 from http_server import Answer, Cut, HttpServer
 from hub_repos import LFS_ENDINGS, Blob, Refused, Repo
-from hub_xet import XetStore
 
-XET_TOKEN = "xet"  # of the store of chunks
 POINTS = (
-    "create", "validate", "info", "tree", "refs", "preupload", "batch", "put", "verify", "commit", "tag",
-    "head", "get", "xet-token", "xorb", "shard", "other",
+    "create", "validate", "info", "tree", "refs", "preupload", "batch", "put", "verify", "commit", "tag", "head",
+    "get", "other",
 )  # fmt: skip
 
 
@@ -34,7 +30,7 @@ class Account:
 
     name: str
     writes: bool = True
-    reads: frozenset[str] = frozenset()  # repositories of others: gated ones whose conditions were accepted
+    reads: frozenset[str] = frozenset()  # gated repositories whose conditions were accepted
 
 
 @dataclass
@@ -48,6 +44,28 @@ class Fault:
     answer: Refused | Answer | None = None
 
 
+@dataclass(frozen=True)
+class _Request:
+    parts: list[str]
+    query: Mapping[str, str]
+    headers: Message
+    body: bytes
+    account: Account | None
+
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+    @property
+    def repo(self) -> tuple[str, str]:
+        """The type and the name of the repository that the path names."""
+        parts = self.parts[1:] if self.parts[0] == "api" else self.parts
+        owner, name = parts[1:3] if parts[0] in ("datasets", "models") else parts[:2]
+        return "dataset" if parts[0] == "datasets" else "model", f"{owner}/{name.removesuffix('.git')}"
+
+
+_Act = Callable[[_Request], Answer]
+
+
 class HubDouble(HttpServer):
     """The server; a test changes `accounts`, `repos` and `faults` at any time.
 
@@ -59,19 +77,15 @@ class HubDouble(HttpServer):
 
     def __init__(self) -> None:
         self.accounts = {"hf_lab": Account("lab"), "hf_reader": Account("reader", writes=False), "hf_b": Account("b")}
-        self.expired = {"hf_expired"}
         self.repos: dict[tuple[str, str], Repo] = {}
         self.stored: dict[str, bytes] = {}  # LFS objects by SHA-256
         self.uploads: dict[str, bytes] = {}
-        self.xet = XetStore()
         self.faults: list[Fault] = []
         self.requests: list[tuple[str, str, str]] = []
         self.tokens: set[str] = set()
         self.before: dict[str, Callable[[], object]] = {}
         self.lock = threading.RLock()
         self.released = threading.Event()  # ends hanging requests
-
-    # --- What a test does or looks at -------------------------------------------------------------------------------
 
     def fault(
         self, point: str, kind: str, times: float = float("inf"), skip: int = 0, answer: Refused | Answer | None = None
@@ -80,9 +94,9 @@ class HubDouble(HttpServer):
         assert point in POINTS, point
         self.faults.append(Fault(point, kind, times, skip, answer))
 
-    def refuse(self, point: str, status: int, message: str, code: str = "", times: float = float("inf")) -> None:
+    def refuse(self, point: str, status: int, message: str, times: float = float("inf")) -> None:
         """Order an error as the answer."""
-        self.fault(point, "answer", times, answer=Refused(status, message, code))
+        self.fault(point, "answer", times, answer=Refused(status, message))
 
     def mend(self) -> None:
         """Withdraw all faults."""
@@ -92,14 +106,12 @@ class HubDouble(HttpServer):
         return self.repos["dataset", name]
 
     def add(self, name: str, type: str = "dataset", **settings: Any) -> Repo:
-        self.repos[type, name] = Repo(type, name, **settings)
+        self.repos[type, name] = Repo(name, **settings)
         return self.repos[type, name]
 
     def points(self, *methods: str) -> list[str]:
         """The points of all requests so far; with `methods`, of those alone."""
         return [point for point, method, _ in self.requests if not methods or method in methods]
-
-    # --- Life -------------------------------------------------------------------------------------------------------
 
     def __exit__(self, *error: Any) -> None:
         self.released.set()
@@ -112,29 +124,29 @@ class HubDouble(HttpServer):
         url = urlsplit(target)
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
         query = {key: values[0] for key, values in parse_qs(url.query).items()}
-        point, act = self._route(method, parts, query)
+        point, act = self._route(method, parts)
+        token = (headers.get("Authorization") or "").removeprefix("Bearer ")
         with self.lock:
             self.requests.append((point, method, url.path))
-            if token := (headers.get("Authorization") or "").removeprefix("Bearer "):
-                self.tokens.add(token)
+            self.tokens |= {token} - {""}
             fault = self._due(point)
         if fault and fault.kind == "hang":
             self.released.wait()
-            raise Cut
-        if fault and fault.kind == "cut":
+        if fault and fault.kind in ("hang", "cut"):
             raise Cut
         body = read()
         with self.lock:
             self.before.pop(point, lambda: None)()
-        try:
-            if fault and isinstance(fault.answer, Answer):
-                return fault.answer
-            if fault and fault.answer:
-                raise fault.answer
-            with self.lock:
-                answer = act(_Request(method, parts, query, headers, body, self._account(headers)))
-        except Refused as refused:
-            answer = Answer.json({"error": refused.message, **refused.body}, refused.status, **refused.headers)
+            try:
+                if fault and isinstance(fault.answer, Answer):
+                    return fault.answer
+                if fault and fault.answer:
+                    raise fault.answer
+                if token and token not in self.accounts:
+                    raise Refused(401, "User Access Token is expired")
+                answer = act(_Request(parts, query, headers, body, self.accounts.get(token)))
+            except Refused as refused:
+                answer = Answer.json({"error": str(refused), **refused.body}, refused.status, **refused.headers)
         if fault and fault.kind == "lost":
             raise Cut
         if fault and fault.kind == "damage":
@@ -153,32 +165,8 @@ class HubDouble(HttpServer):
                 return fault
         return None
 
-    def _route(
-        self, method: str, parts: list[str], query: Mapping[str, str]
-    ) -> tuple[str, Callable[[_Request], Answer]]:
-        match parts:
-            case ["api", "repos", "create"]:
-                return "create", self._create
-            case ["api", "validate-yaml"]:
-                return "validate", self._validate
-            case ["api", "datasets" | "models", _, _, *rest]:
-                return self._route_repo(method, rest)
-            case [*_, "info", "lfs", "objects", "batch"]:
-                return "batch", self._batch
-            case ["lfs", "verify", *_]:
-                return "verify", self._verify
-            case ["lfs", *_]:
-                return "put", self._put
-            case ["xet", "v1", "xorbs", *_]:
-                return "xorb", self._xorb
-            case ["xet", "v1", "shards"]:
-                return "shard", self._shard
-            case ["datasets", _, _, "resolve", *_] | [_, _, "resolve", *_]:
-                return method.lower(), self._resolve
-        return "other", self._missing
-
-    def _route_repo(self, method: str, rest: list[str]) -> tuple[str, Callable[[_Request], Answer]]:
-        table: dict[str, tuple[str, Callable[[_Request], Answer]]] = {
+    def _route(self, method: str, parts: list[str]) -> tuple[str, _Act]:
+        of_repo: dict[str, tuple[str, _Act]] = {
             "revision": ("info", self._info),
             "tree": ("tree", self._tree),
             "paths-info": ("tree", self._paths_info),
@@ -186,54 +174,47 @@ class HubDouble(HttpServer):
             "preupload": ("preupload", self._preupload),
             "commit": ("commit", self._commit),
             "tag": ("tag", self._tag),
-            "xet-write-token": ("xet-token", self._xet_token),
         }
-        return table.get(rest[0], ("other", self._missing)) if rest else ("info", self._info)
+        match parts:
+            case ["api", "repos", "create"]:
+                return "create", self._create
+            case ["api", "validate-yaml"]:
+                return "validate", lambda request: Answer.json({"errors": [], "warnings": []})
+            case ["api", "datasets" | "models", _, _]:
+                return "info", self._info
+            case ["api", "datasets" | "models", _, _, name, *_] if name in of_repo:
+                return of_repo[name]
+            case [*_, "info", "lfs", "objects", "batch"]:
+                return "batch", self._batch
+            case ["lfs", "verify", *_]:
+                return "verify", self._verify
+            case ["lfs", *_]:
+                return "put", self._put
+            case ["datasets", _, _, "resolve", *_] | [_, _, "resolve", *_]:
+                return method.lower(), self._resolve
+        return "other", self._missing
 
-    def _account(self, headers: Message) -> Account | None:
-        token = (headers.get("Authorization") or "").removeprefix("Bearer ")
-        if token == XET_TOKEN:
-            return None
-        if token and token not in self.accounts:
-            expired = token in self.expired
-            raise Refused(
-                401, "User Access Token is expired" if expired else "Invalid credentials in Authorization header"
-            )
-        return self.accounts.get(token)
+    def _missing(self, request: _Request) -> Answer:
+        raise Refused(404, "Not found")
 
     def _create(self, request: _Request) -> Answer:
-        account, said = request.require_account(), request.json()
-        owner = said.get("organization") or account.name
-        name, kind = f"{owner}/{said['name']}", said.get("type", "model")
-        url = f"{self.url}/{'datasets/' if kind == 'dataset' else ''}{name}"
-        if owner != account.name or not account.writes:
+        said, account = request.json(), request.account
+        owner, kind = said["organization"], said["type"]
+        name, url = f"{owner}/{said['name']}", f"{self.url}/datasets/{owner}/{said['name']}"
+        if account is None or owner != account.name or not account.writes:
             raise Refused(403, f'You don\'t have the rights to create a {kind} under the namespace "{owner}"')
         if (kind, name) in self.repos:
             raise Refused(409, f"You already created this {kind} repo: {name}", url=url)
-        private = said.get("private") or said.get("visibility") == "private"
-        self.repos[kind, name] = Repo(kind, name, private=bool(private))
+        self.add(name, kind, private=said.get("private") or said.get("visibility") == "private")
         return Answer.json({"url": url, "name": name})
-
-    def _validate(self, request: _Request) -> Answer:
-        import yaml
-
-        found = re.match(r"---\r?\n(.*?)\r?\n---", request.json()["content"], re.DOTALL)
-        try:
-            metadata = yaml.safe_load(found[1]) if found else {}
-            problem = "" if isinstance(metadata, dict) else "metadata must be a mapping"
-        except yaml.YAMLError as error:
-            problem = str(error).splitlines()[0]
-        warnings = [] if found else [{"message": "empty or missing yaml metadata in repo card"}]
-        if problem:
-            return Answer.json({"errors": [{"message": problem}], "warnings": warnings}, 400)
-        return Answer.json({"errors": [], "warnings": warnings})
 
     def _repo(self, request: _Request, *, write: bool = False) -> Repo:
         """The repository of a request's path; one that the account does not see is absent."""
         repo, account = self.repos.get(request.repo), request.account
-        if repo is None or (repo.private and (account is None or account.name != repo.owner)):
-            raise Refused(401 if account is None else 404, "Repository not found", "RepoNotFound")
-        if write and (account is None or account.name != repo.owner or not account.writes):
+        owns = repo is not None and account is not None and account.name == repo.owner
+        if repo is None or (repo.private and not owns):
+            raise Refused(404 if account else 401, "Repository not found", "RepoNotFound")
+        if write and not (owns and account and account.writes):
             raise Refused(403 if account else 401, "Authorization error.")
         return repo
 
@@ -245,8 +226,7 @@ class HubDouble(HttpServer):
         return Answer.json(about | {"siblings": [{"rfilename": path} for path in commit.tree]})
 
     def _tree(self, request: _Request) -> Answer:
-        commit = self._repo(request).find(request.parts[5])
-        folder = "/".join(request.parts[6:])
+        commit, folder = self._repo(request).find(request.parts[5]), "/".join(request.parts[6:])
         below = {
             path: blob for path, blob in sorted(commit.tree.items()) if not folder or path.startswith(f"{folder}/")
         }
@@ -261,55 +241,38 @@ class HubDouble(HttpServer):
         return Answer.json(entries)
 
     def _paths_info(self, request: _Request) -> Answer:
-        commit = self._repo(request).find(request.parts[5])
-        paths = request.json()["paths"]
-        return Answer.json([commit.tree[path].entry(path) for path in paths if path in commit.tree])
+        tree = self._repo(request).find(request.parts[5]).tree
+        return Answer.json([tree[path].entry(path) for path in request.json()["paths"] if path in tree])
 
     def _refs(self, request: _Request) -> Answer:
         repo = self._repo(request)
-
-        def listed(refs: Mapping[str, str], prefix: str) -> list[dict[str, str]]:
-            return [{"name": name, "ref": prefix + name, "targetCommit": sha} for name, sha in refs.items()]
-
-        refs = {"branches": listed(repo.branches, "refs/heads/"), "tags": listed(repo.tags, "refs/tags/")}
-        return Answer.json({**refs, "converts": [], "pullRequests": listed(repo.pulls, "")})
+        refs = {
+            kind: [{"name": name, "ref": f"refs/{kind}/{name}", "targetCommit": sha} for name, sha in named.items()]
+            for kind, named in (("branches", repo.branches), ("tags", repo.tags))
+        }
+        return Answer.json({**refs, "converts": []})
 
     def _preupload(self, request: _Request) -> Answer:
-        pr = "create_pr" in request.query
-        tree = self._repo(request, write=not pr).find(request.parts[5]).tree
-        files = [
-            {
-                "path": one["path"],
-                "uploadMode": "lfs" if one["path"].endswith(LFS_ENDINGS) else "regular",
-                "shouldIgnore": False,
-                **({"oid": tree[one["path"]].oid} if one["path"] in tree else {}),
-            }
-            for one in request.json()["files"]
-        ]
+        self._repo(request, write="create_pr" not in request.query)
+        paths = [one["path"] for one in request.json()["files"]]
+        modes = {path: "lfs" if path.endswith(LFS_ENDINGS) else "regular" for path in paths}
+        files = [{"path": path, "uploadMode": mode, "shouldIgnore": False} for path, mode in modes.items()]
         return Answer.json({"files": files})
 
     def _batch(self, request: _Request) -> Answer:
         self._repo(request, write=True)
-        said = request.json()
-        # Clients before 2.0 ask here whether they may use xet.
-        transfer = "xet" if "xet" in said["transfers"] else "basic"
-        return Answer.json({"transfer": transfer, "objects": [self._object(**one) for one in said["objects"]]})
-
-    def _object(self, oid: str, size: int) -> dict[str, Any]:
-        if oid in self.stored:
-            return {"oid": oid, "size": size}
-        upload = {"href": f"{self.url}/lfs/{oid}"}
-        verify = {"href": f"{self.url}/lfs/verify/{oid}"}
-        return {"oid": oid, "size": size, "actions": {"upload": upload, "verify": verify}}
+        objects = []
+        for one in request.json()["objects"]:
+            urls = {"upload": {"href": f"{self.url}/lfs/{one['oid']}"}, "verify": {"href": f"{self.url}/lfs/verify/x"}}
+            objects.append(one if one["oid"] in self.stored else one | {"actions": urls})
+        return Answer.json({"transfer": "basic", "objects": objects})
 
     def _put(self, request: _Request) -> Answer:
         self.uploads[request.parts[1]] = request.body
         return Answer()
 
     def _verify(self, request: _Request) -> Answer:
-        request.require_account()
-        oid = request.json()["oid"]
-        blob = Blob(self.uploads.get(oid, b""), lfs=True)
+        blob = Blob(self.uploads.get(oid := request.json()["oid"], b""), lfs=True)
         if blob.oid != oid:
             raise Refused(400, "The uploaded object has another hash or size")
         self.stored[oid] = blob.content
@@ -318,82 +281,28 @@ class HubDouble(HttpServer):
     def _commit(self, request: _Request) -> Answer:
         pr = "create_pr" in request.query
         repo = self._repo(request, write=not pr)
-        if pr:
-            request.require_account()
-        operations = [json.loads(line) for line in request.body.splitlines()]
-        commit = repo.apply(request.parts[5], operations, self.stored | self.xet.files, pr)
+        commit = repo.apply(request.parts[5], [*map(json.loads, request.body.splitlines())], self.stored, pr)
         url = f"{self.url}/{repo.name}/discussions/{len(repo.pulls)}" if pr else None
         said = {"success": True, "commitOid": commit.sha, "commitUrl": f"{self.url}/{repo.name}/commit/{commit.sha}"}
         return Answer.json({**said, "pullRequestUrl": url})
 
     def _tag(self, request: _Request) -> Answer:
-        repo = self._repo(request, write=True)
-        if request.method == "DELETE":
-            if repo.tags.pop(request.parts[5], None) is None:
-                raise Refused(404, "Tag not found", "RevisionNotFound")
-            return Answer.json({})
-        name = request.json()["tag"]
+        repo, name = self._repo(request, write=True), request.json()["tag"]
         if name in repo.tags:
             raise Refused(409, f"Tag reference exists already: {name}")
         repo.tags[name] = repo.find(request.parts[5]).sha
         return Answer.json({})
 
-    def _xet_token(self, request: _Request) -> Answer:
-        self._repo(request, write="create_pr" not in request.query)
-        url, end = f"{self.url}/xet", 4_000_000_000
-        # Older clients read the headers.
-        headers = {"X-Xet-Cas-Url": url, "X-Xet-Access-Token": XET_TOKEN, "X-Xet-Token-Expiration": str(end)}
-        return Answer.json({"casUrl": url, "accessToken": XET_TOKEN, "exp": end}, **headers)
-
-    def _xorb(self, request: _Request) -> Answer:
-        return Answer.json({"was_inserted": self.xet.add_xorb(request.parts[-1], request.body)})
-
-    def _shard(self, request: _Request) -> Answer:
-        self.xet.add_shard(request.body)
-        return Answer.json({"result": 1})
-
     def _resolve(self, request: _Request) -> Answer:
-        at = request.parts.index("resolve")
-        repo = self._repo(request)
-        account = request.account
+        at, repo, account = request.parts.index("resolve"), self._repo(request), request.account
         if repo.gated and not (account and (account.name == repo.owner or repo.name in account.reads)):
-            message = f"Access to dataset {repo.name} is restricted. You must have access to it and be authenticated."
-            raise Refused(403 if account else 401, message, "GatedRepo")
-        commit, blob = repo.blob(request.parts[at + 1], "/".join(request.parts[at + 2 :]))
+            raise Refused(403 if account else 401, f"Access to dataset {repo.name} is restricted.", "GatedRepo")
+        commit, path = repo.find(request.parts[at + 1]), "/".join(request.parts[at + 2 :])
+        if path not in commit.tree:
+            raise Refused(404, "Entry not found", "EntryNotFound", {"X-Repo-Commit": commit.sha})
+        blob = commit.tree[path]
         headers = {"X-Repo-Commit": commit.sha, "ETag": f'"{blob.oid}"', "Accept-Ranges": "bytes"}
-        if blob.lfs:
-            headers |= {"X-Linked-ETag": f'"{blob.oid}"', "X-Linked-Size": str(len(blob.content))}
         if found := re.match(r"bytes=(\d+)-", request.headers.get("Range") or ""):
-            start = int(found[1])
-            headers["Content-Range"] = f"bytes {start}-{len(blob.content) - 1}/{len(blob.content)}"
-            return Answer(206, blob.content[start:], headers)
+            start, size = int(found[1]), len(blob.content)
+            return Answer(206, blob.content[start:], headers | {"Content-Range": f"bytes {start}-{size - 1}/{size}"})
         return Answer(200, blob.content, headers)
-
-    def _missing(self, request: _Request) -> Answer:
-        raise Refused(404, "Not found")
-
-
-@dataclass(frozen=True)
-class _Request:
-    method: str
-    parts: list[str]
-    query: Mapping[str, str]
-    headers: Message
-    body: bytes
-    account: Account | None
-
-    def json(self) -> Any:
-        return json.loads(self.body)
-
-    @property
-    def repo(self) -> tuple[str, str]:
-        """The type and the name of the repository that the path names."""
-        parts = self.parts[1:] if self.parts[0] == "api" else self.parts
-        kind = "dataset" if parts[0] == "datasets" else "model"
-        owner, name = parts[1:3] if parts[0] in ("datasets", "models") else parts[:2]
-        return kind, f"{owner}/{name.removesuffix('.git')}"
-
-    def require_account(self) -> Account:
-        if self.account is None:
-            raise Refused(401, "Invalid username or password.")
-        return self.account

@@ -6,17 +6,16 @@ errors before any call to a model: unknown file names, syntax, text or blocks th
 
 from __future__ import annotations
 
-import os
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
 from jinja2 import meta, nodes
 
-from h2htalk.data.files import write_text
+from h2htalk.data.files import require_new_folder, write_text
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
 
 
@@ -68,8 +67,7 @@ class TemplateSet(Templates):
 
 def export_templates(folder: Path) -> list[Path]:
     """Write the bundled templates into a new folder; return the files. Raises DataError where it holds files."""
-    if os.path.lexists(folder) and (not folder.is_dir() or any(folder.iterdir())):
-        raise DataError(f"{folder}: not an empty folder; name a new one")
+    require_new_folder(folder)
     written = []
     for name, (_, text) in sorted(_bundled().items()):
         write_text(folder / name, text)

@@ -12,8 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Any
 
 from h2htalk.data.erasure.erased_ids import ErasedIds, Record
@@ -131,12 +131,6 @@ def _matching(folder: Path, patterns: str) -> list[Path]:
     return sorted(path for pattern in patterns.split() for path in folder.glob(pattern))
 
 
-def load_name(path: str) -> Any:
-    """Import what `module:name` names."""
-    module, _, name = path.partition(":")
-    return getattr(import_module(module), name)
-
-
 # A judged answer is `ITEM/SAMPLE/HASH`. In a study people read `HASH:QUESTION`.
 _JUDGED, _READ = "(.*)/[^/]*/[^/]*", "([^:]*):.*"
 
@@ -181,7 +175,7 @@ def erase(path: Path, erased: ErasedIds) -> FolderErasure:
         return FolderErasure()
     refuse_links(path)  # a round of others may name any folder by one
     with _marked(path) as begun:
-        folder: ErasableFolder = load_name(kind.folder)(path)
+        folder: ErasableFolder = resolve_name(kind.folder)(path)
         with folder.locked():
             messages = _remove(kind, folder) if begun else []
             before, unfinished = folder.erased(), False
@@ -242,7 +236,7 @@ def _marked(folder: Path) -> Iterator[bool]:
 
 def require_published_erased(release: Path) -> None:
     """Raise DataError where the workspace of a release is erasing, or has erased, somebody whose words it holds."""
-    load_name("h2htalk.curation.release.check:require_erased_release")(release)
+    resolve_name("h2htalk.curation.release.check:require_erased_release")(release)
 
 
 def kind_of(folder: Path) -> FolderKind | None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, Link, follow_links, read_links
-from h2htalk.data.releases.erasure import find_leftovers, whole_release, work_folder
+from h2htalk.data.releases.erasure import remove_leftovers, whole_release
 from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import HUB, private_folder
 from h2htalk.errors import H2HTalkError, listed
@@ -80,9 +80,7 @@ def _links_of(path: Path) -> Collection[Link]:
 
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
     try:
-        if left := find_leftovers(path) if linked_as == "release" else []:
-            with work_folder(path):  # which removes them, unless another process works there
-                pass
+        left = remove_leftovers(path) if linked_as == "release" else []
         result = erase(path, erased)
         more = [f"deleted, left by a command that was killed: {one}" for one in left]
         if not result.kind:

@@ -60,18 +60,14 @@ class ErasableRelease(ErasableFolder):
 
     def remake(self) -> tuple[str, ...]:
         """Record the new hashes and counts of the files that lost rows."""
-        path, manifest = self.path, read_manifest(self.path)
+        path, manifest, gone = self.path, read_manifest(self.path), self.erased()
         references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
         if references.is_file():
-            filter_file(references, lambda line: line.get("id") not in self.erased())
+            filter_file(references, lambda line: line.get("id") not in gone)
             hashed = hashed and sha256_of(references)
         if (path / CARD).is_file():
-            _clear_card(
-                path / CARD, self.erased(), any(name.startswith(f"{FIGURES_FOLDER}/") for name in manifest.files)
-            )
-        files = {name: sha256 for name, sha256 in manifest.files.items() if (path / name).is_file()}
-        changed = [name for name in files if name.startswith("data/") or name == CARD]
-        files |= {name: sha256_of(path / name) for name in (*changed, TOMBSTONES)}
+            _clear_card(path / CARD, gone)
+        files = {name: sha256_of(path / name) for name in (*manifest.files, TOMBSTONES) if (path / name).is_file()}
         if METADATA in files:
             text = (path / METADATA).read_text(encoding="utf-8")
             for name, sha256 in manifest.files.items():
@@ -82,7 +78,7 @@ class ErasableRelease(ErasableFolder):
             config: {split: sum(1 for _ in read_rows(path, manifest, config, split)) for split in splits}
             for config, splits in manifest.configs.items()
         }
-        facts, gone = {**manifest.facts}, self.erased()
+        facts = {**manifest.facts}
         if isinstance(allowed := facts.get("allowed"), list):
             facts["allowed"] = [one for one in allowed if _item_allowed(str(one).partition(" ")[2]) not in gone]
         now = dict(sorted(files.items()))
@@ -119,15 +115,13 @@ def whole_release(path: Path, base: Path) -> Path:
     return path if whole.is_symlink() else whole
 
 
-def find_leftovers(release: Path) -> list[Path]:
-    """What a command on a release left beside it when it was killed."""
-    return [path for path in partial_folders(release) if path.is_dir()]
-
-
-def remove_leftovers(release: Path) -> None:
-    """Remove `find_leftovers`. Nobody may work there meanwhile."""
-    for path in find_leftovers(release):
-        remove_for_good(path)
+def remove_leftovers(release: Path) -> list[Path]:
+    """Remove and return what a killed command left beside a release. Raises DataError where a process works there."""
+    left = [path for path in partial_folders(release) if path.is_dir()]
+    if left:
+        with work_folder(release):
+            pass
+    return left
 
 
 @contextmanager
@@ -136,13 +130,14 @@ def work_folder(release: Path) -> Iterator[Path]:
 
     Raises DataError where another process works there.
     """
-    work = partial_folders(release)[0]
-    with writer_lock(work / "made", WAIT):
+    work = partial_folders(release)[0] / "made"
+    with writer_lock(work, WAIT):
         try:
-            remove_for_good(work / "made")
-            yield work / "made"
+            remove_for_good(work)
+            yield work
         finally:
-            remove_leftovers(release)
+            for path in partial_folders(release):
+                remove_for_good(path)
 
 
 def _item_allowed(text: str) -> str:
@@ -150,11 +145,10 @@ def _item_allowed(text: str) -> str:
     return text.partition(":")[2].partition("=")[0]
 
 
-def _clear_card(card: Path, ids: frozenset[str], figures: bool) -> None:
+def _clear_card(card: Path, ids: frozenset[str]) -> None:
     """Remove what was allowed of erased items, and the figures, whose words and counts are of such items too."""
     lines = card.read_text(encoding="utf-8").splitlines(keepends=True)
-    plain = (html.unescape(line).replace("\\", "") for line in lines)
-    text = "".join(line for line, own in zip(lines, plain, strict=True) if _item_allowed(own) not in ids)
-    if figures or f"]({FIGURES_FOLDER}/" in text:
+    text = "".join(one for one in lines if _item_allowed(html.unescape(one).replace("\\", "")) not in ids)
+    if f"]({FIGURES_FOLDER}/" in text:
         text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
     write_text(card, text)

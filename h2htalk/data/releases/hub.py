@@ -1,9 +1,7 @@
 """Releases on the Hugging Face Hub: `hub:OWNER/NAME@TAG#PART` as verified files in the client's cache or a folder.
 
-The client comes first, with timeouts (its own requests have none), the token of the environment, and errors in one
-line. Then loading, the caches, and publishing: one commit, read back, then a tag on that commit. `HfApi.upload_folder`
-divides a commit that the Hub refused into several, and the main branch would hold half a release: `create_commit` makes
-one or none.
+A release is published as one commit, compared with the folder, then tagged. `HfApi.upload_folder` may divide its commit
+into several, and the main branch would hold half a release: `create_commit` makes one or none.
 """
 
 from __future__ import annotations
@@ -13,15 +11,12 @@ import logging
 import os
 import re
 import shutil
-import signal
 import sys
-import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from json import JSONDecodeError
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -29,7 +24,7 @@ from huggingface_hub import CommitOperationAdd, CommitOperationDelete, HfApi, co
 
 from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
-from h2htalk.data.files import write_problem
+from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
 from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.release_folder import (
@@ -38,12 +33,10 @@ from h2htalk.data.releases.release_folder import (
     MANIFEST,
     TOMBSTONES,
     Manifest,
-    changed_files,
     is_release,
     private_folder,
     read_manifest,
     read_tombstones,
-    release_hash,
     verify_files,
 )
 from h2htalk.data.responses import masked
@@ -54,24 +47,20 @@ DATASET = "dataset"
 NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
 COMMIT = re.compile("[0-9a-f]{40}")
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
-_HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)
 TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
-LONGEST_STOP = 5.0  # seconds after Ctrl-C
 AGAIN = "run the same command again"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
     403: f"check that {TOKEN} may write there, and the storage that its owner has left",
     404: f"it is not there, or is private and {TOKEN} cannot see it; check the name and the token",
-    409: "it exists already; choose another name",
     412: f"somebody else changed it meanwhile; {AGAIN}",
     413: "check the storage that its owner has left",
     429: f"wait some minutes and {AGAIN}",
 }
-# Of httpx or httpx2, by the client's version.
-_HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]
+_HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
 
 
 def hub_api() -> HfApi:
@@ -83,8 +72,7 @@ def hub_api() -> HfApi:
 def set_timeouts() -> None:
     """Give every request of the client's session a timeout, and mask the token in the client's log."""
     session = huggingface_hub.get_session()  # of the caller's making, where it has a factory: for a proxy, say
-    hooks = session.event_hooks
-    if _set_timeout not in hooks["request"]:
+    if _set_timeout not in (hooks := session.event_hooks)["request"]:
         session.event_hooks = {**hooks, "request": [*hooks["request"], _set_timeout]}
     for handler in logging.getLogger("huggingface_hub").handlers:  # it logs what servers say in headers
         handler.addFilter(_mask_record)
@@ -115,44 +103,16 @@ def require_token(use: str) -> None:
         raise ConfigError(f"{TOKEN} is not set: make a token {use}at {TOKENS_PAGE}, then export {TOKEN}=...")
 
 
-def page_of(repo: str) -> str:
-    """The address of a data set's page."""
-    return f"{constants.ENDPOINT}/datasets/{repo}"
-
-
 def one_line(text: object, limit: int = 300) -> str:
     """A text of others as one line, without the token and not longer than `limit`."""
     return shorten(masked(" ".join(str(text).split()), read_token()), limit)
 
 
 @contextmanager
-def _stopped_by_ctrl_c() -> Iterator[None]:
-    """End a process some seconds after Ctrl-C where the client's threads still wait for the network; no notebook's."""
-    ended = threading.Timer(LONGEST_STOP, os._exit, (130,))
-    ended.daemon = True
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        ended.start()
-        signal.default_int_handler(number, frame)
-
-    here = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
-    if ours := here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        ended.cancel()
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     try:
-        with _stopped_by_ctrl_c():
-            yield
+        yield
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
@@ -166,13 +126,13 @@ def _describe(error: BaseException, repo: str) -> str:
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
     if isinstance(error, errors.HfHubHTTPError):
         status = error.response.status_code
-        said = error.response.headers.get("X-Error-Message") or error.server_message
+        said = error.response.headers.get("X-Error-Message") or error.server_message or "refused"
         advice = _ADVICE.get(status, f"{AGAIN} later" if status >= 500 else "the Hub refuses")
         if isinstance(error, errors.GatedRepoError):
-            advice = f"accept the conditions at {page_of(repo)} and set {TOKEN} to a token of that account"
+            advice = f"accept the conditions at {_page_of(repo)} and set {TOKEN} to a token of that account"
         elif status == 401 and read_token() is None:
             advice = _ADVICE[404]  # to an account that it knows, the Hub answers 404
-        return f"{one_line(said or 'refused', 160)} ({status}): {advice}"
+        return f"{one_line(said, 160)} ({status}): {advice}"
     if isinstance(error, JSONDecodeError | KeyError):
         return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
     if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
@@ -180,6 +140,10 @@ def _describe(error: BaseException, repo: str) -> str:
     if isinstance(error, ValueError):  # refused metadata or uploads
         return one_line(error)
     return f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}; check the network and {AGAIN}"
+
+
+def _page_of(repo: str) -> str:
+    return f"{constants.ENDPOINT}/datasets/{repo}"
 
 
 # --- Releases ---------------------------------------------------------------------------------------------------------
@@ -204,14 +168,11 @@ def resolve(name: str) -> HubRelease:
 
     Raises ConfigError, which lists the tags, for a name without a release, and HubError.
     """
-    match = NAME.fullmatch(name)
-    if match is None:
+    if (match := NAME.fullmatch(name)) is None:
         raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
-    repo, tag, part = match[1], match[2] or "", match[3] or ""
-    if constants.HF_HUB_OFFLINE:
-        if not tag:
-            raise ConfigError(f"{name}: name a tag: hub:{repo}@TAG")
-        return HubRelease(repo, tag, download_files(repo, tag, [MANIFEST]).name, part)
+    repo, tag, part = (group or "" for group in match.groups())
+    if constants.HF_HUB_OFFLINE and tag:
+        return HubRelease(repo, tag, _download_files(repo, tag, [MANIFEST]).name, part)
     with hub_errors(repo):
         refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
     tags = {ref.name: ref.target_commit for ref in refs.tags}
@@ -224,30 +185,24 @@ def resolve(name: str) -> HubRelease:
     return HubRelease(repo, tag, commit, part, branches.get("main", ""))
 
 
-def cache_folder(repo: str) -> Path:
-    """The folder of a data set in the client's cache."""
-    return Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
-
-
-def download(release: HubRelease, cache: str | None = None) -> tuple[Path, Manifest]:
-    """Load a release's files into the client's cache, or another one; return their folder and the manifest.
+def download(release: HubRelease) -> tuple[Path, Manifest]:
+    """Load a release's files into the client's cache; return their folder and the manifest.
 
     Each file is held against its hash in the commit, and against the one in `release.json`. Raises HubError, DataError.
     """
-    folder = download_files(release.repo, release.commit, [MANIFEST], cache)
+    folder = _download_files(release.repo, release.commit, [MANIFEST])
     if not is_release(folder):
         raise HubError(f"{release}: {MANIFEST} is missing there, so it is no release")
     manifest = read_manifest(folder)
     # By its tag: the client then remembers the commit, for use without a network.
-    folder = download_files(release.repo, release.tag, [MANIFEST, *manifest.files], cache)
+    folder = _download_files(release.repo, release.tag, [MANIFEST, *manifest.files])
     if folder.name != release.commit:
         raise HubError(f"{release}: the tag was moved while it was loaded; {AGAIN}")
-    if wrong := changed_files(folder, manifest):
-        raise HubError(f"{release}: {listed(wrong)}: not the content that {MANIFEST} records; publish it again")
+    verify_files(folder, manifest)
     return folder, manifest
 
 
-def download_files(repo: str, revision: str, names: list[str], cache: str | None = None) -> Path:
+def _download_files(repo: str, revision: str, names: list[str]) -> Path:
     """Load those files of a data set that it has; return the folder of their commit. Raises HubError.
 
     The client compares sizes when it loads. A file whose hash differs from the Hub's is removed from the cache.
@@ -255,12 +210,10 @@ def download_files(repo: str, revision: str, names: list[str], cache: str | None
     patterns = [glob.escape(name) for name in names]
     with hub_errors(repo):
         api = hub_api()
-        folder = Path(
-            api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns, cache_dir=cache)
-        )
+        folder = Path(api.snapshot_download(repo, repo_type=DATASET, revision=revision, allow_patterns=patterns))
         if constants.HF_HUB_OFFLINE or not folder.is_dir():
             return folder
-        found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=folder.name, cache_dir=cache)
+        found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=folder.name)
         wrong = [one["path"] for one in found.mismatches]
         for name in wrong:
             (folder / name).resolve().unlink()
@@ -279,7 +232,7 @@ def erased_later(release: HubRelease) -> frozenset[str]:
     if release.main == release.commit:
         return frozenset()  # its own tombstones are read with it
     try:
-        folder = download_files(release.repo, "main", [MANIFEST, TOMBSTONES])
+        folder = _download_files(release.repo, "main", [MANIFEST, TOMBSTONES])
     except HubError:
         if not constants.HF_HUB_OFFLINE:
             raise
@@ -293,10 +246,8 @@ def erased_later(release: HubRelease) -> frozenset[str]:
 
 def pull(name: str, out: Path) -> HubRelease:
     """Copy a release of the Hub into a new or empty folder, verified, as it was published. Raises H2HTalkError."""
-    if os.path.lexists(out) and (not os.path.isdir(out) or any(out.iterdir())):
-        raise DataError(f"{out}: not an empty folder; name a new one")
-    release = resolve(name)
-    if release.part:
+    require_new_folder(out)
+    if (release := resolve(name)).part:
         raise ConfigError(f"{name}: a release is copied whole; leave out #{release.part}")
     folder, manifest = download(release)
     erased = erased_later(release)
@@ -309,17 +260,22 @@ def pull(name: str, out: Path) -> HubRelease:
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
     if erased:
-        listed = f"the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them"
-        print(f"{release}: {listed}: pull the newest, or evaluate on {release}, which leaves them out", file=sys.stderr)
+        number = f"the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them"
+        print(f"{release}: {number}: pull the newest, or evaluate on {release}, which leaves them out", file=sys.stderr)
     return release
 
 
 def delete_cached(repo: str) -> list[Path]:
     """Remove what clients keep of a data set on this machine: downloads, and rows of `datasets`; return the folders."""
-    downloads = [folder for folder in (cache_folder(repo),) if folder.is_dir()]
-    for folder in downloads:
-        remove_for_good(folder)
+    folder = cache_folder(repo)
+    downloads = [folder] if folder.is_dir() else []
+    remove_for_good(folder)
     return [*downloads, *delete_rows(repo)]
+
+
+def cache_folder(repo: str) -> Path:
+    """The folder of a data set in the client's cache."""
+    return Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
 
 
 def delete_rows(name: str) -> list[Path]:
@@ -375,42 +331,32 @@ def publish(
         PublishError, HubError: the repository holds something else, or the Hub refuses, loses something or is away.
     """
     manifest = read_manifest(folder)
+    refuse_links(folder)
     verify_files(folder, manifest)
     require_published_erased(folder)
     tag = tag or f"v{manifest.version}"
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
         raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
-    planned = Publication(repo, tag, {name: _size(folder, name) for name in (MANIFEST, *sorted(manifest.files))})
+    names = (MANIFEST, *sorted(manifest.files))
+    planned = Publication(repo, tag, {name: (folder / name).stat().st_size for name in names})
     if dry_run:
         return planned
     require_token(f"with write access to {repo.partition('/')[0]} ")
-    with work_folder(folder) as work:
-        return _send(hub_api(), folder, planned, private, message or f"{manifest.name} {manifest.version}", str(work))
-
-
-def _size(folder: Path, name: str) -> int:
-    path = folder / name
-    if path.resolve() != folder.resolve() / name or ".private/" in f"{name}/":
-        raise DataError(f"{path}: is private, or leads out of the release by a symbolic link; build the release again")
-    return path.stat().st_size
-
-
-def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message: str, work: str) -> Publication:
-    """Take the steps of which each finds what an interrupted call has done before; `work` is a cache of its own."""
-    repo, tag, names = planned.repo, planned.tag, planned.files.keys()
     with hub_errors(repo):
-        api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
-        about = api.repo_info(repo, repo_type=DATASET)
-        tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
-        commit = tags.get(tag) or str(about.sha)
-        found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=commit, local_dir=folder)
-    # What the commit has and the folder has not, in this version; then what the folder's version has alone.
-    changed = {*found.missing_paths, *(one["path"] for one in found.mismatches)} - {ATTRIBUTES}
-    changed |= names & found.extra_paths
-    notes = [] if about.private else [f"everybody can read {page_of(repo)}"]
+        return _send(folder, planned, private, message or f"{manifest.name} {manifest.version}")
+
+
+def _send(folder: Path, planned: Publication, private: bool, message: str) -> Publication:
+    """Take the steps of which each finds what an interrupted call has done before."""
+    api, repo, tag, names = hub_api(), planned.repo, planned.tag, planned.files.keys()
+    api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
+    about = api.repo_info(repo, repo_type=DATASET)
+    tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
+    changed = _changed_files(api, repo, commit := tags.get(tag) or str(about.sha), folder, names)
+    notes = [] if about.private else [f"everybody can read {_page_of(repo)}"]
     if about.private and not private:
-        notes = [f"{repo} stays private; change that on {page_of(repo)}/settings"]
+        notes = [f"{repo} stays private; change that on {_page_of(repo)}/settings"]
     if tag in tags and changed:
         raise PublishError(
             f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); raise the version of this one, "
@@ -418,8 +364,9 @@ def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message
         )
     if tag not in tags and private and not about.private:
         raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
-    if changed:
-        _require_release(api, repo, commit, work)
+    there = {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES, CARD}
+    if there and MANIFEST not in there:
+        raise PublishError(f"{repo} holds files that are no release ({listed(sorted(there))}); publish to another one")
     if (own := private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
         add_link(own, "hub", f"hub:{repo}@{tag}")
     if tag in tags:
@@ -427,31 +374,20 @@ def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message
     if changed:
         operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - names)]
         operations += [CommitOperationAdd(name, folder / name) for name in sorted(changed & names)]
-        with hub_errors(repo):
-            commit = api.create_commit(
-                repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit
-            ).oid
-    stored, _ = download(HubRelease(repo, commit, commit), work)  # read back, not taken from the user's cache
-    if release_hash(stored) != release_hash(folder):
-        raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
-    with hub_errors(repo):
-        api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
+        made = api.create_commit(repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit)
+        commit = made.oid
+        if _changed_files(api, repo, commit, folder, names):
+            raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
+    api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
     return replace(planned, commit=commit, notes=tuple(notes))
 
 
-def _require_release(api: HfApi, repo: str, commit: str, work: str) -> None:
-    """Refuse to replace something that is no release; a card without text under its header may be replaced."""
-    with hub_errors(repo):
-        names = {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES}
-    folder = download_files(repo, commit, [MANIFEST, CARD], work)
-    if not names or (names == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip()):
-        return
-    try:
-        read_manifest(folder)
-    except DataError:
-        raise PublishError(
-            f"{repo} holds files that are no release ({listed(sorted(names))}); publish to a repository of its own"
-        ) from None
+def _changed_files(api: HfApi, repo: str, commit: str, folder: Path, names: Set[str]) -> set[str]:
+    """The files that a commit has more, or otherwise, than the folder's version, or that it lacks."""
+    found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=commit, local_dir=folder)
+    return ({*found.missing_paths, *(one["path"] for one in found.mismatches)} - {ATTRIBUTES}) | (
+        names & {*found.extra_paths}
+    )
 
 
 def open_pull_request(model: str, name: str, file: Path, message: str) -> str:

@@ -25,7 +25,7 @@ from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
 from h2htalk.data.parquet import read_parquet, write_parquet
-from h2htalk.data.releases.erasure import NO_FIGURES, find_leftovers
+from h2htalk.data.releases.erasure import NO_FIGURES
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
@@ -66,7 +66,8 @@ def released(folder: Path) -> Path:
     private = private_folder(release)
     private.mkdir()
     write_text(release / FIGURES_FOLDER / "words_en_response.png", WORDS)
-    write_text(release / CARD, f"## Counts\n\nFour.\n\n## Figures\n\n*Words: {WORDS}.*\n\n## Canary\n\nCanary.\n")
+    figure = f"![Words]({FIGURES_FOLDER}/a.png)\n\n*Words: {WORDS}.*"
+    write_text(release / CARD, f"## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n")
     analysis = str(folder / "analysis")
     write_json(private / SPEC, {"card": {"analysis": analysis}})
     lines = [{"id": one.id, "references": list(one.references)} for one in splits["test"]]
@@ -138,7 +139,7 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
     assert all((release / FIGURES_FOLDER / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
     assert not (release / MARK).exists()
     assert WORDS not in (release / CARD).read_text()
-    assert not find_leftovers(release)
+    assert not list(tmp_path.glob(".*.part"))
     # A kill while they were drawn leaves the mark: the next erasure removes them, and they can be drawn once more.
     write_text(release / MARK, BEGUN)
     write_text(release / FIGURES_FOLDER / "half.png", WORDS)
@@ -155,7 +156,7 @@ def test_figures_that_cannot_be_made_again_stay_removed(tmp_path: Path, monkeypa
     assert done.messages[0].startswith("its figures were removed, and not made again: ")
     assert done.unfinished
     assert not (release / FIGURES_FOLDER).exists()
-    assert not find_leftovers(release)
+    assert not list(tmp_path.glob(".*.part"))
     verify_files(release, read_manifest(release))
 
 
