@@ -1,17 +1,16 @@
-"""Bias by length, strata by level and few annotators: coverage and false alarms by simulation with fixed seeds.
+"""Bias by length and strata by level: coverage and false alarms by simulation with fixed seeds.
 
-python tools/bench_judge_calibration.py [--part bias|levels|annotators]   (docs/measurements.md)
+python tools/bench_judge_calibration.py [--part bias|levels]   (docs/measurements.md)
 """
 
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
 
 import numpy as np
 from bench_judge_statistics import holds, judges, people
 
-from h2htalk.benchmark.calibration.agreement import LabelSample, correct, error_effects
+from h2htalk.benchmark.calibration.calibrate import LabelSample, correct, error_effects
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
 from h2htalk.benchmark.calibration.label_plan import draw_by_level
 
@@ -20,7 +19,7 @@ LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
 
 def item(at: int, score: float, rating: float | None = None, length: float = 0.0, subtask: str = "") -> JudgedItem:
     panel = () if rating is None else (score,)
-    return JudgedItem(f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, {}, rating, panel, {})
+    return JudgedItem(f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, {}, rating, panel)
 
 
 def bias_table() -> None:
@@ -75,29 +74,7 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
             print(f"| {name} | {n} | {shown} |", flush=True)
 
 
-def annotators_table(repetitions: int = 1000, items: int = 350, n: int = 60) -> None:
-    truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
-    print("| annotators | interval over items covers | over annotators too covers |")
-    print("| ---: | ---: | ---: |")
-    for raters in (2, 3, 5, 10):
-        rng, hits = np.random.default_rng(raters), [0, 0]
-        for _ in range(repetitions):
-            y, length = people(rng, items)
-            f = judges()["bias"](rng, y, length)
-            own, lenient = rng.permutation(items)[:n].tolist(), 0.3 * rng.standard_normal(raters)
-            made = [item(at, float(f[at])) for at in range(items)]
-            for at in own:
-                given = y[at] + lenient + 0.3 * rng.standard_normal(raters)
-                each = {f"r{k}": float(rating - f[at]) for k, rating in enumerate(given)}
-                made[at] = replace(made[at], people=float(given.mean()), panel=(float(f[at]),), raters=each)
-            errors = {at: made[at].error for at in own}
-            found = correct("", "R", LabelSample(made, f.tolist(), errors, [0.0] * items, random=True))
-            hits[0] += found.mean is not None and holds(found.mean, truth)
-            hits[1] += found.raters is not None and found.raters[0] <= truth <= found.raters[1]
-        print(f"| {raters} | {100 * hits[0] / repetitions:.1f} | {100 * hits[1] / repetitions:.1f} |", flush=True)
-
-
-TABLES = {"bias": bias_table, "levels": levels_table, "annotators": annotators_table}
+TABLES = {"bias": bias_table, "levels": levels_table}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

@@ -41,7 +41,6 @@ def judge_calibrate(
 ) -> None:
     """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
     require_format(format, "json")
-    from h2htalk.benchmark.calibration.calibrate import calibrate_judge, to_json, to_terminal
+    from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 
-    found = calibrate_judge(run, human, random=random)
-    say(to_json(found) if format == "json" else to_terminal(found))
+    say(calibrate_judge(run, human, random=random).to(format))

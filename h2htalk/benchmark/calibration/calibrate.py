@@ -1,7 +1,9 @@
-"""Calibrate the judges of a run against people's labels: agreement, bias, corrected means.
+"""Calibrate the judges of a run against people's labels: agreement, what their error depends on, corrected means.
 
-The corrected cells of levels I to III go into the run's tables. People's ratings of an adjudication never count as a
-judge's.
+The error is the judge's score minus people's mean of the same answers, never the score alone: people may prefer long
+replies too. Intervals of agreement come from 1,000 seeded draws of items (of clusters, where items share a dialogue),
+those of errors from a jackknife. Coverage and false alarms: docs/measurements.md, "Judge calibration".
+The corrected cells of levels I to III go into the run's tables.
 """
 
 from __future__ import annotations
@@ -13,104 +15,170 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.calibration.agreement import (
-    ALL_LABELLED,
-    POINTS,
-    Agreement,
-    Correction,
-    Effect,
-    LabelSample,
-    agreements,
-    correct,
-    error_effects,
-)
+import numpy as np
+
 from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Label, load_judged, read_labels
-from h2htalk.benchmark.calibration.label_plan import LabelPlan, read_plan
+from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap, rank_correlation
+from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, design_effect, regression, stratified
 from h2htalk.benchmark.statistics.table2_averages import Cell
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.distributions import t_quantile
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.tables import Table
 
 Labels = Mapping[SampleKey, Label]
+LEVELS = tuple(name for name, subtask in SUBTASKS.items() if subtask.level)
+POINTS = "points"
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration:
-    """What people's labels say about the judges of a run.
+class Finding:
+    """A measure of agreement, the judges' mean error, or what it changes by with a unit of log length, over n items.
 
-    Attributes:
-        run: its model in tables. judges: their labels.
-        labelled: items with ratings, of `items` with a score. annotators: how many are named.
-        drawn: how the labels came: `by the plan`, `at random` (the user's word) or `in an unknown way`.
-        notes: what the reader must know.
+    The 95 % interval is None, and the value where it cannot be computed; `method` is that of the interval, or says why
+    there is none.
     """
 
-    run: str
-    judges: tuple[str, ...]
-    items: int
-    labelled: int
-    annotators: int
-    drawn: str
-    agreement: tuple[Agreement, ...]
-    bias: tuple[Effect, ...]
-    corrections: tuple[Correction, ...]
-    notes: tuple[str, ...]
+    name: str
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    method: str
 
 
-def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibration:
-    """Calibrate the judges of a run, store the corrected cells, and put them into its summary.
+def agreements(items: Sequence[JudgedItem]) -> list[Finding]:
+    """Compare the judges' mean with people's mean of labelled items."""
+    clusters = [one.cluster for one in items]
+    sides = np.array([[fmean(one.panel) for one in items], [one.people for one in items]], float)
+    whole = np.floor(sides + 0.5)
+    names, at = np.unique(np.array(clusters), return_inverse=True)
+    found = {
+        "weighted kappa": cluster_bootstrap(len(names), lambda weights: weighted_kappa(whole, weights[:, at])),
+        "Spearman": rank_correlation([(clusters, sides)]),
+    }
+    return [Finding(name, *one, len(items), "draws of items") for name, one in found.items()]
+
+
+def weighted_kappa(sides: Values, weights: Values) -> Values:
+    """Cohen's kappa with quadratic weights (Lin's concordance of the categories), by row of weights.
 
     Args:
-        path: the judged run.
-        human: people's labels: a CSV file, or a closed adjudication round.
-        random: the labels are a simple random sample of the judged items.
+        sides: two rows of categories, a column an item.
+        weights: how often each item was drawn, a row a draw.
     """
-    run = load_judged(path)
-    labels, plan, left_out = read_labels(run.run, human), None if random else read_plan(path), 0
-    if plan is not None:
-        planned = {key: one for key, one in labels.items() if key in _drawn(run, plan)}
-        everything = {key[0] for key, one in labels.items() if one.ratings} >= run.items.keys()
-        if planned and (len(planned) == len(labels) or not everything):  # others were chosen in another way
-            left_out, labels = len(labels) - len(planned), planned
+    a, b, aa, bb, ab = (weights @ part / weights.sum(1) for part in (*sides, *sides**2, sides[0] * sides[1]))
+    return np.asarray(2 * (ab - a * b) / (aa + bb - 2 * a * b))
+
+
+def error_effects(items: Sequence[JudgedItem]) -> list[Finding]:
+    """Regress the error of labelled items on length: the mean error, and the slope.
+
+    Items count by the number of items that they stand for. The variance is the sum of squared changes of an estimate as
+    each cluster is left out, so that noise may be uneven; t has the clusters less two as degrees of freedom.
+    """
+    names, weights = ("mean error", "error by log length"), np.array([one.weight for one in items])
+    length, root = np.array([one.length for one in items]), np.sqrt(weights / weights.mean())
+    x = root[:, None] * np.column_stack([np.ones(len(items)), length - np.average(length, weights=weights)])
+    y = root * np.array([one.error for one in items])
+    clusters, cluster = np.unique(np.array([one.cluster for one in items]), return_inverse=True)
+    fits = [np.linalg.lstsq(x[own], y[own]) for own in (cluster != left for left in range(-1, len(clusters)))]
+    df = len(clusters) - len(names)
+    if df < 1 or min(fit[2] for fit in fits) < len(names):
+        return [Finding(name, None, None, None, len(items), "too few items decide it") for name in names]
+    whole, *others = (fit[0] for fit in fits)
+    half = t_quantile(df) * np.sqrt(((np.array(others) - whole) ** 2).sum(0))
+    found = zip(names, whole.tolist(), half.tolist(), strict=True)
+    return [Finding(name, b, b - h, b + h, len(items), f"jackknife, t({df})") for name, b, h in found]
+
+
+# --- Corrected means ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Correction:
+    """A corrected mean, or why there is none.
+
+    Attributes:
+        group: `levels`, a subtask, a dimension or `points`. figure: `R`, `J` (0 to 5) or a yes-or-no point (0 to 1).
+        own: the judges' own mean. estimator: its name, or why the correction is refused.
+    """
+
+    group: str
+    figure: str
+    own: float
+    labels: int
+    items: int
+    estimator: str
+    mean: CorrectedMean | None = None
+
+    def ends(self) -> list[float | None]:
+        """The corrected mean, its interval over these items and that over such items, within the figure's scale."""
+        most, m = 1.0 if self.group == POINTS else 5.0, self.mean
+        found = (m.value, m.low_here, m.high_here, m.low, m.high) if m else (None,) * 5
+        return [None if end is None else min(most, max(0.0, end)) for end in found]
+
+
+@dataclass(frozen=True, slots=True)
+class LabelSample:
+    """Judged items, and labels of some.
+
+    Attributes:
+        scores: of each item. errors: position -> the judges' value minus people's.
+        known: of each item, what is added to the score and needs no correction (a multiple of S).
+        strata: of each item, where the plan drew the labels.
+        random: the user calls the labels a simple random sample.
+    """
+
+    items: Sequence[JudgedItem]
+    scores: Sequence[float]
+    errors: Mapping[int, float]
+    known: Sequence[float]
+    strata: Sequence[object] | None = None
+    random: bool = False
+
+    def estimate(self) -> tuple[str, CorrectedMean]:
+        """Return the estimator and the mean. Raises ValueError with the reason where there is none."""
+        n, least = len(self.errors), LEAST if self.strata is None else LEAST_DRAWN
+        if n < min(least, max(2, len(self.scores))):
+            raise ValueError(f"{counted(n, 'label')}, and {least} are needed")
+        whole = [score + known for score, known in zip(self.scores, self.known, strict=True)]
+        labels = {at: whole[at] - error for at, error in self.errors.items()}
+        effect = design_effect(whole, [item.cluster for item in self.items])
+        if n == len(whole):
+            found = "all labelled", stratified(whole, labels, [0] * n, effect)
+        elif self.strata is not None:
+            found = "stratified", stratified(whole, labels, self.strata, effect)
+        elif self.random:
+            ratings = {at: self.scores[at] - error for at, error in self.errors.items()}
+            found = "regression", regression(self.scores, ratings, self.known, effect)
         else:
-            plan = None
-    own = run.labelled(labels)
-    if not own:
-        raise ConfigError(f"{human}: holds no rating of an item that has a judge's score")
-    if plan is not None:
-        own = _weighted(own, plan)
-    found = Calibration(
-        run=run.run.summary.model,
-        judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
-        items=len(run.items),
-        labelled=len(own),
-        annotators=len({name for one in labels.values() for name in one.ratings if name}),
-        drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
-        agreement=tuple(agreements(own)),
-        bias=tuple(error_effects(own)),
-        corrections=tuple(_corrections(run, own, labels, plan, random)),
-        notes=tuple(_notes(run, own, labels, plan, left_out)),
+            raise ValueError("nobody knows which items the labels leave out: draw them with `plan-labels`, or --random")
+        if found[1].low is None:
+            raise ValueError("the judges' error is the same on all labelled items, so its spread is not known")
+        return found
+
+
+def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) -> Correction:
+    """Correct the mean of a sample's scores, or say why not; all values are multiplied by `scale`."""
+    own, n = scale * (fmean(sample.scores) + fmean(sample.known)), (len(sample.errors), len(sample.scores))
+    try:
+        estimator, mean = sample.estimate()
+    except ValueError as error:
+        return Correction(group, figure, own, *n, str(error))
+    ends = (mean.low, mean.high, mean.low_here, mean.high_here)
+    low, high, low_here, high_here = (None if end is None else scale * end for end in ends)
+    if not all(sample.items[at].whole for at in sample.errors):  # answers that nobody rated vary within an item
+        low_here = high_here = None
+    return Correction(
+        group, figure, own, *n, estimator, CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
     )
-    write_corrected_cells(run.path, _cells(run, found))
-    judge_again(run.path)
-    return found
-
-
-def _drawn(judged: JudgedRun, plan: LabelPlan) -> set[SampleKey]:
-    """The answers that a plan drew and that are unchanged."""
-    answers = set(plan.answers)
-    return {key for key, one in judged.run.answers.items() if isinstance(one, Response) and answer_id(one) in answers}
-
-
-def _weighted(labelled: Sequence[JudgedItem], plan: LabelPlan) -> list[JudgedItem]:
-    """Labelled items with the number of items that each stands for: its stratum's, by the labels there."""
-    sizes, labels = Counter(plan.strata.values()), Counter(plan.strata[one.id] for one in labelled)
-    return [replace(one, weight=sizes[plan.strata[one.id]] / labels[plan.strata[one.id]]) for one in labelled]
 
 
 def _corrections(
@@ -118,25 +186,22 @@ def _corrections(
 ) -> Iterator[Correction]:
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
     rated = {one.id: one for one in labelled}
-    items = [rated.get(item, one) for item, one in judged.items.items()]
-    levels = [name for name in SUBTASKS if SUBTASKS[name].level]
-    groups = {ALL_LEVELS: levels, **{name: [name] for name in levels}}
-    groups |= {name: [s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in levels] for name in DIMENSIONS}
-    if plan is not None:  # other groups would have too few labels in some stratum
-        groups = {name: subtasks for name, subtasks in groups.items() if name in plan.serves}
-        items = [one for one in items if one.id in plan.strata]
+    items = [rated.get(item, one) for item, one in judged.items.items() if plan is None or item in plan.strata]
+    groups = {ALL_LEVELS: LEVELS, **{name: (name,) for name in LEVELS}}
+    for name in DIMENSIONS:
+        groups[name] = tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in LEVELS)
 
     def sample(own: list[JudgedItem], scores: list[float], errors: dict[int, float], known: list[float]) -> LabelSample:
-        strata = [] if plan is None else [plan.strata[one.id] for one in own]
-        names = sorted(set(strata))
-        numbers = None if plan is None else [names.index(name) for name in strata]
-        return LabelSample(own, scores, errors, known, numbers, random)
+        strata = None if plan is None else [plan.strata[one.id] for one in own]
+        return LabelSample(own, scores, errors, known, strata, random)
 
     for group, subtasks in groups.items():
+        if plan is not None and group not in plan.serves:  # it would have too few labels in some stratum
+            continue
         within = [one for one in items if one.subtask in subtasks]
         for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
             errors = {at: one.error for at, one in enumerate(own) if one.people is not None}
-            if own and (errors or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *levels)):
+            if own and (errors or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
                 # J is (1 - ALPHA) times the sum of R and this multiple of S.
                 known = [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * (figure == "J") for one in own]
                 scale = 1 - ALPHA if figure == "J" else 1.0
@@ -153,92 +218,124 @@ def _corrections(
             yield correct(POINTS, point, sample(own, [one.points[point] for one in own], errors, [0.0] * len(own)))
 
 
-def _late(judged: JudgedRun, plan: LabelPlan | None) -> set[str]:
-    """The items that got a score after the labels were drawn, in subtasks of the plan."""
-    if plan is None:
-        return set()
-    subtasks = {judged.items[item].subtask for item in plan.strata if item in judged.items}
-    return {one.id for one in judged.items.values() if one.subtask in subtasks and one.id not in plan.strata}
+# --- A run's calibration -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What people's labels say about the judges of a run.
+
+    Attributes:
+        run: its model in tables. judges: their labels.
+        labelled: items with ratings, of `items` with a score. annotators: how many are named.
+        drawn: how the labels came: `by the plan`, `at random` (the user's word) or `in an unknown way`.
+        findings: agreement, and what the error depends on.
+        notes: what the reader must know.
+    """
+
+    run: str
+    judges: tuple[str, ...]
+    items: int
+    labelled: int
+    annotators: int
+    drawn: str
+    findings: tuple[Finding, ...]
+    corrections: tuple[Correction, ...]
+    notes: tuple[str, ...]
+
+    def to(self, format: str) -> str:
+        """Return it as `json`, or for the terminal: agreement and error, then the means that people would give."""
+        if format == "json":
+            return json.dumps(asdict(self), ensure_ascii=False, indent=2)
+        raters = f" by {counted(self.annotators, 'annotator')}" if self.annotators else ""
+        labelled = f"{self.labelled} of {counted(self.items, 'judged item')} labelled{raters}; drawn {self.drawn}"
+        worth = [(one.name, one.value, one.low, one.high, one.n, one.method) for one in self.findings]
+        rows: list[tuple[str | float | None, ...]] = []
+        for one in self.corrections:
+            group = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
+            group = "Levels I to III" if one.group == ALL_LEVELS else group
+            name = one.figure if one.group == POINTS else f"{group}, {one.figure}"
+            value, *ends = one.ends()
+            refused = "refused" if value is None else value
+            rows.append((name, one.own, refused, *ends, f"{one.labels}/{one.items}", one.estimator))
+        corrected = ("corrected mean", "judge", "corrected", "these: low", "high", "such: low", "high", "labels")
+        tables = (
+            Table(
+                f"{self.run}, judged by {', '.join(self.judges)}",
+                ("judge and people", "value", "low", "high", "n", "interval"),
+                worth,
+                (labelled,),
+            ),
+            Table("", (*corrected, "estimator"), rows, self.notes),
+        )
+        return "\n\n".join(table.to_terminal() for table in tables)
+
+
+def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibration:
+    """Calibrate the judges of a run, store the corrected cells, and put them into its summary.
+
+    People's ratings of an adjudication never count as a judge's.
+
+    Args:
+        path: the judged run.
+        human: people's labels: a CSV file, or a closed adjudication round.
+        random: the labels are a simple random sample of the judged items.
+    """
+    run = load_judged(path)
+    labels, plan, unplanned = read_labels(run.run, human), None if random else read_plan(path), 0
+    if plan is not None:
+        answers = [one for one in run.run.answers.values() if isinstance(one, Response)]
+        drawn = {(one.id, one.sample) for one in answers if answer_id(one) in plan.answers}
+        planned = {key: one for key, one in labels.items() if key in drawn}
+        everything = {key[0] for key, one in labels.items() if one.ratings} >= run.items.keys()
+        if planned and (len(planned) == len(labels) or not everything):  # others were chosen in another way
+            unplanned, labels = len(labels) - len(planned), planned
+        else:
+            plan = None
+    own = run.labelled(labels)
+    if not own:
+        raise ConfigError(f"{human}: holds no rating of an item that has a judge's score")
+    if plan is not None:  # a labelled item stands for its share of its stratum
+        sizes, counts = Counter(plan.strata.values()), Counter(plan.strata[one.id] for one in own)
+        own = [replace(one, weight=sizes[plan.strata[one.id]] / counts[plan.strata[one.id]]) for one in own]
+    found = Calibration(
+        run=run.run.summary.model,
+        judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
+        items=len(run.items),
+        labelled=len(own),
+        annotators=len({name for one in labels.values() for name in one.ratings if name}),
+        drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
+        findings=(*agreements(own), *error_effects(own)),
+        corrections=tuple(_corrections(run, own, labels, plan, random)),
+        notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
+    )
+    write_corrected_cells(run.path, _cells(run, found))
+    judge_again(run.path)
+    return found
 
 
 def _cells(judged: JudgedRun, found: Calibration) -> CorrectedCells:
     cells, correction = {}, "no item of levels I to III has S and a judge's rating"
     for one in found.corrections:
-        if one.figure == "J" and one.mean is not None:
-            ends = (one.mean.value, one.mean.low or 0.0, one.mean.high or 0.0)
-            value, low, high = (min(100.0, max(0.0, 20 * end)) for end in ends)
-            cells[one.group] = Cell(value, low, high, one.labels, one.items)
+        value, _, _, *ends = one.ends()
+        if one.figure == "J" and value is not None:
+            low, high = (20 * (end or 0.0) for end in ends)
+            cells[one.group] = Cell(20 * value, low, high, one.labels, one.items)
         if (one.group, one.figure) == (ALL_LEVELS, "J"):
             refused = "refused: " if one.mean is None else ""
             correction = f"{refused}{one.estimator}, {counted(one.labels, 'label')} of {counted(one.items, 'item')}"
-    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells, calibration=asdict(found))
+    return CorrectedCells(hash_of(judged.judging, judged.ratings), correction, cells)
 
 
-def _notes(
-    judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None, unplanned: int
-) -> Iterator[str]:
+def _notes(judged: JudgedRun, labelled: int, labels: Labels, plan: LabelPlan | None, unplanned: int) -> Iterator[str]:
     if unplanned:
         yield f"{counted(unplanned, 'label')} of answers that the plan did not draw: left out"
-    if late := len(_late(judged, plan)):
-        yield f"{counted(late, 'item')} scored after the labels were drawn: left out of the corrected means"
+    if plan is not None:
+        subtasks = {judged.items[item].subtask for item in plan.strata if item in judged.items}
+        if late := sum(one.subtask in subtasks and one.id not in plan.strata for one in judged.items.values()):
+            yield f"{counted(late, 'item')} scored after the labels were drawn: left out of the corrected means"
+        if missing := len(plan.answers) - labelled:
+            yield f"{counted(missing, 'drawn item')} without a label: taken as missing by chance"
     if left_out := len({item for item, _ in labels} - judged.items.keys()):
         yield f"{counted(left_out, 'labelled item')} without a judge's score: left out"
-    if plan is not None and (missing := len(plan.answers) - len(labelled)):
-        yield f"{counted(missing, 'drawn item')} without a label: taken as missing by chance"
-    yield "intervals are of the mean of these annotators, except those over annotators (2 to 10 with names)"
-
-
-def to_json(found: Calibration) -> str:
-    """Everything, figures in full."""
-    return json.dumps(asdict(found), ensure_ascii=False, indent=2)
-
-
-def to_terminal(found: Calibration) -> str:
-    """The calibration for the terminal: three tables, and notes."""
-    raters = f" by {counted(found.annotators, 'annotator')}" if found.annotators else ""
-    labelled = f"{found.labelled} of {counted(found.items, 'judged item')} labelled{raters}; drawn {found.drawn}"
-    agreement = [(one.measure, number(one.value), interval(one.low, one.high), one.n) for one in found.agreement]
-    bias = [
-        (one.name, number(one.value, "+"), interval(one.low, one.high, "+"), one.n, one.method) for one in found.bias
-    ]
-    corrected = ("corrected mean", "judge", "corrected", "these items", "such items", "labels", "estimator")
-    notes = (
-        "Intervals: agreement by 1,000 seeded draws of items; corrected means of these items alone, and of items",
-        "of this kind, which the run's tables show (20 J).",
-        *found.notes,
-    )
-    tables = (
-        Table("", ("agreement", "value", "95 % interval", "n"), agreement),
-        Table("", ("judge minus people", "value", "95 % interval", "n", "method"), bias),
-        Table("", corrected, [row for one in found.corrections for row in _correction(one)], notes),
-    )
-    head = f"{found.run}, judged by {', '.join(found.judges)}\n{labelled}"
-    return "\n\n".join([head, *(table.to_terminal() for table in tables)])
-
-
-def _correction(one: Correction) -> Iterator[tuple[str, ...]]:
-    title = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
-    title = "Levels I to III" if one.group == ALL_LEVELS else title
-    name = one.figure if one.group == POINTS else f"{title}, {one.figure}"
-    labels, most = f"{one.labels}/{one.items}", 1.0 if one.group == POINTS else 5.0
-    if (m := one.mean) is None:
-        yield name, number(one.own), "refused", "", "", labels, one.estimator
-        return
-    here, over = interval(m.low_here, m.high_here, most=most), interval(m.low, m.high, most=most)
-    here = "exact" if one.estimator == ALL_LABELLED and m.low_here is not None else here
-    yield name, number(one.own), number(m.value), here, over, labels, one.estimator
-    if one.raters is not None:
-        yield "", "", "", "", interval(*one.raters), "", "over annotators of this kind too"
-
-
-def number(value: float | None, sign: str = "") -> str:
-    """Format a figure."""
-    return "none" if value is None else f"{value:{sign}.2f}"
-
-
-def interval(low: float | None, high: float | None, sign: str = "", most: float | None = None) -> str:
-    """Format an interval; `most`: of values from 0 to so much."""
-    if low is None or high is None:
-        return "none"
-    low, high = (low, high) if most is None else (max(0.0, low), min(most, high))
-    return f"[{low:{sign}.2f}, {high:{sign}.2f}]"
+    yield "95 % intervals of the mean of these annotators: of these items alone, and of such items (20 J in tables)"

@@ -113,7 +113,7 @@ class JudgedItem:
         length: the mean log of its replies' length in characters.
         whole: whether people rated all of its answers. weight: how many items it stands for, where a plan drew it.
         people: their mean over answers and annotators, None where nobody rated it; `panel` is each judge's mean of the
-            same answers, `raters` each annotator's mean difference from the judges.
+            same answers.
     """
 
     id: str
@@ -125,7 +125,6 @@ class JudgedItem:
     points: Mapping[str, float]
     people: float | None = None
     panel: tuple[float, ...] = ()
-    raters: Mapping[str, float] | None = None
     whole: bool = True
     weight: float = 1.0
 
@@ -157,16 +156,10 @@ class JudgedRun:
         return [self._with_labels(self.items[item], rated[item]) for item in self.items if item in rated]
 
     def _with_labels(self, item: JudgedItem, own: Mapping[SampleKey, Label]) -> JudgedItem:
-        panel = {key: self.ratings[key].known for key in own}
-        errors: dict[str, list[float]] = {}
-        for key, label in own.items():
-            for annotator, rating in label.ratings.items():
-                errors.setdefault(annotator, []).append(rating - fmean(panel[key]))
         return replace(
             item,
             people=fmean(fmean(label.ratings.values()) for label in own.values()),
-            panel=tuple(map(fmean, zip(*panel.values(), strict=True))),
-            raters={annotator: fmean(each) for annotator, each in errors.items()},
+            panel=tuple(map(fmean, zip(*(self.ratings[key].known for key in own), strict=True))),
             whole=len(own) == sum(key[0] == item.id for key in self.ratings),
         )
 

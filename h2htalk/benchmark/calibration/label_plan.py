@@ -12,7 +12,6 @@ from statistics import stdev
 from typing import Any
 
 from h2htalk.benchmark.adjudicate import open_rating_round
-from h2htalk.benchmark.calibration.agreement import LEAST, LEAST_DRAWN
 from h2htalk.benchmark.calibration.judged_items import COLUMNS, JudgedItem, JudgedRun, load_judged, read_labels
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS
 from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
@@ -27,6 +26,7 @@ from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_b
 from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import harmless_cell
 
+LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
 APART = 16  # labels of a level that is drawn by itself: with 8, intervals miss rare large errors
 LEAST_HALF_WIDTH = 0.001
 ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it

@@ -12,7 +12,7 @@ from xml.etree import ElementTree as xml
 from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
 from h2htalk.benchmark.gate.policy import MEASURES, Criterion, Policy, default_policy, read_policy, require_figures
 from h2htalk.benchmark.observations import Figure, Observation, figure_of, is_rate, percent, score, scored
-from h2htalk.benchmark.statistics.intervals import design_effect
+from h2htalk.benchmark.statistics.corrected_mean import design_effect
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
 from h2htalk.benchmark.studies.study_tables import name_of
 from h2htalk.data.arguments import as_path

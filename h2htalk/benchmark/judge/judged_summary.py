@@ -8,9 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
-from h2htalk.benchmark.judge.judgements import judgements_folder, read_judge, stored_files
+from h2htalk.benchmark.judge.judgements import read_judge, stored_files
 from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging, whole_mean
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
@@ -37,13 +36,11 @@ class CorrectedCells:
         ratings: the hash of judges and ratings that were corrected (`hash_of`).
         correction: the estimator and the number of labels, or why there is no cell.
         cells: `levels` or a level's subtask -> 20 J; n of `total` items were labelled.
-        calibration: everything that calibration found, for readers of the file.
     """
 
     ratings: str
     correction: str
     cells: Mapping[str, Cell] = field(default_factory=dict)
-    calibration: Mapping[str, Any] = field(default_factory=dict)
 
 
 def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
@@ -54,7 +51,7 @@ def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
 
 def corrected_cells_path(run: Path) -> Path:
     """Return where a run's corrected cells lie."""
-    return judgements_folder(run) / "calibration.json"
+    return run / "judgements" / "calibration.json"
 
 
 def write_corrected_cells(run: Path, found: CorrectedCells) -> None:

@@ -67,7 +67,7 @@ def draw_labels(scores: Sequence[float], labels: int, seed: int = 0) -> list[int
 
 
 def stratified(
-    scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[int], design_effect: float = 1.0
+    scores: Sequence[float], labels: Mapping[int, float], strata: Sequence[object], effect: float = 1.0
 ) -> CorrectedMean:
     """Correct the judge's mean by the mean error in each stratum.
 
@@ -75,12 +75,12 @@ def stratified(
         scores: of the judge, one for each item.
         labels: position -> people's rating; at least two in each stratum, or all of it.
         strata: of each item, as `strata_of` gives them.
-        design_effect: of items that share a cluster (`design_effect`), on the interval over items of this kind.
+        effect: the `design_effect` of items that share a cluster, on the interval over items of this kind.
     """
     items, n = len(scores), len(labels)
     error, spread, df = 0.0, 0.0, 0
     weights: dict[int, float] = {}
-    for stratum in sorted(set(strata)):
+    for stratum in sorted(set(strata), key=str):
         own = [at for at in labels if strata[at] == stratum]
         size = strata.count(stratum)
         if len(own) < min(2, size):
@@ -93,7 +93,7 @@ def stratified(
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
     beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / max(1, n - 1) / items
-    beyond *= design_effect
+    beyond *= effect
     (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, df, beyond, n, items)
     return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
 
@@ -102,7 +102,7 @@ def regression(
     scores: Sequence[float],
     labels: Mapping[int, float],
     known: Sequence[float] | None = None,
-    design_effect: float = 1.0,
+    effect: float = 1.0,
 ) -> CorrectedMean:
     """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
@@ -130,7 +130,7 @@ def regression(
     spread = (1 - n / items) * noise / n
     known = known or [0.0] * items
     value = mean + slope * (fmean(scores) - centre) + fmean(known)
-    beyond = design_effect * variance([y + known[at] for at, y in labels.items()]) / items
+    beyond = effect * variance([y + known[at] for at, y in labels.items()]) / items
     (low, high), (low_here, high_here) = _intervals(value, spread, n - 2, beyond, n, items)
     return CorrectedMean(value, low, high, low_here, high_here, n, items)
 
@@ -152,3 +152,18 @@ def _intervals(
     over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
     over = max(here, over)
     return (value - over, value + over), (value - here, value + here)
+
+
+def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
+    """Return how much larger the variance of a mean is because items of a cluster resemble each other; 1 or more.
+
+    Where all values are the same, a cluster counts for one.
+    """
+    mean, totals = fmean(values), dict.fromkeys(clusters, 0.0)
+    for value, cluster in zip(values, clusters, strict=True):
+        totals[cluster] += value - mean
+    square, groups, n = math.fsum((value - mean) ** 2 for value in values), len(totals), len(values)
+    if not square:
+        return n / groups
+    among = math.fsum(total**2 for total in totals.values()) * groups / max(1, groups - 1)
+    return max(1.0, among / (square * n / (n - 1)))

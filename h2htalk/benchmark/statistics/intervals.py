@@ -10,7 +10,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from statistics import fmean
 
 from h2htalk.data.scenario import Scenario
 from h2htalk.distributions import Interval, t_quantile, wilson_interval
@@ -92,18 +91,3 @@ def clusters_of(scenarios: Iterable[Scenario]) -> dict[str, str]:
                 one, other = sorted((root(("", scenario.id)), root(node)))
                 parent[other] = one
     return {item: root(("", item))[1] for item in ids}
-
-
-def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
-    """Return how much larger the variance of a mean is because items of a cluster resemble each other; 1 or more.
-
-    Where all values are the same, a cluster counts for one.
-    """
-    mean, totals = fmean(values), dict.fromkeys(clusters, 0.0)
-    for value, cluster in zip(values, clusters, strict=True):
-        totals[cluster] += value - mean
-    square, groups, n = math.fsum((value - mean) ** 2 for value in values), len(totals), len(values)
-    if not square:
-        return n / groups
-    among = math.fsum(total**2 for total in totals.values()) * groups / max(1, groups - 1)
-    return max(1.0, among / (square * n / (n - 1)))

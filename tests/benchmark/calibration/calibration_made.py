@@ -12,9 +12,7 @@ def judged_item(
     *,
     length: float = 0.0,
     subtask: str = "itinerary_basic",
-    raters: dict[str, float] | None = None,
 ) -> JudgedItem:
-    """An item with one answer; `raters`: annotator -> rating, whose mean replaces `people`."""
-    people = sum(raters.values()) / len(raters) if raters else people
-    own, name = {who: rating - score for who, rating in (raters or {"": people or 0.0}).items()}, f"{subtask}-{at:04}"
-    return JudgedItem(name, subtask, name, score, 0.4, length, {}, people, (score,), own)
+    """An item with one answer."""
+    name = f"{subtask}-{at:04}"
+    return JudgedItem(name, subtask, name, score, 0.4, length, {}, people, (score,))

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from calibration_made import judged_item
 
-from h2htalk.benchmark.calibration.agreement import Correction, LabelSample, correct
+from h2htalk.benchmark.calibration.calibrate import Correction, LabelSample, correct
 from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
 
 
@@ -83,25 +83,3 @@ def test_j_corrects_the_rating_alone(how: str) -> None:
     here, over = ((end or 0) - j.mean.value for end in (j.mean.high_here, j.mean.high))
     # t squared is nearly 4.
     assert over**2 == pytest.approx(here**2 + 4 * 0.16 * beyond, rel=0.05)
-
-
-def test_few_named_annotators_give_an_interval_over_annotators() -> None:
-    sample, _ = judged(2, 40, "random")
-    leniency = {"a": -0.4, "b": 0.0, "c": 0.1}
-    own = [
-        judged_item(
-            at, one.score, raters={name: one.score - sample.errors[at] + more for name, more in leniency.items()}
-        )
-        if at in sample.errors
-        else one
-        for at, one in enumerate(sample.items)
-    ]
-    errors = {at: own[at].error for at in sample.errors}
-    found = correct("levels", "R", replace(sample, items=own, errors=errors))
-    assert found.raters is not None
-    assert found.mean is not None
-    # Annotators' means differ by leniency alone: standard error .2646 / sqrt(3), t(2) 4.3027.
-    over, items = 4.3027 * 0.264575 / 3**0.5, (found.mean.high or 0) - found.mean.value
-    assert found.raters[1] - found.mean.value == pytest.approx((over**2 + items**2) ** 0.5, rel=1e-4)
-    assert sum(found.raters) / 2 == pytest.approx(found.mean.value)
-    assert correct("levels", "R", sample).raters is None

@@ -10,12 +10,7 @@ from calibration_made import judged_item
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 
-from h2htalk.benchmark.calibration.agreement import (
-    Agreement,
-    agreements,
-    error_effects,
-    weighted_kappa,
-)
+from h2htalk.benchmark.calibration.calibrate import Finding, agreements, error_effects, weighted_kappa
 from h2htalk.benchmark.calibration.judged_items import JudgedItem
 
 
@@ -25,9 +20,9 @@ def sides(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.clip(np.round(6 * (people + 0.3 + 0.6 * rng.standard_normal(n))) / 6, 0, 5), people
 
 
-def agreement_of(judge: list[float], people: list[float]) -> dict[str, Agreement]:
+def agreement_of(judge: list[float], people: list[float]) -> dict[str, Finding]:
     items = [judged_item(at, score, rating) for at, (score, rating) in enumerate(zip(judge, people, strict=True))]
-    return {one.measure: one for one in agreements(items)}
+    return {one.name: one for one in agreements(items)}
 
 
 def test_kappa_and_spearman_equal_other_programs() -> None:
@@ -41,7 +36,7 @@ def test_kappa_and_spearman_equal_other_programs() -> None:
     # Half points are rounded up on both sides, and a side that does not vary has no correlation.
     assert agreement_of([2.5, 1.5, 4.0], [3, 2, 4])["weighted kappa"].value == pytest.approx(1.0)
     constant = agreement_of([3.0] * 20, [float(n % 5) for n in range(20)])
-    assert constant["Spearman"] == Agreement("Spearman", None, None, None, 20)
+    assert constant["Spearman"] == Finding("Spearman", None, None, None, 20, "draws of items")
     assert constant["weighted kappa"].value == 0.0
 
 
@@ -64,7 +59,7 @@ def biased(seed: int, length: float, n: int = 40) -> list[JudgedItem]:
 def test_a_planted_bias_lies_inside_its_interval() -> None:
     found = {one.name: one for one in error_effects(biased(2, 0.5))}
     for (name, one), planted in zip(found.items(), (0.3, 0.5), strict=True):
-        assert name in ("mean error", "length")
+        assert name in ("mean error", "error by log length")
         assert (one.low or 9) <= planted <= (one.high or 0)
 
 
