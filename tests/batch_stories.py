@@ -12,9 +12,9 @@ import pytest
 from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
 from batch_double_wire import DoubleJob
 
+from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.chat.store.call_store import CallStore, StageCalls, read_books
-from h2htalk.chat.store.records import BatchRecord, Totals
+from h2htalk.chat.store.call_store import BatchRecord, CallStore, StageCalls, read_store
 from h2htalk.data.responses import SampleKey
 
 both = pytest.mark.parametrize("provider", PROVIDERS)
@@ -56,11 +56,11 @@ PLACE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}  # where 
 
 def jobs_in(folder: Path) -> list[BatchRecord]:
     """The open jobs of a store."""
-    return read_books(folder / "calls.jsonl").open_jobs("generate")
+    return read_store(folder / "calls.jsonl").open_jobs("generate")
 
 
 def totals(calls: StageCalls) -> Totals:
-    return calls.store.books.totals().get(calls.stage, Totals())
+    return calls.store.totals().get(calls.stage, Totals())
 
 
 class Killed(BaseException):

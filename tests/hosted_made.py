@@ -11,16 +11,15 @@ import loopback
 import pytest
 from loopback import REPLY, Answer, LoopbackServer
 
-from h2htalk.chat.calls import Answer as Arrived
-from h2htalk.chat.calls import Bound, Call, FailedCall
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import Price, PriceList
+from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.protocol import Chat, Message, OnDone, Outcome, Request, Sampling
-from h2htalk.chat.store.call_store import CallStore, StageCalls
-from h2htalk.chat.store.records import PaidCall, Totals
+from h2htalk.chat.protocol import Answer as Arrived
+from h2htalk.chat.protocol import Bound, Call, Chat, FailedCall, Message, OnDone, Outcome, Request, Sampling
+from h2htalk.chat.store.call_store import CallStore, PaidCall, StageCalls
 from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}
@@ -140,11 +139,11 @@ class Books(StageCalls):
         self.story.append(f"{'paid' if isinstance(found, Arrived) else found.billing} {call.id}")
 
     def totals(self) -> Totals:
-        return self.store.books.totals().get(self.stage, Totals())
+        return self.store.totals().get(self.stage, Totals())
 
     @property
     def open_count(self) -> int:
-        return len(self.store.books.open)
+        return sum(call.billing == "open" for call in self.store.calls)
 
     def stored(self, requests: list[Request]) -> OnDone:
         return lambda index, outcome: self.story.append(f"delivered {requests[index].id}")

@@ -29,9 +29,8 @@ from measure import Cost, measure
 from provider_books import price_file
 from providers import ProviderServer
 
-from h2htalk.chat.calls import Answer, Bound, Call
 from h2htalk.chat.costs.prices import load_prices
-from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.protocol import Answer, Bound, Call, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.responses import Usage
 

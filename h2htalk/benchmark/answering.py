@@ -11,8 +11,8 @@ from itertools import zip_longest
 from statistics import median, quantiles
 
 from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.chat.costs.totals import Totals, sum_totals
 from h2htalk.chat.store.call_store import StageCalls
-from h2htalk.chat.store.records import Totals, sum_totals
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.run_folder import RunFolder

@@ -10,12 +10,11 @@ from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature
 from h2htalk.benchmark.generate import GENERATE, MissingRequests
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.calls import Call
-from h2htalk.chat.costs.prices import Price, prompt_tokens, rough_tokens
+from h2htalk.chat.costs.prices import Price, add, dollars_text, prompt_tokens, rough_tokens
+from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.engines import ENGINES, parse_model
-from h2htalk.chat.protocol import Request
-from h2htalk.chat.store.call_store import read_books, read_costs, require_no_jobs
-from h2htalk.chat.store.records import Totals, add, dollars_text
+from h2htalk.chat.protocol import Call, Request
+from h2htalk.chat.store.call_store import read_costs, read_store, require_no_jobs
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS
@@ -81,10 +80,12 @@ class _Work:
 
 def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
     """Leave out the samples that an open batch job will bring."""
-    jobs = read_books(RunFolder(spec.out_path).shard).open_jobs(GENERATE)
+    store = read_store(RunFolder(spec.out_path).shard)
+    jobs = store.open_jobs(GENERATE)
     if not spec.batch:
         require_no_jobs(jobs, spec.out)
-    waiting = {item for job in jobs for items in job.calls for item in items if job.state != "planned"}
+    sent = (job for job in jobs if job.state != "planned")
+    waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
     return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.answering import Answering
 from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
-from h2htalk.chat.store.records import Totals
+from h2htalk.chat.costs.totals import Totals
 from h2htalk.data.records import read_record
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.data.signature import Signature

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 from h2htalk.errors import ConfigError, quoted, suggest
 
 if TYPE_CHECKING:  # `--help` lists the engines, and loads none of this
-    from h2htalk.chat.calls import WireFormat
     from h2htalk.chat.chat_options import ChatOptions
-    from h2htalk.chat.protocol import Chat
+    from h2htalk.chat.protocol import Chat, WireFormat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,35 +7,48 @@ Paid attempts are reserved in a store before they are sent; what came of one is 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import random
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeVar
 
-from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send, WireFormat, outcomes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.event_loop import run_all, run_alone
-from h2htalk.chat.pacing import (
-    PAUSE_AFTER_TIMEOUT,
-    CallQueue,
-    CircuitBreaker,
-    RateLimitPause,
-    doubling_wait,
-    seconds_text,
-    wait_for_next,
+from h2htalk.chat.protocol import (
+    Answer,
+    Arrived,
+    Call,
+    FailedCall,
+    OnDone,
+    Outcome,
+    Request,
+    Send,
+    WireFormat,
+    outcomes,
 )
-from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.store.call_store import CostLimitError, StageCalls
-from h2htalk.chat.store.records import PaidCall
+from h2htalk.chat.store.call_store import CostLimitError, PaidCall, StageCalls
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
+from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedError
 
+T = TypeVar("T")
+FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
 SHORTEST_TRY = 0.1  # of `timeout`
-# After so many malformed answers, from the first on, the address is not that of the API.
+# Of `timeout`: wait before a call that timed out is sent again, so that those sent with it time out first.
+PAUSE_AFTER_TIMEOUT = 0.05
+# The run pauses at twice as many failed calls in a row as are in flight, and at half as many timeouts, which are long
+# waits themselves: one wave without any answer.
+FAILURES_A_WORKER = 2
+LEAST_FAILURES, LEAST_AT_FIRST = 16, 8  # after the first answer; before it
+TIMEOUT_COUNTS = 2
+# After so many malformed answers, each of them paid, without a well-formed one, the address is not that of the API.
 MOST_NONSENSE = 8
 INTERRUPTED = "interrupted"
-CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
+_OUTAGES = frozenset({"timeout", "connection", "overloaded", "rate_limited", "malformed_reply", "http_408"})
+_CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,36 +97,32 @@ def run_calls(
         ModelCallError: nothing answers there, or the account has no credit left; a `PausedError` where it stopped
             answering. Finished outcomes went to `on_done`; calls that cost something have ended.
     """
-    if not requests:
-        return []
-    return run_alone(lambda: _complete(connection, requests, options, on_done, calls, deadline))
 
+    async def complete() -> list[Outcome]:
+        queued = connection.wire.calls(requests)
+        found: list[Outcome | None] = [None] * len(requests)
+        async with connection.connect() as send:
+            workers = min(options.concurrency, len(queued) if isinstance(queued, Sequence) else len(requests))
+            run = _Run(connection, send, options, deadline, calls, CallQueue(queued), workers, found, on_done)
+            run.workers = [asyncio.create_task(run.work()) for _ in range(workers)]
+            await run_all(run.workers)
+        if run.stopped is not None:
+            raise run.stopped
+        return [outcome for outcome in found if outcome is not None]
 
-async def _complete(
-    connection: Connection,
-    requests: Sequence[Request],
-    options: ChatOptions,
-    on_done: OnDone | None,
-    calls: StageCalls | None,
-    deadline: float,
-) -> list[Outcome]:
-    queued = connection.wire.calls(requests)
-    async with connection.connect() as send:
-        workers = min(options.concurrency, len(queued) if isinstance(queued, Sequence) else len(requests))
-        breaker = CircuitBreaker(connection.place, workers)
-        queue, found = CallQueue(queued), list[Outcome | None]([None] * len(requests))
-        run = _Run(connection, send, options, deadline, calls, queue, RateLimitPause(), breaker, found, on_done)
-        await run.work(workers)
-    return [outcome for outcome in run.outcomes if outcome is not None]
+    return run_alone(complete) if requests else []
 
 
 @dataclass(slots=True)
 class _Run:
-    """One call of `complete`, shared by its workers.
+    """One call of `run_calls`, shared by its workers.
 
     Attributes:
         answered: a call was answered: later a broken connection fails single calls only.
-        nonsense: the number of malformed answers, each of them paid, from the first on; None after a well-formed one.
+        nonsense: the number of malformed answers before the first well-formed one.
+        failed, weight: calls that failed since the last answer, each timeout and each that was given up after its
+            retries; and what they count for `FAILURES_A_WORKER`.
+        paused_until, spread: of the pause of all calls while the API limits the account; its random jitter.
         flying: the workers that have a call in flight.
         desk: the lock of reservations: one worker at a time reserves, so that small calls do not starve a large one.
         settled: set when a call is settled, which may free part of the limit.
@@ -127,50 +136,47 @@ class _Run:
     deadline: float
     calls: StageCalls | None
     queue: CallQueue
-    rate_limit: RateLimitPause
-    breaker: CircuitBreaker
+    concurrency: int
     outcomes: list[Outcome | None]
     on_done: OnDone | None
     answered: bool = False
-    nonsense: int | None = 0
+    nonsense: int = 0
+    failed: int = 0
+    weight: int = 0
+    paused_until: float = 0.0
+    spread: float = 0.0
     flying: set[asyncio.Task[None] | None] = field(default_factory=set)
     desk: asyncio.Lock = field(default_factory=asyncio.Lock)
     settled: asyncio.Event = field(default_factory=asyncio.Event)
     over: str | None = None
     stopped: H2HTalkError | None = None
     workers: list[asyncio.Task[None]] = field(default_factory=list)
+    clock: Callable[[], float] = field(default_factory=lambda: asyncio.get_running_loop().time)
 
-    async def work(self, workers: int) -> None:
-        self.workers = [asyncio.create_task(self._work()) for _ in range(workers)]
-        await run_all(self.workers)
-        if self.stopped is not None:
-            raise self.stopped
-
-    async def _work(self) -> None:
+    async def work(self) -> None:
         while self.stopped is None and (call := await self.queue.take()) is not None:
             answered = await self._ask(call)
             self.queue.done(call, answered)
 
     async def _ask(self, call: Call) -> bool:
         """Send one call until it is delivered or the run stops; returns whether it was answered."""
-        clock = asyncio.get_running_loop().time
         body = self.connection.wire.body(call)
-        deadline = clock() + self.deadline
-        failure: FailedCall = CLOSED
+        deadline = self.clock() + self.deadline
+        failure: FailedCall = _CLOSED
         sent = 0  # attempts that went out
         tries = 0  # of them, those that count against `attempts`: refusals of the whole account only cost time
         refusals = 0
         while True:
             if not await self._wait_for_rate_limit(deadline):
                 return self._give_up(call, self._too_late(failure), sent)
-            started = clock()
+            started = self.clock()
             reservation = None if self.calls is None else await self._reserve(call, self.calls)
-            deadline += clock() - started  # waiting for the limit does not count
+            deadline += self.clock() - started  # waiting for the limit does not count
             if self.over is not None and reservation is None:
-                self._deliver(call, [Failure("max_cost", str(self.over), sent)] * len(call.requests))
+                self._deliver(call, [Failure("max_cost", self.over, sent)] * len(call.requests))
                 return False
             sent += 1
-            seconds = min(self.options.timeout, deadline - clock())
+            seconds = min(self.options.timeout, deadline - self.clock())
             answer = await self._attempt(call, body, reservation, seconds)
             if isinstance(answer, Answer):
                 return True
@@ -182,10 +188,12 @@ class _Run:
                 return self._give_up(call, failure, sent)
             timed_out = failure.reason == "timeout"
             wait = PAUSE_AFTER_TIMEOUT * seconds if timed_out else wait_for_next(failure, tries, refusals)
-            late = clock() + wait > deadline - self._shortest
+            late = self.clock() + wait > deadline - self._shortest
             if failure.limited:
                 # A wait beyond the deadline does not stop the other calls for as long.
-                self.rate_limit.close(min(wait, doubling_wait(refusals)) if late else wait)
+                pause = min(wait, doubling_wait(refusals)) if late else wait
+                self.paused_until = max(self.paused_until, self.clock() + pause)
+                self.spread = min(0.1 * pause, 2.0)
             if late:
                 return self._give_up(call, self._too_late(failure), sent)
             if not failure.limited:
@@ -197,13 +205,13 @@ class _Run:
         return SHORTEST_TRY * min(self.options.timeout, self.deadline)
 
     async def _wait_for_rate_limit(self, deadline: float) -> bool:
-        """Wait until the rate limit ends; False where it lasts until the deadline."""
-        clock = asyncio.get_running_loop().time
-        while (closed := self.rate_limit.remaining()) > 0:
-            if clock() + closed > deadline - self._shortest:
+        """Wait until the rate limit ends, with random jitter; False where it lasts until the deadline."""
+        while (left := self.paused_until - self.clock()) > 0:
+            left += random.uniform(0, self.spread)
+            if self.clock() + left > deadline - self._shortest:
                 return False
-            await asyncio.sleep(closed)
-        return clock() < deadline
+            await asyncio.sleep(left)
+        return self.clock() < deadline
 
     async def _reserve(self, call: Call, calls: StageCalls) -> PaidCall | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
@@ -223,8 +231,7 @@ class _Run:
         self, call: Call, body: Mapping[str, Any], reservation: PaidCall | None, seconds: float
     ) -> Answer | FailedCall:
         """Send once; settle the reservation by what came, then deliver an answer."""
-        worker, clock = asyncio.current_task(), asyncio.get_running_loop().time
-        started = clock()
+        worker, started = asyncio.current_task(), self.clock()
         self.flying.add(worker)
         try:
             arrived = await self.send(body, seconds)
@@ -235,13 +242,12 @@ class _Run:
             self.flying.discard(worker)
         response = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
         if isinstance(response, Answer):
-            took = round(clock() - started, 3)
+            took = round(self.clock() - started, 3)
             response = replace(response, replies=tuple(replace(one, seconds=took) for one in response.replies))
         self._settle(reservation, response)
         if isinstance(response, Answer):
-            self.nonsense = None
             self.answered = True
-            self.breaker.answered()
+            self.failed = self.weight = 0
             self._deliver(call, list(response.replies))
         return response
 
@@ -271,31 +277,48 @@ class _Run:
 
     def _stops(self, failure: FailedCall) -> bool:
         """Whether the run ends."""
-        error: H2HTalkError | None = None
+        place, advice = self.connection.place, self.connection.advice
         if failure.fatal is not None and not (failure.at_first and self.answered):
-            error = (ModelCallError if failure.reason == "no_credit" else ConfigError)(failure.fatal)
+            self._stop((ModelCallError if failure.reason == "no_credit" else ConfigError)(failure.fatal))
         elif failure.reason == "connection" and failure.billing == "free" and not self.answered:
-            place = self.connection.place
-            error = ModelCallError(f"{place} does not answer ({failure.message}): {self.connection.advice}")
-        if self.calls is not None and self.nonsense is not None and failure.reason == "malformed_reply":
+            self._stop(ModelCallError(f"{place} does not answer ({failure.message}): {advice}"))
+        elif self.calls is not None and failure.reason == "malformed_reply" and not self.answered:
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                error = ConfigError(
-                    f"{self.connection.place} is not the API of {self.connection.wire.model} (the first "
-                    f"{MOST_NONSENSE} answers are malformed: {failure.message}): {self.connection.advice}"
+                self._stop(
+                    ConfigError(
+                        f"{place} is not the API of {self.connection.wire.model} (the first {MOST_NONSENSE} answers "
+                        f"are malformed: {failure.message}): {advice}"
+                    )
                 )
-        self._stop(error or self.breaker.failed(failure.reason, failure.message, given_up=False))
+        elif failure.reason == "timeout":
+            self._count_failed(failure, TIMEOUT_COUNTS)
         return self.stopped is not None
 
     def _give_up(self, call: Call, failure: FailedCall, sent: int) -> bool:
         """Deliver a failure that is not sent again; returns False: the call was not answered."""
         self._deliver(call, outcomes(failure, call, sent))
-        self._stop(self.breaker.failed(failure.reason, failure.message, given_up=True))
+        # A refusal of one item (HTTP 400, too long a prompt, a filter) is neither an outage nor an answer.
+        if failure.reason != "timeout" and (failure.reason in _OUTAGES or failure.reason.startswith("http_5")):
+            self._count_failed(failure, 1)
         return False
 
-    def _stop(self, error: H2HTalkError | None) -> None:
-        """End the run, after the calls in flight where their replies are paid; None does nothing."""
-        if error is not None and self.stopped is None:
+    def _count_failed(self, failure: FailedCall, weight: int) -> None:
+        """Pause the run once too many calls in a row failed: the circuit breaker."""
+        self.failed += 1
+        self.weight += weight
+        least = LEAST_FAILURES if self.answered else LEAST_AT_FIRST
+        if self.weight >= max(least, FAILURES_A_WORKER * self.concurrency):
+            self._stop(
+                PausedError(
+                    f"paused: {self.connection.place} did not answer {self.failed:,} calls in a row (the last: "
+                    f"{failure.message}); answers are kept, and the same command continues when it answers again"
+                )
+            )
+
+    def _stop(self, error: H2HTalkError) -> None:
+        """End the run, after the calls in flight where their replies are paid."""
+        if self.stopped is None:
             self.stopped = error
             self._cancel(set(self.workers) - (self.flying if self.calls is not None else set()))
 
@@ -305,6 +328,115 @@ class _Run:
             worker.cancel()
 
     def _too_late(self, failure: FailedCall) -> FailedCall:
-        asked = f"it asks for a pause of {seconds_text(failure.wait)}, and " if failure.wait else ""
+        wait = failure.wait
+        long = "" if not wait else f"{wait:,.0f} s" if wait >= 10 else f"{wait:.3g} s"
+        asked = f"it asks for a pause of {long}, and " if wait else ""
         late = f"{asked}no time is left of the {self.deadline:.6g} s that one request may take"
         return replace(failure, message=f"{failure.message}; {late}")
+
+
+# --- When a call is sent ----------------------------------------------------------------------------------------
+
+
+class CallQueue:
+    """Calls by cached prefix. The first call of a prefix is sent alone, because its answer shows that the cache is
+    written; the others follow in turns, so that no cache expires. Create it inside an event loop.
+
+    Calls that come from an iterator have no prefix; each is built when it is taken.
+    """
+
+    def __init__(self, calls: Iterable[Call]) -> None:
+        self._groups: dict[str | None, deque[Call]] = {}
+        self._built_late = iter(() if isinstance(calls, Sequence) else calls)
+        for call in calls if isinstance(calls, Sequence) else ():
+            self._groups.setdefault(call.prefix, deque()).append(call)
+        self._warm: set[str | None] = {None}
+        self._ahead: set[str | None] = set()  # prefixes whose first call is on its way
+        self._changed = asyncio.Event()
+
+    async def take(self) -> Call | None:
+        """Return the next call, None when all are taken; waits while all others wait for the first of their prefix."""
+        while self._groups:
+            if (prefix := next((one for one in self._groups if one not in self._ahead), ...)) is not ...:
+                calls = self._groups.pop(prefix)
+                call = calls.popleft()
+                if calls:
+                    self._groups[prefix] = calls  # the last in turn
+                if prefix not in self._warm:
+                    self._ahead.add(prefix)
+                return call
+            await self._changed.wait()
+        return next(self._built_late, None)
+
+    def done(self, call: Call, answered: bool) -> None:
+        """Release the calls of a prefix after its first call was answered, else send the next one alone."""
+        if call.prefix is None or call.prefix in self._warm:
+            return
+        if answered:
+            self._warm.add(call.prefix)
+        self._ahead.discard(call.prefix)
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+
+def wait_for_next(failure: FailedCall, tries: int, refusals: int) -> float:
+    """Return the seconds until the next attempt of a call: as the API asks, else doubling, with random jitter.
+
+    `tries`: its failed attempts so far; `refusals`: those that a rate limit refused.
+    """
+    if failure.limited:
+        # An API that asks for no wait and refuses again is not called in a tight loop.
+        least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
+        return doubling_wait(refusals) if failure.wait is None else max(failure.wait, least)
+    if failure.wait is not None:
+        return failure.wait * random.uniform(1.0, 1.1)
+    return doubling_wait(tries)
+
+
+def doubling_wait(tries: int) -> float:
+    """Return the seconds to wait after the tries-th failure (from 1): doubling up to a limit, with random jitter."""
+    doubling: float = min(FIRST_WAIT * 2 ** min(tries - 1, 10), LONGEST_WAIT)
+    return doubling * random.uniform(0.75, 1.25)
+
+
+# --- The event loop ---------------------------------------------------------------------------------------------
+
+
+def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine in an event loop of its own; where a loop runs already (a notebook), in a thread of its own.
+
+    Ctrl-C cancels the coroutine and waits for its end in both cases.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:  # none runs in this thread
+        return asyncio.run(start())
+    begun: list[asyncio.Task[Any]] = []
+
+    async def run() -> T:
+        begun.extend(filter(None, [asyncio.current_task()]))
+        return await start()
+
+    with ThreadPoolExecutor(1) as thread:
+        ended = thread.submit(lambda: asyncio.run(run()))
+        try:
+            return ended.result()
+        except KeyboardInterrupt:
+            for task in begun:
+                with contextlib.suppress(RuntimeError):  # the loop has ended
+                    task.get_loop().call_soon_threadsafe(task.cancel)
+            raise
+
+
+async def run_all(workers: Sequence[asyncio.Task[None]]) -> None:
+    """Wait for all workers; when one raises, or this is cancelled (Ctrl-C), cancel the others and wait for them."""
+    try:
+        await asyncio.wait(workers, return_when=asyncio.FIRST_EXCEPTION)
+    finally:
+        for worker in workers:
+            worker.cancel()
+        # Every exception is collected here, so none is reported later as never retrieved.
+        ends = await asyncio.gather(*workers, return_exceptions=True)
+    for end in ends:
+        if isinstance(end, Exception):
+            raise end

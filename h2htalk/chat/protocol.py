@@ -1,18 +1,21 @@
-"""The protocol that every engine speaks.
+"""What engines take and return: requests and outcomes, and for the APIs of models calls, answers and failed calls.
 
 An engine takes a batch of requests and returns outcomes in the same order; while others still run it hands
 each finished one to `on_done`, so that nothing finished is ever lost. A failed call is a `Failure`, never an
 exception and never an empty reply; exceptions are for what no item can survive (wrong model, no server).
+
+`live_calls` sends calls to APIs one by one, `batch/` as jobs; both build the same bodies and read the same replies
+through a `WireFormat`. A transport makes one attempt and returns what arrived or how the connection failed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
-from typing import Any, Literal, Protocol
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, Protocol
 
-from h2htalk.data.responses import Failure, Usage, masked
+from h2htalk.data.responses import Failure, SampleKey, Usage
 from h2htalk.errors import ConfigError
 
 
@@ -63,9 +66,7 @@ class ReplySchema(Protocol):
     @property
     def name(self) -> str: ...
 
-    def schema(self) -> dict[str, Any]:
-        """Its JSON schema."""
-        ...
+    def schema(self) -> dict[str, Any]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +99,6 @@ class Reply:
     model: str | None = None
     system_fingerprint: str | None = None
     seconds: float | None = None
-
-
-def mask_key(reply: Reply, key: str | None) -> Reply:
-    """Replace the key in every text of a reply by `KEY_MASK`: a server may repeat what it was sent.
-
-    A key of fewer than 8 characters, as servers on one's own machine take it, is no secret and may be a word.
-    """
-    if key is None or len(key) < 8:
-        return reply
-    changed: dict[str, Any] = {}
-    for one in fields(reply):
-        if isinstance(text := getattr(reply, one.name), str):
-            changed[one.name] = masked(text, key)
-    return replace(reply, **changed)
 
 
 Outcome = Reply | Failure
@@ -152,3 +139,176 @@ def request_seed(seed: int, item_id: str, sample: int) -> int:
     """The seed of one sample of one item (0 to 2^31 - 1): independent of the order of items."""
     digest = hashlib.sha256(f"{seed}\x00{item_id}\x00{sample}".encode()).digest()
     return int.from_bytes(digest[:4], "big") >> 1
+
+
+# --- Calls to the APIs of models --------------------------------------------------------------------------------
+
+# What a call without a usable reply cost. `free`: the API refused it, or it was never sent. `paid`: a reply arrived
+# that cannot be used. `possibly_paid`: no reply arrived, so its cost is unknown.
+Billing = Literal["free", "paid", "possibly_paid"]
+
+# The one limit of an answer's size, so that one that never ends cannot fill the memory. Results of batch jobs may be
+# larger: they are streamed, and bounded by the line.
+LARGEST_REPLY = 16 * 2**20  # bytes: 128 choices of 32,000 tokens
+CONNECT_TIMEOUT = 30.0  # seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One paid call for the samples of one item (several where the API has `n`).
+
+    `indexes`: the positions of `requests` among all; messages and sampling are those of the first. `prefix`: identifies
+    the start of the prompt that is to be cached, None where it is not; `sharers`: the number of calls with that prefix.
+    """
+
+    indexes: tuple[int, ...]
+    requests: tuple[Request, ...]
+    prefix: str | None = None
+    sharers: int = 1
+
+    @property
+    def request(self) -> Request:
+        """The first request, whose messages and sampling hold for all."""
+        return self.requests[0]
+
+    @property
+    def items(self) -> tuple[SampleKey, ...]:
+        """Item and sample of each request."""
+        return tuple((request.id, request.sample) for request in self.requests)
+
+
+class Bound(NamedTuple):
+    """The most tokens that a call can be billed for."""
+
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A reply that arrived: one `Reply` for each request of the call, in order; `usage` is that of the whole call.
+
+    The usage of a `Reply` is that of the call where it holds one reply, and unknown where it holds several.
+    """
+
+    replies: tuple[Reply, ...]
+    usage: Usage
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCall:
+    """Why a call gave no usable reply.
+
+    Attributes:
+        reason: short code to count by, as in `Failure`.
+        message: for people, without any part of a key.
+        billing: what it cost (see `Billing`).
+        retry: whether sending it again can help. A call whose reply arrived is never sent again automatically.
+        wait: seconds that the API asks the client to wait, None where it does not say.
+        limited: the whole account is rate-limited (429, 529), so all calls wait.
+        fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
+        at_first: `fatal` holds before the first reply only; after it, the failure is that of one call.
+        refusal: the provider's filter declined the prompt; the benchmark counts that as a reply without text.
+        usage: of a paid call, where it is known.
+        request_id: the id that the API gave the call.
+    """
+
+    reason: str
+    message: str
+    billing: Billing
+    retry: bool = False
+    wait: float | None = None
+    limited: bool = False
+    fatal: str | None = None
+    at_first: bool = False
+    refusal: bool = False
+    usage: Usage | None = None
+    request_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A complete answer of any status; the names of its headers are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+# A transport: makes one attempt with a body; the second argument is the seconds that it may take in all.
+Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
+
+
+def no_connection(why: str) -> FailedCall:
+    """Nothing was sent, so the attempt is free."""
+    return FailedCall("connection", f"no connection: {why}", "free", retry=True)
+
+
+def broken(why: str) -> FailedCall:
+    """The connection broke after something was sent."""
+    return FailedCall("connection", f"the connection broke: {why}", "possibly_paid", retry=True)
+
+
+def late(seconds: float) -> FailedCall:
+    """The time of the attempt is over."""
+    return FailedCall("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
+
+
+def too_large(most: int) -> FailedCall:
+    """The answer is larger than a limit; sent again, it would be so again."""
+    return FailedCall("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
+
+
+class WireFormat(Protocol):
+    """Builds the calls of one provider and reads its answers."""
+
+    @property
+    def model(self) -> str:
+        """`ENGINE:MODEL`, as price files name it."""
+        ...
+
+    def calls(self, requests: Sequence[Request]) -> Iterable[Call]:
+        """Return the calls for all requests, in an order that reads each cache soon after it was written."""
+        ...
+
+    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
+        """Return the JSON of a call, the same live and in a batch except for the lifetime of caches.
+
+        Raises:
+            ConfigError: the request asks for what the API does not have.
+        """
+        ...
+
+    def bound(self, call: Call) -> Bound:
+        """Return the most that a call can be billed for: a token is at least one byte of UTF-8."""
+        ...
+
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived."""
+        ...
+
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
+        """Read an error of the API, live or in the result of a batch.
+
+        `status` 0: unknown, as in the batch results of Anthropic; the type of the error decides then.
+        """
+        ...
+
+
+def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
+    """Return the outcome of each request of a call, in order, when the call is not sent again."""
+    replies = replies_of(found, len(call.requests))
+    if replies or isinstance(found, Answer):
+        return list(replies)
+    return [Failure(found.reason, found.message, attempts)] * len(call.requests)
+
+
+def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
+    """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
+    if isinstance(found, Answer):
+        return found.replies
+    if not found.refusal:
+        return ()
+    usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
+    return (Reply("", "refusal", usage, request_id=found.request_id),) * number

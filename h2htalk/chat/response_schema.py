@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.provider_answers import clean
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, quoted, shorten
 

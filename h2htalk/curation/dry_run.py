@@ -12,9 +12,9 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
+from h2htalk.chat.costs.prices import add, dollars_text
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import describe_calls
-from h2htalk.chat.store.records import add, dollars_text
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.compose import stage as compose
 from h2htalk.curation.curate import choose_stages

@@ -16,7 +16,7 @@ from providers import JobPlan, ProviderServer
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.batch import batch_runner
-from h2htalk.chat.store.call_store import read_books
+from h2htalk.chat.store.call_store import read_store
 from h2htalk.data.append_log import AppendLog
 
 ITEMS = 4
@@ -110,4 +110,4 @@ def test_whatever_write_is_the_last_one_every_answer_is_kept_and_paid_once(
         # What was asked again had not been stored; a job's results are read again, never computed again.
         assert len(later) == ITEMS - (len(charged) if batch else len(stored)), f"killed at write {at}"
         run.require_true_books(earlier=earlier)
-        assert read_books(run.out / "calls.jsonl").open_jobs("generate") == []
+        assert read_store(run.out / "calls.jsonl").open_jobs("generate") == []

@@ -14,8 +14,8 @@ def hosted_loop(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixtur
     """Made-up keys; waits between attempts as they are, but a hundred times shorter; nothing left lying about, of
     which asyncio would log: an exception nobody saw, a connection nobody closed."""
     set_keys(monkeypatch)
-    monkeypatch.setattr("h2htalk.chat.pacing.FIRST_WAIT", 0.005)
-    monkeypatch.setattr("h2htalk.chat.pacing.LONGEST_WAIT", 0.08)
+    monkeypatch.setattr("h2htalk.chat.live_calls.FIRST_WAIT", 0.005)
+    monkeypatch.setattr("h2htalk.chat.live_calls.LONGEST_WAIT", 0.08)
     yield
     gc.collect(1)  # the young: a whole collection takes half a second once the SDKs are loaded
     records = caplog.get_records("call") + caplog.records

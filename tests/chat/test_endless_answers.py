@@ -18,9 +18,9 @@ from hosted_runs import MODELS, HostedRun
 from loopback import message
 from providers import ProviderServer
 
-from h2htalk.chat.batch.provider import JobCallError, sdk_errors
-from h2htalk.chat.hosted import sdk_transport
-from h2htalk.chat.hosted.sdk_transport import open_client
+from h2htalk.chat.batch.job_apis import AnthropicJobs, JobCallError, OpenAIJobs
+from h2htalk.chat.hosted import hosted_chat
+from h2htalk.chat.hosted.hosted_chat import connection_failure, open_client
 from h2htalk.chat.server import aiohttp_transport
 from h2htalk.data.responses import Failure
 
@@ -74,7 +74,7 @@ class Flood(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for transport in (sdk_transport, aiohttp_transport):
+    for transport in (hosted_chat, aiohttp_transport):
         monkeypatch.setattr(transport, "LARGEST_REPLY", MOST)
     Flood.sent = 0
     server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
@@ -108,10 +108,8 @@ def test_an_answer_that_is_compressed_all_the_same_is_read(url: str, api: Api) -
 def retrieve(api: str, pool: httpx2.Client, job: str) -> object:
     """Ask about a job through the provider's SDK."""
     if api == "openai":
-        with sdk_errors(openai):
-            return openai.OpenAI(http_client=pool, max_retries=0).batches.retrieve(job)
-    with sdk_errors(anthropic):
-        return anthropic.Anthropic(http_client=pool, max_retries=0).messages.batches.retrieve(job)
+        return OpenAIJobs(openai.OpenAI(http_client=pool), connection_failure).retrieve(job)
+    return AnthropicJobs(anthropic.Anthropic(http_client=pool), connection_failure).retrieve(job)
 
 
 @pytest.mark.parametrize("status", [200, 500])
@@ -123,7 +121,7 @@ def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -
 
 def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
     with open_client(url) as pool:
-        headers = {"accept": sdk_transport.BINARY}
+        headers = {"accept": hosted_chat.BINARY}
         with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
             read = 0
             for chunk in results.iter_bytes():
@@ -137,7 +135,7 @@ def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
 def test_results_that_are_larger_than_any_reply_are_collected(
     tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sdk_transport, "LARGEST_REPLY", 4000)  # bytes: ten results have more
+    monkeypatch.setattr(hosted_chat, "LARGEST_REPLY", 4000)  # bytes: ten results have more
     with ProviderServer() as server:
         run = HostedRun(server, tmp_path, MODELS[api], 20, {"batch": True})
         run.run()

@@ -20,7 +20,7 @@ from loopback import Answer, LoopbackServer
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.event_loop import run_alone
+from h2htalk.chat.live_calls import run_alone
 from h2htalk.chat.protocol import Chat, Outcome, Reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError, PausedError
@@ -271,7 +271,7 @@ import sys
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.event_loop import run_alone
+from h2htalk.chat.live_calls import run_alone
 requests = [Request(str(i), (Message("user", f"item {i}"),), Sampling()) for i in range(50)]
 def done(index, outcome):
     print(index, flush=True)

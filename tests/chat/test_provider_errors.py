@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.calls import WireFormat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.pacing import doubling_wait, wait_for_next
-from h2htalk.chat.provider_errors import asked_wait, read_error_body
+from h2htalk.chat.live_calls import doubling_wait, wait_for_next
+from h2htalk.chat.protocol import WireFormat
+from h2htalk.chat.provider_answers import asked_wait, read_error_body
 from h2htalk.chat.server.engine import ServerWire
 
 KEY = "hf_loopback-4711"

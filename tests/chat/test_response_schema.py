@@ -12,9 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.calls import Call
 from h2htalk.chat.hosted import anthropic_wire, openai_wire
-from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError

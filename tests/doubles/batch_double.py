@@ -32,12 +32,12 @@ from batch_double_wire import (
     openai_row,
 )
 
-from h2htalk.chat.batch.anthropic_batches import AnthropicJobs
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.batch.openai_batches import OpenAIJobs
+from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import Price, PriceList
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
+from h2htalk.chat.hosted.hosted_chat import connection_failure
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
@@ -94,8 +94,12 @@ class BatchDouble:
         """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
         client = httpx2.Client(transport=httpx2.MockTransport(self.handle))
         if self.provider == "openai":
-            return OpenAIJobs(openai.OpenAI(api_key=KEY, base_url="http://double/v1", http_client=client))
-        return AnthropicJobs(anthropic.Anthropic(api_key=KEY, base_url="http://double", http_client=client))
+            return OpenAIJobs(
+                openai.OpenAI(api_key=KEY, base_url="http://double/v1", http_client=client), connection_failure
+            )
+        return AnthropicJobs(
+            anthropic.Anthropic(api_key=KEY, base_url="http://double", http_client=client), connection_failure
+        )
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)

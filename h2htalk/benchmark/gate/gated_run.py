@@ -16,9 +16,9 @@ from h2htalk.benchmark.studies.point_answers import AnsweredReply, conversation_
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
+from h2htalk.chat.costs.totals import sum_totals
 from h2htalk.chat.model_identity import model_name
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.chat.store.records import sum_totals
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, fingerprint_of

@@ -8,8 +8,9 @@ from decimal import Decimal
 from pathlib import Path
 
 from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.store.call_store import read_calls, read_costs
-from h2htalk.chat.store.records import PaidCall, Totals, dollars_text, money_text, sum_totals
+from h2htalk.chat.costs.prices import dollars_text, money_text
+from h2htalk.chat.costs.totals import Totals, sum_totals
+from h2htalk.chat.store.call_store import PaidCall, read_calls, read_costs
 from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder

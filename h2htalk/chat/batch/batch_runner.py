@@ -16,15 +16,26 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
-from h2htalk.chat.batch.provider import BatchJob, JobCallError, JobsApi, Result, line_bytes
-from h2htalk.chat.calls import Answer, Billing, Call, FailedCall, WireFormat, outcomes
+from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.protocol import OnDone, Outcome, Request, Sampling
-from h2htalk.chat.provider_errors import scrub
-from h2htalk.chat.store.call_store import UNSENT, CostLimitError, StageCalls
-from h2htalk.chat.store.records import BatchRecord, PaidCall, add, dollars_text
+from h2htalk.chat.costs.prices import add, dollars_text
+from h2htalk.chat.protocol import (
+    Answer,
+    Billing,
+    Call,
+    FailedCall,
+    OnDone,
+    Outcome,
+    Request,
+    Sampling,
+    WireFormat,
+    outcomes,
+)
+from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 from h2htalk.text.escaping import printable
@@ -133,8 +144,11 @@ class _Run:
 
     def _asked(self, record: BatchRecord, times: int = 1) -> None:
         """Note that a job asks for these items (-1: it did not after all)."""
-        for items in record.calls:
-            self.tries.update(dict.fromkeys((self.places[item] for item in items if item in self.places), times))
+        for call in self._calls_of(record):
+            self.tries.update(dict.fromkeys((self.places[item] for item in call.items if item in self.places), times))
+
+    def _calls_of(self, record: BatchRecord) -> list[PaidCall]:
+        return self.calls.store.calls_of(record)
 
     def _tries(self, call: Call) -> int:
         return max(self.tries[index] for index in call.indexes)
@@ -192,18 +206,18 @@ class _Run:
 
     def _send(self, record: BatchRecord, calls: Sequence[Call]) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
-        deadline, tries = self.clock() + self.options.deadline, 0
+        deadline, tries, note = self.clock() + self.options.deadline, 0, self.calls.store.note
         while True:
             tries += 1
             sending = False
             try:
                 if record.file is None and (file := self.jobs.upload(record, self._lines(record, calls))):
-                    record = self.calls.note(record, "uploaded", file=file)
+                    record = note(record, "uploaded", file=file)
                 after = self.jobs.newest()
-                record = self.calls.note(record, "sending", when=self.clock(), after=after)
+                record = note(record, "sending", when=self.clock(), after=after)
                 sending = True
                 job = self.jobs.create(record, self._lines(record, calls))
-                self.calls.note(record, "submitted", provider_id=job.id)
+                note(record, "submitted", provider_id=job.id)
                 return
             except JobCallError as error:
                 if sending and not _is_refusal(error):
@@ -251,11 +265,11 @@ class _Run:
         assert record.job is not None
         job = self.jobs.retrieve(record.job)
         if job.state == "running":
-            worst = add(*(call.worst for call in self.calls.store.books.calls_of(record).values()))
+            worst = add(*(call.worst for call in self._calls_of(record) if call.billing == "open"))
             money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
             minutes = max(self.clock() - record.when, 0.0) / 60
             done = "?" if job.finished is None else f"{job.finished:,}"
-            counts = f"batch  {done}/{len(record.calls):,}  {job.status}"
+            counts = f"batch  {done}/{len(record.numbers):,}  {job.status}"
             self._show(f"{counts}  {minutes:,.0f} min{money}  {job.id}", f"{job.id} {counts}")
         elif job.state == "failed":
             self._take_refusal(record, job)
@@ -265,10 +279,10 @@ class _Run:
 
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
-        known = {other.job for other in self.calls.store.books.jobs.values() if other.job is not None}
+        known = {other.job for other in self.calls.store.jobs.values() if other.job is not None}
         search = self.jobs.find(record, known)
         if search.job is not None:
-            self.calls.note(record, "submitted", provider_id=search.job.id)
+            self.calls.store.note(record, "submitted", provider_id=search.job.id)
             return True
         if search.running or abs(self.clock() - record.when) < SETTLE:
             what = ", ".join(search.running) or "the list of jobs"
@@ -295,7 +309,7 @@ class _Run:
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """Handle a job that was refused before it began: nothing was computed."""
         others = [other for other in self.calls.open_jobs() if other.batch != record.batch]
-        problem = scrub(job.problem, None) or job.status
+        problem = clean(job.problem) or job.status
         self.calls.abandon(record, "refused", why=problem)
         if job.crowded and any(other.state == "submitted" for other in others):
             self._asked(record, -1)  # submitted again when the others have ended
@@ -339,18 +353,15 @@ class _Run:
         Results that cannot be read, are of another job or repeat one are ignored. After a broken stream all are read
         again; what was settled and delivered before stays.
         """
-        reserved, counts = self.calls.store.books.calls_of(record), Counter[str]()
-        hopeless: list[tuple[Call, FailedCall]] = []
-        left = {record.custom_id(n): (items, reserved.get(n)) for n, items in enumerate(record.calls)}
+        counts, fatal = Counter[str](), ""
+        left = {record.custom_id(n): call for n, call in enumerate(self._calls_of(record))}
         try:
             for result in self.jobs.results(job):
                 if result is None or result.custom_id not in left:
                     counts["ignored"] += 1
                     continue
                 counts[result.kind] += 1
-                items, open_call = left.pop(result.custom_id)
-                call = self._call(items)
-                self._take(call, open_call, self._found(call, result), hopeless)
+                fatal = self._take(left.pop(result.custom_id), partial(self._found, result)) or fatal
         except JobCallError as error:
             if error.status not in (404, 410):
                 raise
@@ -360,27 +371,17 @@ class _Run:
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
         failed = replace(_LEFTOVER[job.leftover], billing="free" if whole else "possibly_paid")
-        for items, open_call in left.values():
+        for reserved in left.values():
             counts["missing"] += 1
-            self._take(self._call(items), open_call, failed, hopeless)
-        if hopeless and not counts["succeeded"]:
-            self.fatal = hopeless[0][1].fatal
-        else:
-            for call, found in hopeless:
-                self._give(call, found)
-        self.calls.note(record, "collected", status=job.status, **counts)
+            self._take(reserved, lambda _: failed)
+        if not counts["succeeded"]:
+            self.fatal = fatal or None
+        self.calls.store.note(record, "collected", status=job.status, **counts)
         self.fruitless = 0
         if counts["ignored"]:
             _say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
 
-    def _call(self, items: tuple[SampleKey, ...]) -> Call:
-        """Return a call of a job. Samples that are no longer asked for have the index -1: their replies are read for
-        their cost."""
-        places = tuple(self.places.get(item, -1) for item in items)
-        like = next((self.requests[place] for place in places if place >= 0), Request(items[0][0], (), Sampling()))
-        return Call(places, tuple(replace(like, sample=sample) for _, sample in items))
-
-    def _found(self, call: Call, result: Result) -> Answer | FailedCall:
+    def _found(self, result: Result, call: Call) -> Answer | FailedCall:
         if result.kind == "succeeded":
             return self.wire.read(result.body, call, result.request_id)
         if result.kind != "errored":
@@ -390,20 +391,21 @@ class _Run:
         billing: Billing = "free" if result.free and not failed.refusal else failed.billing
         return replace(failed, billing=billing, request_id=failed.request_id or result.request_id)
 
-    def _take(
-        self,
-        call: Call,
-        reserved: PaidCall | None,
-        found: Answer | FailedCall,
-        hopeless: list[tuple[Call, FailedCall]],
-    ) -> None:
-        """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch."""
-        if reserved is not None:
+    def _take(self, reserved: PaidCall, read: Callable[[Call], Answer | FailedCall]) -> str | None:
+        """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch.
+
+        Samples that are no longer asked for have the index -1: their replies are read for their cost. Returns advice
+        where no call can succeed.
+        """
+        places = tuple(self.places.get(item, -1) for item in reserved.items)
+        like = next((self.requests[place] for place in places if place >= 0), Request(reserved.id, (), Sampling()))
+        call = Call(places, tuple(replace(like, sample=sample) for sample in reserved.samples))
+        found = read(call)
+        if reserved.billing == "open":
             self.calls.settle(reserved, found)
-        if isinstance(found, FailedCall) and found.fatal is not None:
-            hopeless.append((call, found))  # of the item alone where another call succeeded
-        elif isinstance(found, Answer) or not found.retry or self._tries(call) >= self.options.attempts:
+        if isinstance(found, Answer) or not found.retry or self._tries(call) >= self.options.attempts:
             self._give(call, found)
+        return found.fatal if isinstance(found, FailedCall) else None
 
     def _give(self, call: Call, found: Answer | FailedCall) -> None:
         """Deliver the outcomes of a call that are still asked for."""

@@ -10,7 +10,7 @@ import datetime
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from decimal import Decimal, InvalidOperation
+from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal
@@ -159,6 +159,29 @@ def _read(text: str, where: str) -> PriceList:
                 f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
             )
     return PriceList(date, {model: replace(price, date=date) for model, price in file.models.items()})
+
+
+# --- Money ------------------------------------------------------------------------------------------------------
+
+
+def add(*dollars: Decimal | None) -> Decimal | None:
+    """Return a sum, None as soon as one part is unknown."""
+    return None if None in dollars else sum((amount for amount in dollars if amount is not None), Decimal(0))
+
+
+def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
+    """Format dollars: cents from one dollar on, four decimals below it; `at_most` is rounded up, never down."""
+    if dollars is None:
+        return "unknown"
+    places = Decimal("0.01") if dollars >= 1 or not dollars else Decimal("0.0001")
+    if not at_most and 0 < dollars < places:
+        return "less than 0.0001"
+    return f"{dollars.quantize(places, ROUND_CEILING if at_most else ROUND_HALF_UP):,}"
+
+
+def money_text(dollars: Decimal | None) -> str | None:
+    """Format dollars for files: plain decimal digits, never an exponent."""
+    return None if dollars is None else f"{dollars:f}"
 
 
 # --- Rough counts of tokens, before a model's tokenizer is known ---------------------------------------------------

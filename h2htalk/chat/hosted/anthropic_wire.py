@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
-from h2htalk.chat.protocol import Message, Reply, Request, mask_key
-from h2htalk.chat.provider_errors import Api, read_error, scrub
-from h2htalk.chat.provider_replies import (
+from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request
+from h2htalk.chat.provider_answers import (
+    Api,
+    clean,
     count,
     input_bound,
     malformed_answer,
+    read_error,
     request_name,
     served_by,
     well_formed,
@@ -133,10 +134,10 @@ class AnthropicWire:
             return malformed_answer("not a message", body, self.key, usage, name)
         if not isinstance(blocks, list) or not isinstance(finish, str | None):
             return malformed_answer("a field has the wrong type", body, self.key, usage, name)
-        reason = _FINISH.get(finish, scrub(finish, self.key)) if finish else "unknown"
-        thought = well_formed(thinking) or None
-        reply = Reply(well_formed(text), reason, usage, thought, name, **served_by(body, self.key))
-        return Answer((mask_key(reply, self.key),), usage, name)
+        reason = _FINISH.get(finish, clean(finish, self.key)) if finish else "unknown"
+        thought = well_formed(thinking, self.key) or None
+        reply = Reply(well_formed(text, self.key), reason, usage, thought, name, **served_by(body, self.key))
+        return Answer((reply,), usage, name)
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """See `WireFormat.read_error`."""

@@ -1,27 +1,64 @@
-"""`openai:MODEL` and `anthropic:MODEL`, live or as batch jobs; the providers differ by record and wire format."""
+"""`openai:MODEL` and `anthropic:MODEL`, live or as batch jobs, through the official SDKs over httpx2.
+
+The SDKs supply headers, addresses and authentication. Their retries, redirects, logs and typed models are not used:
+every attempt is reserved, and answers are read strictly by the wire formats.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+import warnings
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
+import httpx2
+
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.calls import Arrived, FailedCall, Send, WireFormat
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.server.endpoint import base_url, http_parts, read_key
+from h2htalk.chat.protocol import (
+    CONNECT_TIMEOUT,
+    LARGEST_REPLY,
+    Arrived,
+    FailedCall,
+    OnDone,
+    Outcome,
+    Request,
+    Send,
+    WireFormat,
+    broken,
+    late,
+    no_connection,
+    too_large,
+)
+from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.server.endpoint import base_url, http_parts, is_loopback, read_key
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.errors import ConfigError
+
+# Compressed, though it was not asked for: a text of a few MB, or a thousand times as much of one letter.
+LARGEST_COMPRESSED = 2**20
+# What the SDKs ask for the results of batch jobs as. Those may be large: they are streamed, and bounded by the line.
+BINARY = "application/binary"
+KEEP_ALIVE = 15.0  # seconds: shorter than any gateway's, whose closing in the same moment would lose a call
+# The SDKs put more than the key into headers: OPENAI_ORG_ID, OPENAI_PROJECT_ID, ..._CUSTOM_HEADERS. What such a
+# variable holds may be secret, so it is not quoted.
+_UNSENT = FailedCall(
+    "connection",
+    "nothing was sent: the address, or a header from the environment, holds characters that none may",
+    "free",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +70,7 @@ class Provider:
         module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
         create: the client's method that sends a call, as a path of attributes.
         example: a model of it.
-        jobs: `module:Class` of its batch jobs.
+        jobs: the class of its batch jobs in `batch/job_apis`.
         client_options: for the client's class.
     """
 
@@ -50,12 +87,16 @@ class Provider:
 
     def open_client(self, key: str, url: str, http_client: Any) -> Any:
         """Return the SDK's client over the given connection; asynchronous where the connection is."""
-        import httpx2
-
+        # Their logs and warnings may quote whole prompts; one warns of models that will be switched off.
+        for name in ("openai", "anthropic", "httpx2", "httpcore2"):
+            logger = logging.getLogger(name)
+            logger.propagate = False
+            if not logger.handlers:
+                logger.addHandler(logging.NullHandler())
+        warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
         name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
-        client_class = getattr(import_module(self.module), name)
         parts = urlsplit(url)
-        return client_class(
+        return getattr(import_module(self.module), name)(
             api_key=key,
             base_url=urlunsplit(parts._replace(query="")),
             default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
@@ -72,8 +113,6 @@ class Provider:
 
     def read_url(self) -> str:
         """Return the address in the environment, else the provider's; raises ConfigError where it cannot be one."""
-        import httpx2
-
         url = os.environ.get(self.url_variable, "").strip() or self.url
         http_parts(url, self.url_variable, self.url, f"a key belongs in {self.key_variable}")
         try:
@@ -92,7 +131,7 @@ OPENAI = Provider(
     client="OpenAI",
     create="chat.completions.with_raw_response.create",
     example="gpt-4o",
-    jobs="h2htalk.chat.batch.openai_batches:OpenAIJobs",
+    jobs="OpenAIJobs",
 )
 
 ANTHROPIC = Provider(
@@ -104,7 +143,7 @@ ANTHROPIC = Provider(
     client="Anthropic",
     create="messages.with_raw_response.create",
     example="claude-sonnet-5-5",
-    jobs="h2htalk.chat.batch.anthropic_batches:AnthropicJobs",
+    jobs="AnthropicJobs",
     client_options={"open_telemetry": False},
 )
 
@@ -125,6 +164,7 @@ class HostedChat:
         self._name, self._key, self._url = name, self.provider.read_key(), self.provider.read_url()
         self._options = options
         self._wire = self.provider.wire(name, self._key)
+        self._connection = _connection_options(self._url)
 
     @property
     def subject(self) -> Mapping[str, str]:
@@ -140,36 +180,37 @@ class HostedChat:
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
-        options = self._options
+        options, provider = self._options, self.provider
         calls = options.calls or StageCalls(CallStore(), "", self._wire.model)
         if not options.batch:
             parts = urlsplit(self._url)  # whose path may hold something secret
-            advice = f"check the connection and its proxy, or {self.provider.url_variable}"
+            advice = f"check the connection and its proxy, or {provider.url_variable}"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
-        from h2htalk.chat.hosted.sdk_transport import open_client, silence_sdks
-
-        module, _, jobs_class = self.provider.jobs.partition(":")
-        silence_sdks()
-        with self.provider.open_client(self._key, self._url, open_client(self._url)) as client:
+        jobs_class = getattr(import_module("h2htalk.chat.batch.job_apis"), provider.jobs)
+        with provider.open_client(self._key, self._url, open_client(self._url)) as client:
             # Without requests too: open jobs are collected and settled.
-            jobs = getattr(import_module(module), jobs_class)(client)
-            return run_batches(jobs, self._wire, requests, options, calls, on_done)
+            return run_batches(jobs_class(client, connection_failure), self._wire, requests, options, calls, on_done)
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
-        from h2htalk.chat.hosted.sdk_transport import exchange, open_pool, silence_sdks
+        """Open a connection pool that follows no redirect: a reserved call goes to its own address only."""
+        sdk, most = import_module(self.provider.module), self._options.concurrency
+        limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=KEEP_ALIVE)
 
-        silence_sdks()
-        sdk = import_module(self.provider.module)
-        async with open_pool(self._url, self._options.concurrency) as pool:
+        async def prepare(response: httpx2.Response) -> None:
+            _prepare(response)
+
+        with _network_settings():
+            pool = httpx2.AsyncClient(limits=limits, event_hooks={"response": [prepare]}, **self._connection)
+        async with pool:
             create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
 
             async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
-                return await exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
+                return await _exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
 
             yield send
 
@@ -184,3 +225,122 @@ class AnthropicChat(HostedChat):
     """An Anthropic model, by the messages API, which takes no temperature, top_p or seed."""
 
     provider = ANTHROPIC
+
+
+# --- The connection ---------------------------------------------------------------------------------------------
+
+
+def open_client(url: str) -> httpx2.Client:
+    """Open a connection for calls one after the other, such as those about batch jobs."""
+    with _network_settings():
+        return httpx2.Client(
+            event_hooks={"response": [_prepare]}, **_connection_options(url) | {"follow_redirects": True}
+        )
+
+
+def _connection_options(url: str) -> dict[str, Any]:
+    # No compression: the size of compressed answers cannot be limited before they are unpacked.
+    plain = {"accept-encoding": "identity"}
+    return {"trust_env": not is_loopback(url), "headers": plain, "follow_redirects": False}
+
+
+@contextmanager
+def _network_settings() -> Iterator[None]:
+    """Turn errors of proxies and certificates into a ConfigError that quotes no address: it may hold a password."""
+    try:
+        yield
+    except (ValueError, ImportError, OSError):
+        names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
+        raise ConfigError(f"no connection can be set up: correct or unset what is wrong among {names}") from None
+
+
+def _prepare(response: httpx2.Response) -> None:
+    """Limit the size of an answer before it is read, and decode it as UTF-8 whatever its header names: unknown charsets
+    break the error reading of the SDKs. Results of batch jobs are not limited."""
+    response.encoding = "utf-8"
+    if not (response.is_success and response.request.headers.get("accept") == BINARY):
+        plain = response.headers.get("content-encoding", "identity") == "identity"
+        response.stream = _Bounded(response.stream, LARGEST_REPLY if plain else LARGEST_COMPRESSED)
+
+
+class ReplyTooLarge(httpx2.TransportError):
+    """An answer is larger than its bound; its connection is closed."""
+
+    def __init__(self, most: int) -> None:
+        super().__init__(too_large(most).message)
+        self.most = most
+
+
+class _Bounded(httpx2.AsyncByteStream, httpx2.SyncByteStream):
+    """A byte stream, synchronous or asynchronous, of limited length."""
+
+    def __init__(self, stream: Any, most: int) -> None:
+        self._stream, self._most, self._left = stream, most, most
+
+    def _count(self, chunk: bytes) -> bytes:
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise ReplyTooLarge(self._most)
+        return chunk
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        chunks = self._stream.__aiter__()
+        try:
+            async for chunk in chunks:
+                yield self._count(chunk)
+        finally:
+            if isinstance(chunks, AsyncGenerator):
+                await chunks.aclose()
+
+    def __iter__(self) -> Iterator[bytes]:
+        return map(self._count, self._stream)
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def close(self) -> None:
+        self._stream.close()
+
+
+async def _exchange(
+    post: Callable[[Any], Awaitable[Any]], seconds: float, sdk: ModuleType, key: str
+) -> Arrived | FailedCall:
+    """Make one attempt, the reading of its answer included, in `seconds`: a slow answer is cut off then.
+
+    Args:
+        post: sends, given the transport's timeouts, and returns the SDK's raw response.
+        sdk: the SDK's module, for its errors.
+    """
+    # The transport's own limits only distinguish a failed connection from a missing answer.
+    timeouts = httpx2.Timeout(seconds + 1, connect=min(CONNECT_TIMEOUT, seconds / 2))
+    try:
+        async with asyncio.timeout(seconds):
+            response = (await post(timeouts)).http_response
+    except TimeoutError:
+        return late(seconds)
+    except (UnicodeEncodeError, httpx2.InvalidURL):
+        return _UNSENT
+    except sdk.APIStatusError as error:
+        response = error.response
+    except sdk.APIConnectionError as error:
+        return connection_failure(error.__cause__ or error, key)
+    return Arrived(response.status_code, response.headers, response.content)
+
+
+def connection_failure(error: BaseException, key: str | None) -> FailedCall:
+    """Return the failed call of a broken connection: free before anything was sent, else possibly paid."""
+    why = clean(str(error), key) or type(error).__name__
+    match error:
+        case ReplyTooLarge():
+            return too_large(error.most)
+        case httpx2.ConnectTimeout():
+            return no_connection("nothing answers")
+        case httpx2.ConnectError() | httpx2.PoolTimeout() | httpx2.ProxyError():
+            return no_connection(why)
+        case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
+            return _UNSENT
+        case httpx2.DecodingError():
+            return FailedCall("malformed_reply", f"the answer cannot be decompressed: {why}", "paid")
+        case httpx2.TimeoutException():
+            return FailedCall("timeout", "the connection was idle for too long", "possibly_paid", retry=True)
+    return broken(why)

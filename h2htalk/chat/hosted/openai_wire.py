@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
-from h2htalk.chat.protocol import Reply, Request, Sampling, mask_key
-from h2htalk.chat.provider_errors import Api, read_error, scrub
-from h2htalk.chat.provider_replies import (
+from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Reply, Request, Sampling
+from h2htalk.chat.provider_answers import (
+    Api,
+    clean,
     count,
     input_bound,
     malformed_answer,
+    read_error,
     request_name,
     served_by,
     well_formed,
@@ -109,11 +110,9 @@ class OpenAIWire:
             what = f"{len(texts)} choices where {len(call.requests)} were asked for"
             return malformed_answer(what, body, self.key, usage, name)
         each = usage if len(texts) == 1 else Usage()
-        made = (
-            Reply(text, finish, each, thinking, name, **served_by(body, self.key)) for text, finish, thinking in texts
-        )
-        replies = tuple(mask_key(reply, self.key) for reply in made)
-        return Answer(replies, usage, name)
+        served = served_by(body, self.key)
+        replies = (Reply(text, finish, each, thinking, name, **served) for text, finish, thinking in texts)
+        return Answer(tuple(replies), usage, name)
 
     @property
     def api(self) -> Api:
@@ -151,10 +150,10 @@ def _read_choice(choice: Any, key: str | None) -> tuple[str, str, str | None]:
         raise ValueError("a message without content")
     if any(not isinstance(value, str | None) for value in (content, refusal, thinking, finish)):
         raise TypeError("a field is not text")
-    thought = well_formed(thinking) if thinking else None
+    thought = well_formed(thinking, key) if thinking else None
     if refusal and not content:
-        return well_formed(refusal), "refusal", thought
-    return well_formed(content or ""), _FINISH.get(finish, scrub(finish, key)) if finish else "unknown", thought
+        return well_formed(refusal, key), "refusal", thought
+    return well_formed(content or "", key), _FINISH.get(finish, clean(finish, key)) if finish else "unknown", thought
 
 
 def _read_usage(raw: object) -> Usage:

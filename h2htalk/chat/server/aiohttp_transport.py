@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
-from h2htalk.chat.calls import (
+from h2htalk.chat.protocol import (
     CONNECT_TIMEOUT,
     LARGEST_REPLY,
     Arrived,
@@ -23,7 +23,7 @@ from h2htalk.chat.calls import (
     no_connection,
     too_large,
 )
-from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.provider_answers import clean
 
 KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
 

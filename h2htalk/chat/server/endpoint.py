@@ -10,7 +10,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from yarl import URL
 
-from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.provider_answers import clean
 from h2htalk.errors import ConfigError
 
 EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"

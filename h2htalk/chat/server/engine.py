@@ -10,13 +10,12 @@ from typing import Any
 
 from yarl import URL
 
-from h2htalk.chat.calls import Answer, Arrived, Call, FailedCall, Send
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.local.chat_template import SWITCHES
-from h2htalk.chat.protocol import OnDone, Outcome, Request
-from h2htalk.chat.provider_errors import Api
+from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Request, Send
+from h2htalk.chat.provider_answers import Api
 from h2htalk.chat.server.aiohttp_transport import exchange, open_session
 from h2htalk.chat.server.endpoint import KEY_VARIABLE, base_url, parse_endpoint, read_key, read_proxy
 

@@ -6,7 +6,7 @@
     {"call": 9, "priced": "0.0020"}                                            a price that came later than the call
     {"id": "item-3", "sample": 0, "stage": "generate", "text": "..."}          of a model that costs nothing
     {"id": "item-2", "sample": 0, "stage": "generate", "failure": {...}}       given up, after all its attempts
-    {"job": "3f0a...", "event": "planned", ...}                                a batch job (`records.BatchRecord`)
+    {"job": "3f0a...", "event": "planned", ...}                                a batch job (`BatchRecord`)
 
 A call without a second line was cut by a kill: possibly paid, at its worst case. One of a batch job stays open until
 the job is found again. What was paid, possibly paid and reserved in all stages never exceeds the limit. `id` is
@@ -18,48 +18,177 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import KW_ONLY, dataclass, fields, replace
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from decimal import Decimal
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Self
+from typing import Annotated, Any, Literal, Self
 
-from h2htalk.chat.calls import Answer, Billing, Bound, Call, FailedCall, replies_of
-from h2htalk.chat.costs.prices import PriceList
-from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.chat.store.records import (
-    COST_NAMES,
-    BatchRecord,
-    CallBooks,
-    PaidCall,
-    Totals,
-    add,
-    dollars_text,
-    money_text,
-    sum_totals,
-)
+from pydantic import Field
+
+from h2htalk.chat.costs.prices import PriceList, add, dollars_text, money_text
+from h2htalk.chat.costs.totals import Totals
+from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request, replies_of
 from h2htalk.data.append_log import AppendLog
-from h2htalk.data.files import read_jsonl, write_problem
-from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_outcomes
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.data.files import read_jsonl
+from h2htalk.data.records import read_record
+from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
+from h2htalk.errors import ConfigError, DataError, quoted
 
 UNSETTLED = "interrupted"  # the reason of a call that a kill left open
 GIVEN_UP = "given_up"  # of a call of a batch job whose lines were removed
 UNSENT = "not sent"  # of calls of a job that was only planned
 _COSTLESS = b'{"id":'  # lines begin with it that are about no money
-_REPLY = tuple(one.name for one in fields(Reply))
+_NOTHING = Decimal(0)
+Dollars = Annotated[Decimal, Field(ge=0, allow_inf_nan=False)]
+Count = Annotated[int, Field(ge=0)]
+_COST: Mapping[str, Billing] = {"free": "free", "paid": "paid", "possible": "possibly_paid"}
 
 
 class CostLimitError(ConfigError):
     """The worst case of a call would exceed the limit. It was not reserved and must not be sent."""
 
 
+# --- What the lines say -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PaidCall:
+    """A call that may cost money: the most that it can cost, and how it ended.
+
+    Attributes:
+        number: its number in the store, from 1.
+        stage, model: what it is for, and `ENGINE:MODEL`.
+        id, samples: of its requests; the id is empty once it was erased.
+        bound, worst: the most that it can cost, in tokens and in US dollars (None: unknown).
+        prompts: the fingerprint of the prompt of each sample.
+        item: what the requests are about, where `id` names more.
+        batch: the mark of its job.
+        prices: the date of its prices.
+        billing: `open` until it has ended.
+        usage, usd: of a paid call; None where they are unknown.
+        reason: of a call without a usable reply.
+    """
+
+    number: Annotated[Count, Field(alias="reserved")]
+    stage: str
+    model: Annotated[str, Field(alias="asked")]
+    id: str
+    samples: tuple[Count, ...]
+    bound: Bound
+    worst: Dollars | None
+    prompts: tuple[str, ...] = ()
+    item: str | None = None
+    batch: str | None = None
+    prices: str = ""
+    billing: Billing | Literal["open"] = "open"
+    usage: Usage | None = None
+    usd: Decimal | None = None
+    request_id: str | None = None
+    reason: str = ""
+
+    @property
+    def items(self) -> tuple[SampleKey, ...]:
+        """The samples that it asks for."""
+        return tuple((self.id, sample) for sample in self.samples)
+
+    @property
+    def names(self) -> dict[str, Any]:
+        """The ids in every line about it."""
+        return {"id": self.id} if self.item is None else {"id": self.id, "item": self.item}
+
+    @property
+    def unmetered(self) -> bool:
+        """Whether the reply came without a count of its tokens: it cost its worst case at most."""
+        usage = self.usage
+        return self.billing == "paid" and (usage is None or usage.input_tokens is None or usage.output_tokens is None)
+
+    @property
+    def cost(self) -> tuple[str, Decimal | None]:
+        """The sum of `Totals` that it belongs to, and the dollars: what was paid, else its worst case."""
+        if self.billing == "free" or (self.billing == "paid" and not self.unmetered):
+            return "usd_paid", self.usd if self.billing == "paid" else _NOTHING
+        return "usd_open" if self.billing == "open" else "usd_possible", self.worst
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return its line before it is sent."""
+        line = {"reserved": self.number, "stage": self.stage, "asked": self.model, **self.names}
+        line |= {"samples": self.samples, "bound": self.bound, "worst": money_text(self.worst), "prompts": self.prompts}
+        return line | {name: value for name in ("batch", "prices") if (value := getattr(self, name))}
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """A line that ends a call (its replies aside), or prices it later."""
+
+    call: Annotated[int, Field(ge=1)]
+    cost: Literal["free", "paid", "possible"] = "paid"
+    usage: Usage | None = None
+    usd: Dollars | None = None
+    request_id: str | None = None
+    reason: str = ""
+    priced: Dollars | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRecord:
+    """The state of one batch job.
+
+    Attributes:
+        batch: its mark, 12 random hex digits, by which it is known before the provider gives it an id.
+        stage, model: what its calls are for, and `ENGINE:MODEL`.
+        when: Unix time of the last request that was sent.
+        state: `planned`: not sent; `sending`: possibly sent; `submitted`: it runs, or has ended and is not collected.
+        numbers: its calls' numbers in the store; the position of a call is its number in the job.
+        file: OpenAI's id of the uploaded requests.
+        after: the provider's newest job before this one, where a job is recognised by its position only.
+        job: the provider's id.
+    """
+
+    batch: str
+    stage: str
+    model: str
+    when: float
+    state: Literal["planned", "sending", "submitted", "closed"] = "planned"
+    numbers: list[int] = field(default_factory=list)
+    file: str | None = None
+    after: str | None = None
+    job: str | None = None
+
+    @property
+    def label(self) -> str:
+        """The job's id, or its mark while it has none, for messages."""
+        return self.job or f"{self.batch} (without an id yet)"
+
+    def custom_id(self, number: int) -> str:
+        """Return the name of a call in the job."""
+        return f"{self.batch}-{number}"
+
+    def after_event(self, raw: Mapping[str, Any]) -> BatchRecord:
+        """Return the job after one more line about it. Raises KeyError or ValueError for a line that cannot follow."""
+        match raw["event"]:
+            case "uploaded":
+                return replace(self, file=str(raw["file"]))
+            case "sending":
+                return replace(self, state="sending", when=float(raw["when"]), after=raw.get("after"))
+            case "submitted":
+                return replace(self, state="submitted", job=str(raw["provider_id"]))
+            case "collected" | "abandoned":
+                return replace(self, state="closed")
+        raise ValueError(f"event is {quoted(raw['event'])}")
+
+
+# --- The file ---------------------------------------------------------------------------------------------------
+
+
 class CallStore:
     """The one writer of a `calls.jsonl`; None keeps it in memory only. Not for several threads at once.
 
     Attributes:
-        books: what it says about money and jobs.
+        calls: all paid calls, by their numbers from 1.
+        jobs: all batch jobs by mark, oldest first.
         replies: replies by stage, id, sample and hash of the prompt, where they are kept.
         by_prompt: the last of them by stage and hash of the prompt.
         outcomes: how many replies and final failures it holds.
@@ -69,11 +198,14 @@ class CallStore:
     def __init__(self, path: Path | None = None, keep_replies: bool = False) -> None:
         """Nothing is read or written before `open`."""
         self.path, self._keep = path, keep_replies
-        self.books = CallBooks()
+        self.calls: list[PaidCall] = []
+        self.jobs: dict[str, BatchRecord] = {}
         self.replies: dict[tuple[str, str, int, str], Reply] = {}
         self.by_prompt: dict[tuple[str, str], Reply] = {}
         self.outcomes = 0
         self.on_outcome: Callable[[Response | FailedResponse, str], None] = lambda response, where: None
+        self._dollars = dict.fromkeys(("usd_paid", "usd_possible", "usd_open"), _NOTHING)  # of calls whose cost is
+        self._unknown: Counter[str] = Counter()  # known; and how many others there are
         self._log: AppendLog | None = None
         self._opened = False
 
@@ -86,27 +218,117 @@ class CallStore:
         if self._opened:
             return self
         self._log, self._opened = None if self.path is None else AppendLog(self.path, self._read), True
-        for call in list(self.books.open.values()):
-            if call.batch is None or call.batch not in self.books.jobs:
+        for call in [call for call in self.calls if call.billing == "open"]:
+            if call.batch is None or call.batch not in self.jobs:
                 lost = UNSETTLED if call.batch is None else GIVEN_UP
                 self.settle(replace(call, billing="possibly_paid", reason=lost), call.names)
         return self
 
     def _read(self, record: dict[str, Any], where: str) -> None:
         """Take one line that is there. Raises DataError, which begins with `where`."""
-        self.books.read(record, where)
+        self.take(record, where)
         prompts = (str(one.get("prompt", "")) for one in (record, *record.get("more", ())))
         for response, prompt in zip(read_outcomes(record, where), prompts, strict=False):
             self.outcomes += 1
             self.on_outcome(response, where)
-            if self._keep and isinstance(response, Response):
+            if isinstance(response, Response):
                 key = str(record.get("stage", "")), response.id, response.sample, prompt
                 self.remember(*key, Reply(**_fields(response)))
+
+    def take(self, record: Mapping[str, Any], where: str) -> None:
+        """Take what a line says about money and jobs; raises DataError for one that cannot follow those before it."""
+        try:
+            if "reserved" in record:
+                made = read_record(PaidCall, {"id": "", **record}, where)
+                if made.number != len(self.calls) + 1:
+                    raise ValueError(f"call {made.number} cannot follow call {len(self.calls)}")
+                self._put(made)
+            elif "job" in record:
+                self._take_event(record)
+            elif "call" in record:
+                end = read_record(_End, record, where)
+                call = self.calls[end.call - 1] if end.call <= len(self.calls) else None
+                awaited = call is not None and (call.billing == "open" if end.priced is None else call.cost[1] is None)
+                if call is None or not awaited:
+                    raise ValueError(f"call {end.call} is not open")
+                if end.priced is not None:
+                    self._price(call, end.priced)
+                else:
+                    about = {name: getattr(end, name) for name in ("usage", "usd", "request_id", "reason")}
+                    self._put(replace(call, billing=_COST[end.cost], **about))
+        except KeyError as error:
+            raise DataError(f"{where}: not a line of a call store: {error.args[0]} is missing") from error
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{where}: not a line of a call store: {error}") from error
+
+    def _put(self, call: PaidCall) -> None:
+        """Take a call as it is now."""
+        if call.number > len(self.calls):
+            self.calls.append(call)
+            if call.batch in self.jobs:
+                self.jobs[call.batch].numbers.append(call.number)
+        else:
+            self._count(self.calls[call.number - 1], -1)
+            self.calls[call.number - 1] = call
+        self._count(call, 1)
+
+    def _count(self, call: PaidCall, sign: int) -> None:
+        name, dollars = call.cost
+        self._dollars[name] += sign * (dollars or 0)
+        self._unknown[name] += sign * (dollars is None)
+
+    def _price(self, call: PaidCall, dollars: Decimal) -> None:
+        """Take the price of a call that came later than the call."""
+        self._put(replace(call, usd=dollars) if call.cost[0] == "usd_paid" else replace(call, worst=dollars))
+
+    def _take_event(self, line: Mapping[str, Any]) -> BatchRecord:
+        mark = str(line["job"])
+        if line["event"] == "planned":
+            self.jobs[mark] = BatchRecord(mark, str(line["stage"]), str(line["asked"]), float(line["when"]))
+        elif mark not in self.jobs:
+            raise ValueError(f"batch {quoted(mark)} was never planned")
+        else:
+            self.jobs[mark] = self.jobs[mark].after_event(line)
+        return self.jobs[mark]
+
+    # --- What it holds ------------------------------------------------------------------------------------------
+
+    def dollars(self, *names: str) -> Decimal | None:
+        """Return one or several of the sums `usd_paid`, `usd_possible`, `usd_open` of all calls; None: unknown."""
+        return add(*(None if self._unknown[name] else self._dollars[name] for name in names or self._dollars))
+
+    def totals(self) -> dict[str, Totals]:
+        """Return the totals of each stage that had a call."""
+        stages: dict[str, Totals] = {}
+        for call in self.calls:
+            sums, usage, (name, dollars) = stages.setdefault(call.stage, Totals()), call.usage or Usage(), call.cost
+            tokens = [(one, getattr(usage, one) or 0) for one in ("input_tokens", "cache_read_tokens", "output_tokens")]
+            for counted, number in (("calls", 1), (call.billing, 1), ("unmetered", int(call.unmetered)), *tokens):
+                setattr(sums, counted, getattr(sums, counted) + number)
+            setattr(sums, name, add(getattr(sums, name), dollars))
+            sums.prices = call.prices
+        return stages
+
+    def calls_of(self, job: BatchRecord) -> list[PaidCall]:
+        """Return the calls of a job, in their order."""
+        return [self.calls[number - 1] for number in job.numbers]
+
+    def open_jobs(self, stage: str) -> list[BatchRecord]:
+        """Return the jobs of a stage that still hold open calls, oldest first."""
+        jobs = (job for job in self.jobs.values() if job.state != "closed" and job.stage == stage)
+        return [job for job in jobs if any(call.billing == "open" for call in self.calls_of(job))]
+
+    def worthless(self) -> bool:
+        """Whether nothing is lost with the file: it holds no reply, nothing may have been paid, and no job may run."""
+        costs_nothing = all(call.billing == "free" for call in self.calls)
+        return not self.outcomes and costs_nothing and all(job.state == "closed" for job in self.jobs.values())
 
     def remember(self, stage: str, item: str, sample: int, prompt: str, reply: Reply) -> None:
         """Keep a reply, if replies are kept."""
         if self._keep:
             self.replies[stage, item, sample, prompt] = self.by_prompt[stage, prompt] = reply
+
+    # --- Writing ------------------------------------------------------------------------------------------------
 
     def append(self, *records: dict[str, Any], sync: bool = False) -> None:
         """Write lines, all or none; `sync`: to the disk. Raises DataError where they cannot be written."""
@@ -116,46 +338,43 @@ class CallStore:
         self._log.append_all(records)
         self.outcomes += sum("text" in record or "failure" in record for record in records)
         if sync:
-            try:
-                with self._log.path.open("ab") as file:
-                    os.fsync(file.fileno())
-            except OSError as error:
-                raise DataError(f"{self.path}: {write_problem(error)}") from error
+            with self._log.path.open("ab") as file:
+                os.fsync(file.fileno())
+
+    def reserve(self, calls: Sequence[PaidCall], jobs: Sequence[dict[str, Any]] = ()) -> None:
+        """Write reserved calls, and the batch jobs that they are of, all or none."""
+        self.append(*jobs, *(call.to_dict() for call in calls), sync=bool(jobs))
+        for line in jobs:
+            self._take_event(line)
+        for call in calls:
+            self._put(call)
 
     def settle(self, call: PaidCall, line: dict[str, Any]) -> None:
         """Write how an open call ended: a line of that content, and what it cost."""
-        if call.number not in self.books.open:
+        if self.calls[call.number - 1].billing != "open":
             raise ValueError(f"call {call.number} is settled already")
-        record = {"call": call.number, **line}
-        if (cost := COST_NAMES.get(call.billing, "paid")) != "paid":
-            record["cost"] = cost
-        if call.reason:
-            record["reason"] = call.reason
-        if call.usage is not None:
-            record["usage"] = call.usage.to_dict()
-        if call.usd is not None:
-            record["usd"] = money_text(call.usd)
-        self.append(record)
-        self.books.settled(call)
+        cost = next(name for name, billing in _COST.items() if billing == call.billing)
+        ended = {"cost": cost if cost != "paid" else "", "reason": call.reason, "usd": money_text(call.usd)}
+        record = {"call": call.number, **line} | {name: value for name, value in ended.items() if value}
+        self.append(record | ({} if call.usage is None else {"usage": call.usage.to_dict()}))
+        self._put(call)
+
+    def note(self, record: BatchRecord, event: str, **details: Any) -> BatchRecord:
+        """Write an event of a job, to the disk; returns its new state."""
+        line = {"job": record.batch, "event": event, **details}
+        self.append(line, sync=True)
+        return self._take_event(line)
 
     def reprice(self, prices: PriceList) -> None:
         """Write down prices of calls whose cost was unknown, as far as they are known now."""
-        for number, call in list(self.books.unpriced.items()):
+        for call in [call for call in self.calls if call.cost[1] is None]:
             if (price := prices.find(call.model)) is None:
                 continue
-            batch = call.batch is not None
-            if call.cost[0] == "usd_paid" and call.usage is not None:
-                usd = price.cost(call.usage, batch)
-            else:
-                usd = price.worst(call.bound.input_tokens, call.bound.output_tokens, batch)
+            metered, batch = call.usage if call.cost[0] == "usd_paid" else None, call.batch is not None
+            usd = price.worst(*call.bound, batch) if metered is None else price.cost(metered, batch)
             if usd is not None:
-                self.append({"call": number, "priced": money_text(usd)})
-                self.books.priced(number, usd)
-
-    def worthless(self) -> bool:
-        """Whether nothing is lost with the file: it holds no reply, nothing may have been paid, and no job may run."""
-        worth = (t.paid or t.possibly_paid or t.open for t in self.books.totals().values())
-        return not (self.outcomes or any(worth) or any(job.state != "closed" for job in self.books.jobs.values()))
+                self.append({"call": call.number, "priced": money_text(usd)})
+                self._price(call, usd)
 
     def close(self) -> None:
         """Release the file; open calls stay open in it. Calling it twice does no harm."""
@@ -167,6 +386,37 @@ class CallStore:
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def read_store(path: Path) -> CallStore:
+    """Read the money and the jobs of a `calls.jsonl`, which may not exist, without a lock; nothing is written.
+
+    Raises:
+        DataError: a damaged line; names file and line.
+    """
+    store = CallStore()
+    for where, record in read_jsonl(path, torn_tail=True, skip=(_COSTLESS,)) if path.exists() else ():
+        store.take(record, where)
+    return store
+
+
+def call_files(folder: Path) -> list[Path]:
+    """The stores of a run, study or workspace: its own, that of its judges, those of its stages."""
+    return [path for path in (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))) if path.exists()]
+
+
+def read_costs(folder: Path) -> dict[str, Totals]:
+    """Read the totals of each stage; empty where no call cost anything. Raises DataError for a damaged line."""
+    return {stage: one for path in call_files(folder) for stage, one in read_store(path).totals().items()}
+
+
+def read_calls(folder: Path) -> Iterator[PaidCall]:
+    """Every paid call. Raises DataError for a damaged line."""
+    for path in call_files(folder):
+        yield from read_store(path).calls
+
+
+# --- The calls of one stage -------------------------------------------------------------------------------------
 
 
 @dataclass
@@ -217,7 +467,7 @@ class StageCalls:
         self.store.open()
         if self.prices is not None:
             self.store.reprice(self.prices)
-        if self.paid and self.limit is not None and self.store.books.committed is None:
+        if self.paid and self.limit is not None and self.store.dollars() is None:
             raise ConfigError(
                 f"max_cost: {self.store.path} holds calls whose price is unknown: name it in a file of prices "
                 "(--prices, prices = FILE)"
@@ -227,8 +477,6 @@ class StageCalls:
             for job in self.open_jobs():
                 self.abandon(job, UNSENT)
         return self
-
-    # --- Before a call ------------------------------------------------------------------------------------------
 
     def reserve(self, call: Call, bound: Bound) -> PaidCall:
         """Reserve one call at its worst case; the reservation is in the file when this returns.
@@ -245,31 +493,26 @@ class StageCalls:
         lines = [{"job": secrets.token_hex(6), **about} for _ in jobs]
         pairs = zip(lines, jobs, strict=True)
         self._reserve([(call, bound, str(line["job"])) for line, calls in pairs for call, bound in calls], lines)
-        return [self.store.books.jobs[str(line["job"])] for line in lines]
+        return [self.store.jobs[str(line["job"])] for line in lines]
 
     def _reserve(
         self, calls: Sequence[tuple[Call, Bound, str | None]], jobs: Sequence[dict[str, Any]] = ()
     ) -> list[PaidCall]:
         store, price, made = self.store.open(), self.price, []
-        for number, (call, bound, batch) in enumerate(calls, store.books.last + 1):
-            tokens, samples = (bound.input_tokens, bound.output_tokens), tuple(one.sample for one in call.requests)
-            worst = None if price is None else price.worst(*tokens, batch is not None)
+        for number, (call, bound, batch) in enumerate(calls, len(store.calls) + 1):
+            worst = None if price is None else price.worst(*bound, batch is not None)
             prompts = tuple(prompt_fingerprint(request, self.identity) for request in call.requests)
-            names, date = (call.request.item, batch), "" if price is None else price.date
-            about = (number, self.stage, self.model, call.request.id)
-            made.append(PaidCall(*about, samples, bound, worst, prompts, *names, date))
+            about = (number, self.stage, self.model, call.request.id, tuple(one.sample for one in call.requests))
+            date = "" if price is None else price.date
+            made.append(PaidCall(*about, bound, worst, prompts, call.request.item, batch, date))
         self._require_room([call.worst for call in made])
-        store.append(*jobs, *(call.to_dict() for call in made), sync=bool(jobs))
-        for line in jobs:
-            store.books.job_event(line)
-        for one in made:
-            store.books.reserved(one)
+        store.reserve(made, jobs)
         return made
 
     def _require_room(self, worst: Sequence[Decimal | None]) -> None:
         if self.limit is None:
             return
-        needed, committed = add(*worst), self.store.books.committed
+        needed, committed = add(*worst), self.store.dollars()
         what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
         if needed is None:
             raise CostLimitError(
@@ -284,15 +527,12 @@ class StageCalls:
                 f"{what} may cost {dollars_text(needed, True)} more: raise it (--max-cost), or ask less"
             )
 
-    # --- After a call -------------------------------------------------------------------------------------------
-
     def settle(self, call: PaidCall, found: Answer | FailedCall) -> None:
         """Store what came of a call and what it cost, in one line.
 
         A reply without a complete usage counts as possibly paid, at its worst case. A refusal is a reply.
         """
-        failed = found if isinstance(found, FailedCall) else None
-        billing, reason = (failed.billing, failed.reason) if failed else ("paid", "")
+        billing, reason = (found.billing, found.reason) if isinstance(found, FailedCall) else ("paid", "")
         usage = found.usage if billing == "paid" else None
         usd = self.price.cost(usage, call.batch is not None) if usage is not None and self.price else None
         line: dict[str, Any] = {"stage": self.stage, **call.names}
@@ -340,29 +580,21 @@ class StageCalls:
         """Return the cost of all calls of the store, for the progress line; empty where they cost nothing."""
         if not self.paid:
             return ""
-        totals = sum_totals(self.store.books.totals().values())
-        paid, possible = totals.usd_paid, totals.usd_possible
+        paid, possible = self.store.dollars("usd_paid"), self.store.dollars("usd_possible")
         if paid is None or possible is None:
             return "price unknown"
         return f"{dollars_text(paid)}{f' (+ {dollars_text(possible, True)} possibly)' if possible else ''} US dollars"
 
-    # --- Batch jobs ---------------------------------------------------------------------------------------------
-
     def open_jobs(self) -> list[BatchRecord]:
         """The jobs of this stage that still hold open calls, oldest first."""
-        return self.store.books.open_jobs(self.stage)
-
-    def note(self, record: BatchRecord, event: str, **details: Any) -> BatchRecord:
-        """Record an event of a job, to the disk; returns its new state."""
-        line = {"job": record.batch, "event": event, **details}
-        self.store.append(line, sync=True)
-        return self.store.books.job_event(line)
+        return self.store.open_jobs(self.stage)
 
     def abandon(self, record: BatchRecord, reason: str, billing: Billing = "free", why: str = "") -> None:
         """Give up a job without results: settle its open calls, and record `why` (the reason of its calls)."""
-        for call in self.store.books.calls_of(record).values():
-            self.settle(call, FailedCall(reason, "", billing))
-        self.note(record, "abandoned", reason=why or reason)
+        for call in self.store.calls_of(record):
+            if call.billing == "open":
+                self.settle(call, FailedCall(reason, "", billing))
+        self.store.note(record, "abandoned", reason=why or reason)
 
 
 def require_no_jobs(jobs: Sequence[BatchRecord], where: object) -> None:
@@ -383,38 +615,4 @@ def prompt_fingerprint(request: Request, model: str) -> str:
 
 def _fields(one: Reply | Response) -> dict[str, Any]:
     """What a reply and its response have in common."""
-    return {name: getattr(one, name) for name in _REPLY}
-
-
-# --- Readers, which need no lock and write nothing ----------------------------------------------------------------
-
-
-def read_books(path: Path, ended: list[PaidCall] | None = None) -> CallBooks:
-    """Read the money and the jobs of a `calls.jsonl`, which may not exist; calls that have ended are added to `ended`.
-
-    Raises:
-        DataError: a damaged line; names file and line.
-    """
-    books = CallBooks()
-    for where, record in read_jsonl(path, torn_tail=True, skip=(_COSTLESS,)) if path.exists() else ():
-        if (call := books.read(record, where)) is not None and ended is not None:
-            ended.append(call)
-    return books
-
-
-def call_files(folder: Path) -> list[Path]:
-    """The stores of a run, study or workspace: its own, that of its judges, those of its stages."""
-    return [path for path in (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))) if path.exists()]
-
-
-def read_costs(folder: Path) -> dict[str, Totals]:
-    """Read the totals of each stage; empty where no call cost anything. Raises DataError for a damaged line."""
-    return {stage: one for path in call_files(folder) for stage, one in read_books(path).totals().items()}
-
-
-def read_calls(folder: Path) -> Iterator[PaidCall]:
-    """Every paid call, those that have not ended last. Raises DataError for a damaged line."""
-    for path in call_files(folder):
-        ended: list[PaidCall] = []
-        books = read_books(path, ended)
-        yield from (*ended, *books.open.values())
+    return {item.name: getattr(one, item.name) for item in fields(Reply)}

@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Self
 
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import PriceList, load_prices, prompt_tokens
+from h2htalk.chat.costs.prices import PriceList, add, dollars_text, load_prices, prompt_tokens
 from h2htalk.chat.engines import engine_names, model_kind, open_chat, parse_model, require_batches
 from h2htalk.chat.model_identity import model_identity, model_name
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, prompt_fingerprint
-from h2htalk.chat.store.records import add, dollars_text
 from h2htalk.data.responses import CALLS, Failure, SampleKey, Usage
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.progress import Progress

@@ -169,8 +169,7 @@ class Guard:
         """The result of each text, through the provider's SDK."""
         import openai
 
-        from h2htalk.chat.hosted.hosted_chat import OPENAI
-        from h2htalk.chat.hosted.sdk_transport import open_client
+        from h2htalk.chat.hosted.hosted_chat import OPENAI, open_client
 
         key, url = OPENAI.read_key(), OPENAI.read_url()
         opened = OPENAI.open_client(key, url, open_client(url))

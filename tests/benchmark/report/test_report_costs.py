@@ -25,11 +25,10 @@ from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.run_tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import RunCounts, Summary
-from h2htalk.chat.calls import Answer, Bound, Call, FailedCall
-from h2htalk.chat.costs.prices import Price, PriceList
-from h2htalk.chat.protocol import Message, Reply, Request, Sampling
+from h2htalk.chat.costs.prices import Price, PriceList, dollars_text
+from h2htalk.chat.costs.totals import Totals, sum_totals
+from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
-from h2htalk.chat.store.records import Totals, dollars_text, sum_totals
 from h2htalk.data.responses import Usage
 from h2htalk.data.splits import load_split
 

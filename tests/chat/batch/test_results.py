@@ -12,8 +12,8 @@ from batch_double import KEY, BatchDouble
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.batch.provider import JobCallError, json_lines
-from h2htalk.chat.store.records import BatchRecord
+from h2htalk.chat.batch.job_apis import JobCallError, json_lines
+from h2htalk.chat.store.call_store import BatchRecord
 
 RECORD = BatchRecord("0123456789ab", "generate", "m", 1_800_000_000.0, file="file-1")
 
@@ -35,7 +35,7 @@ def test_a_line_that_is_no_object_is_none(line: bytes) -> None:
 
 
 def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.chat.batch.provider.LONGEST_LINE", 1000)
+    monkeypatch.setattr("h2htalk.chat.batch.job_apis.LONGEST_LINE", 1000)
     with pytest.raises(JobCallError, match="longer than"):
         list(json_lines(b"x" * 100 for _ in range(20)))
 

@@ -9,11 +9,10 @@ import pytest
 from hosted_made import KEYS, Api, completion, requests_of, set_keys, text_of
 from loopback import Answer, LoopbackServer
 
-from h2htalk.chat.calls import Call
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.hosted.hosted_chat import OPENAI
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.protocol import Call, Message, Outcome, Reply, Request, Sampling
 from h2htalk.errors import ConfigError
 
 API = OpenAIWire("gpt-made-up", KEYS["openai"])

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.calls import Call
-from h2htalk.chat.protocol import Message, Request, Sampling
+from h2htalk.chat.protocol import Call, Message, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.server.engine import ServerWire
 

@@ -11,9 +11,8 @@ import pytest
 from tiny_llama import write_tiny_llama
 from vllm_double import install
 
-from h2htalk.chat.calls import Arrived
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.protocol import Arrived, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.server.aiohttp_transport import exchange
 from h2htalk.chat.vllm.engine import VLLMChat
 from h2htalk.data.responses import Failure

@@ -20,10 +20,9 @@ from h2htalk.benchmark.studies.apps.app_adapter import Adapter, Call, at_place, 
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
 from h2htalk.benchmark.studies.study_folder import Study
-from h2htalk.chat.calls import FailedCall
-from h2htalk.chat.event_loop import run_all, run_alone
-from h2htalk.chat.pacing import doubling_wait
-from h2htalk.chat.provider_errors import clean
+from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
+from h2htalk.chat.protocol import FailedCall
+from h2htalk.chat.provider_answers import clean
 from h2htalk.chat.server.aiohttp_transport import exchange, open_session
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.data.case import Case, script

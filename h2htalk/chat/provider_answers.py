@@ -1,17 +1,21 @@
-"""The one table of errors of model APIs: what each means, what the call cost, and whether to send it again."""
+"""Read what the answers of model APIs have in common: the one table of errors, token counts, ids, texts.
+
+An error says what it means, what the call cost, and whether to send it again.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 import time
+import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from h2htalk.chat.calls import FailedCall
-from h2htalk.data.responses import masked
+from h2htalk.chat.protocol import FailedCall, Request
+from h2htalk.data.responses import Usage, masked
 
 LONGEST_ASKED = 604_800.0  # seconds: the largest deadline; to wait longer is no sensible wish
 _QUOTED = 200  # characters of a server's text that an error message may carry
@@ -27,6 +31,9 @@ _CONTEXT_TOO_LONG = re.compile(
 _UNSUPPORTED = re.compile(r"support|unrecognized", re.IGNORECASE)
 # Keys of either provider, also cut or masked as they like to quote them.
 _KEY = re.compile(r"\b(?:sk|sess|pk)-[\w*.…-]{4,}", re.ASCII)
+# Tokens that an API may add to a prompt: turn marks, a few of its own, and the instructions of structured output.
+_AROUND_PROMPT, _AROUND_MESSAGE, _AROUND_FORM = 256, 16, 1024
+_MOST_TOKENS = 10**9  # of one call: beyond it a count makes no sense
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,22 +149,22 @@ def read_error(api: Api, status: int, body: object, headers: Mapping[str, str], 
     error = read_error_body(body, key)
     status = status or api.statuses.get(error.code) or api.statuses.get(error.kind, 500)
     failed = _by_status(status, error, headers, key)
-    for rule in _RULES:
-        if rule.applies(status, error, api):
-            message = failed.message if rule.quoted else f"HTTP {status}: the key was refused"
-            return replace(
-                failed,
-                reason=rule.reason or failed.reason,
-                message=message,
-                billing="possibly_paid" if error.says("content filtering") else failed.billing,
-                retry=False,
-                limited=False,
-                wait=None,
-                fatal=rule.advice.format(api=api, status=status, message=message) or None,
-                at_first=not api.hosted and rule.reason != "no_credit",
-                refusal=rule.reason == "refusal",
-            )
-    return replace(failed, fatal=_unsupported(api, error) if status == 400 else None)
+    rule = next((rule for rule in _RULES if rule.applies(status, error, api)), None)
+    if rule is None:
+        return replace(failed, fatal=_unsupported(api, error) if status == 400 else None)
+    message = failed.message if rule.quoted else f"HTTP {status}: the key was refused"
+    return replace(
+        failed,
+        reason=rule.reason or failed.reason,
+        message=message,
+        billing="possibly_paid" if error.says("content filtering") else failed.billing,
+        retry=False,
+        limited=False,
+        wait=None,
+        fatal=rule.advice.format(api=api, status=status, message=message) or None,
+        at_first=not api.hosted and rule.reason != "no_credit",
+        refusal=rule.reason == "refusal",
+    )
 
 
 def _by_status(status: int, error: ErrorBody, headers: Mapping[str, str], key: str | None) -> FailedCall:
@@ -175,7 +182,7 @@ def _by_status(status: int, error: ErrorBody, headers: Mapping[str, str], key: s
         retry=retry,
         limited=limited,
         wait=asked_wait(headers) if retry else None,
-        request_id=scrub(headers.get("request-id") or headers.get("x-request-id") or "", key) or None,
+        request_id=clean(headers.get("request-id") or headers.get("x-request-id") or "", key) or None,
     )
 
 
@@ -193,21 +200,19 @@ def _unsupported(api: Api, error: ErrorBody) -> str | None:
 def read_error_body(body: object, key: str | None) -> ErrorBody:
     """Read the error in a body: parsed JSON in the shape of OpenAI or a similar one, or the text of a gateway."""
     if isinstance(body, bytes):
-        return ErrorBody(text=scrub(body[:4096].decode("utf-8", "replace"), key))
+        return ErrorBody(text=clean(_start(body), key))
     inner: Any = body.get("error", body) if isinstance(body, dict) else body
     named: Any = inner if isinstance(inner, dict) else {}
     text = named.get("message") or named.get("detail") or inner or ""
     words = [value if isinstance(value := named.get(name), str) else "" for name in ("type", "code", "param")]
-    return ErrorBody(words[0], words[1], words[2], scrub(text if isinstance(text, str) else json.dumps(text), key))
+    return ErrorBody(words[0], words[1], words[2], clean(text if isinstance(text, str) else json.dumps(text), key))
 
 
 def asked_wait(headers: Mapping[str, str]) -> float | None:
     """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) as seconds; None where absent, in the past, or
     longer than any call may take."""
     for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        value = headers.get(name)
-        if value is None:
-            continue
+        value = headers.get(name, "")
         try:
             seconds = float(value) * scale
         except ValueError:
@@ -220,13 +225,82 @@ def asked_wait(headers: Mapping[str, str]) -> float | None:
     return None
 
 
-def scrub(text: str, key: str | None) -> str:
-    """Return a provider's text as one short line without control characters or any part of a key."""
-    return clean(_KEY.sub("[key]", masked(text, key, "[key]")))
+# --- Replies ----------------------------------------------------------------------------------------------------
+
+
+def input_bound(request: Request) -> int:
+    """The most tokens that a prompt can have: a token is at least one byte of UTF-8."""
+    texts = (well_formed(message.content) for message in request.messages)
+    bound = _AROUND_PROMPT + sum(_AROUND_MESSAGE + _most_bytes(text) for text in texts)
+    if request.response_schema is None:
+        return bound
+    return bound + _AROUND_FORM + len(json.dumps(request.response_schema.schema()))
+
+
+def _most_bytes(text: str) -> int:
+    """Return the bytes of a text, also where a tokenizer normalizes it (NFKC): a ligature may become many letters."""
+    plain = len(text.encode())
+    return plain if text.isascii() else max(plain, len(unicodedata.normalize("NFKC", text).encode()))
+
+
+def count(raw: object, name: str) -> int | None:
+    """Return a count of a provider's usage, None where it is absent or implausible."""
+    value = raw.get(name) if isinstance(raw, dict) else None
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
+
+
+def whole_counts(usage: Usage) -> Usage:
+    """Return the usage with parts that exceed their whole set to unknown, as they cannot be priced."""
+    cached = [usage.cache_read_tokens, usage.cache_write_tokens, usage.cache_write_1h_tokens]
+    if usage.input_tokens is not None and sum(part or 0 for part in cached) > usage.input_tokens:
+        usage = Usage(output_tokens=usage.output_tokens, reasoning_tokens=usage.reasoning_tokens)
+    if usage.output_tokens is not None and (usage.reasoning_tokens or 0) > usage.output_tokens:
+        usage = replace(usage, reasoning_tokens=None)
+    return usage
+
+
+def request_name(header: str | None, body: object, key: str | None) -> str | None:
+    """Return the id that the API gave the call, from its header or else its body."""
+    value = header or (body.get("id") if isinstance(body, dict) else None)
+    return clean(value, key) or None if isinstance(value, str) else None
+
+
+def served_by(payload: Any, key: str | None) -> dict[str, Any]:
+    """Return the `model` and the `system_fingerprint` that the JSON of a reply names."""
+    named = {name: payload.get(name) for name in ("model", "system_fingerprint")}
+    return {name: clean(value, key) for name, value in named.items() if isinstance(value, str) and value}
+
+
+def malformed_answer(why: str, body: object, key: str | None, usage: Usage, request_id: str | None) -> FailedCall:
+    """Return the failed call for a malformed answer: it is paid, and never sent again automatically."""
+    shown = clean(_start(body), key) or "empty body"
+    return FailedCall("malformed_reply", f"{why}: {shown}", "paid", usage=usage, request_id=request_id)
+
+
+def _start(body: object) -> str:
+    if isinstance(body, bytes):
+        return body[:4096].decode("utf-8", "replace")
+    try:
+        return "" if body is None else json.dumps(body, ensure_ascii=False)[:4096]
+    except RecursionError:  # it could only just be read
+        return "nested too deeply to be shown"
+
+
+# --- Texts ------------------------------------------------------------------------------------------------------
 
 
 def clean(text: str, key: str | None = None) -> str:
-    """Return at most 200 characters on one line, without control characters and without the key."""
-    one_line = " ".join(masked(text, key, "[key]")[: 20 * _QUOTED].split())
+    """Return at most 200 characters on one line, without control characters and without any part of a key."""
+    one_line = " ".join(_KEY.sub("[key]", masked(text, key, "[key]"))[: 20 * _QUOTED].split())
     shown = one_line if one_line.isprintable() else "".join(c for c in one_line if c.isprintable())
     return shown[:_QUOTED]
+
+
+def well_formed(text: str, key: str | None = None) -> str:
+    """Replace half surrogate pairs, which JSON may hold and UTF-8 files cannot, by U+FFFD, and mask the key: a server
+    may repeat what it was sent."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return masked(text, key)

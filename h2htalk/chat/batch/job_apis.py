@@ -1,0 +1,455 @@
+"""The batch jobs of OpenAI and Anthropic over their SDKs: make, find and look at jobs, stream results.
+
+Both cost half the price and take up to 24 hours. OpenAI: upload a file of requests, start a job, download a file of
+replies and one of errors; 50,000 requests and 200 MB a job, which has our mark in its metadata. Anthropic: one call
+submits all requests, one streams all results; 100,000 requests and 256 MB a job, results kept for 29 days. Its job
+holds nothing of ours but the `custom_id` of each request, which only its results show: a job whose id never arrived is
+searched for among the later ones by the number of its requests.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from importlib import import_module
+from itertools import chain
+from typing import Any, ClassVar, Final, Literal, TypeVar
+
+import httpx2
+
+from h2htalk.chat.protocol import CONNECT_TIMEOUT, FailedCall
+from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.store.call_store import BatchRecord
+from h2htalk.data.files import write_problem
+from h2htalk.errors import DataError
+
+LONGEST_LINE = 1 << 26  # bytes of one result; beyond it the results are broken (64 MiB)
+TRANSFER_TIMEOUT = 600.0  # seconds without a byte, while a job's requests or results go over the wire
+CLOCK_SKEW = 48 * 3600.0  # seconds by which this machine's clock may differ from theirs
+ENDPOINT: Final = "/v1/chat/completions"
+_MARK = "h2htalk"  # the key of an OpenAI job's metadata
+_PROBLEMS = 3  # errors of a refused job that a message quotes
+T = TypeVar("T")
+Leftover = Literal["missing", "expired", "canceled"]
+Kind = Literal["succeeded", "errored", "expired", "canceled"]
+_CODES: Mapping[str, Kind] = {"batch_expired": "expired", "batch_cancelled": "canceled"}
+_TYPES: Mapping[str, Kind] = {"canceled": "canceled", "expired": "expired"}
+
+
+@dataclass(frozen=True, slots=True)
+class BatchJob:
+    """A batch job as its provider describes it.
+
+    Attributes:
+        id, status: as the provider names them.
+        state: `failed` means that it was refused whole: none of its calls was computed.
+        calls, finished: how many it holds, and how many of them are done; None where unknown.
+        succeeded: how many gave a reply; None where unknown.
+        leftover: what became of calls without a result, once it has ended.
+        outputs: where its results are.
+        problem: why a failed one was refused; `crowded`: only because the account's queue is full.
+    """
+
+    id: str
+    status: str
+    state: Literal["running", "ended", "failed"]
+    calls: int | None = None
+    finished: int | None = None
+    succeeded: int | None = None
+    leftover: Leftover = "missing"
+    outputs: tuple[str, ...] = ()
+    problem: str = ""
+    crowded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """The result of a call of a job; calls that expired or were cancelled were never computed and cost nothing.
+
+    `status` (0: unknown) and `body` are those of the live API. `free`: the provider charges nothing for it; errors
+    without it follow the rules of the live API.
+    """
+
+    custom_id: str
+    kind: Kind
+    body: object = None
+    status: int = 200
+    request_id: str | None = None
+    free: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """The outcome of a search for a job whose id is unknown: `job`, else it may be one of `running`, which their
+    results will show, or one of `unreadable`, which have ended and can no longer be read."""
+
+    job: BatchJob | None = None
+    running: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
+
+
+@dataclass(eq=False)
+class JobCallError(Exception):
+    """A call about a job gave no usable answer. Internal: `batch_runner` waits or raises an error.
+
+    `status`: of HTTP, None where no answer was read; `body`, `headers`: of the answer; `reached`: something was sent.
+    """
+
+    message: str
+    status: int | None = None
+    reached: bool = True
+    body: object = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class JobsApi:
+    """One provider's batch jobs over its SDK, whose retries are off: a repeated `create` would be a second job.
+
+    Every method may raise JobCallError. The SDK's typed models accept any answer, so its raw responses are read.
+    """
+
+    most_calls: ClassVar[int]  # that a job may hold, with a margin
+    most_bytes: ClassVar[int]  # that its requests may have, with a margin
+    after: ClassVar[str]  # the parameter of the list that names the last job of the page before
+
+    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
+        """Take the SDK's client, and the function that reads a broken connection."""
+        timeout = httpx2.Timeout(TRANSFER_TIMEOUT, connect=CONNECT_TIMEOUT)
+        self.client = client.with_options(max_retries=0, timeout=timeout)
+        self.batches: Any = None  # the SDK's methods for jobs, with raw responses
+        self.stream: Any = None  # and the one that streams an output
+        self._failure = failure
+        self._sdk = import_module(type(client).__module__.partition(".")[0])
+
+    def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """One call as a job holds it."""
+        raise NotImplementedError
+
+    def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
+        """Upload the requests where the provider requires it; returns their id. Costs nothing."""
+        return None
+
+    def newest(self) -> str | None:
+        """Return the newest job where `find` needs it, else None."""
+        return None
+
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
+        """Submit the job. It may exist even if this raises, unless the answer was a refusal."""
+        raise NotImplementedError
+
+    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+        """Search for a job that may exist; `known`: ids of our other jobs."""
+        raise NotImplementedError
+
+    def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
+        """Read the JSON of a job."""
+        raise NotImplementedError
+
+    def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
+        """Read a line of results; None for one that cannot be read."""
+        raise NotImplementedError
+
+    def retrieve(self, job: str) -> BatchJob:
+        """Return the state of a job."""
+        return self.read_job(self.call(self.batches.retrieve, job))
+
+    def results(self, job: BatchJob) -> Iterator[Result | None]:
+        """Stream the results of an ended job, in any order; None stands for a line that cannot be read."""
+        for output in job.outputs:
+            # Read as bytes: a reader of the SDK stops at the first line that is not JSON.
+            with self._errors(), self.stream(output) as response:
+                for line in json_lines(response.iter_bytes()):
+                    yield self.read_result(line)
+
+    def call(self, method: Callable[..., Any], /, *arguments: Any, **named: Any) -> Mapping[str, Any]:
+        """Call a method of the SDK that gives a raw response; returns the JSON object of the answer."""
+        with self._errors():
+            body = json.loads(method(*arguments, **named).http_response.content)
+        return require(body if isinstance(body, dict) else None)
+
+    def listed(self, limit: int = 100) -> Iterator[Mapping[str, Any]]:
+        """All jobs of the account, newest first, page after page."""
+        last: dict[str, str] = {}
+        while True:
+            page = self.call(self.batches.list, limit=limit, **last)
+            jobs = page.get("data")
+            if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
+                raise JobCallError("the answer lists no jobs", status=200)
+            yield from jobs
+            if not jobs or page.get("has_more") is False:
+                return
+            last = {self.after: require(text_or_none(jobs[-1].get("id")))}
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Raise JobCallError for what the SDK or the transport under it raises."""
+        sdk = self._sdk
+        base = getattr(sdk, "OpenAIError", None) or sdk.AnthropicError  # what all errors of the SDK are
+        try:
+            yield
+        except sdk.APIStatusError as error:
+            body: object = None
+            with suppress(ValueError, httpx2.HTTPError, httpx2.StreamError):
+                body = json.loads(error.response.read())  # streamed or not
+            status, headers = error.status_code, error.response.headers
+            raise JobCallError(f"HTTP {status}", status, body=body, headers=headers) from None
+        except (sdk.APIConnectionError, httpx2.HTTPError) as error:  # the latter while results stream
+            found = self._failure(error.__cause__ or error, None)
+            status = 200 if found.reason == "malformed_reply" else None
+            raise JobCallError(found.message, status, reached=found.billing != "free") from None
+        except (base, ValueError, TypeError, AttributeError, RecursionError) as error:
+            # ValueError: a body that is not JSON. TypeError, AttributeError: JSON of another shape, which the SDKs take
+            # for what they expect. Their texts may quote it at length, so only the kind is kept.
+            raise JobCallError(f"the answer cannot be read ({type(error).__name__})", status=200) from None
+
+
+class OpenAIJobs(JobsApi):
+    """See `JobsApi`."""
+
+    most_calls = 50_000
+    most_bytes = 190_000_000
+    after = "after"
+
+    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
+        super().__init__(client, failure)
+        self.batches = self.client.batches.with_raw_response
+        self.stream = self.client.files.with_streaming_response.content
+
+    def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
+
+    def upload(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> str | None:
+        with tempfile.TemporaryFile() as file:  # up to 190 MB that need not lie in memory
+            try:
+                file.writelines(line_bytes(line) + b"\n" for line in lines)
+                file.seek(0)
+            except OSError as error:
+                raise DataError(f"{tempfile.gettempdir()}: {write_problem(error)}") from error
+            named = (f"{_MARK}-{record.batch}.jsonl", file)
+            made = self.call(self.client.files.with_raw_response.create, file=named, purpose="batch")
+        return require(text_or_none(made.get("id")))
+
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
+        about = {"endpoint": ENDPOINT, "completion_window": "24h", "metadata": {_MARK: record.batch}}
+        return self.read_job(self.call(self.batches.create, input_file_id=record.file, **about))
+
+    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+        for raw in self.listed():
+            same_file = record.file is not None and pick(raw, "input_file_id") == record.file
+            if same_file or pick(raw, "metadata", _MARK) == record.batch:
+                return Search(self.read_job(raw))
+            if require(count_or_none(raw.get("created_at"))) < record.when - CLOCK_SKEW:
+                break
+        return Search()
+
+    def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
+        job_id, status = read_names(raw, "status")
+        files = map(text_or_none, (raw.get("output_file_id"), raw.get("error_file_id")))
+        outputs = tuple(file for file in files if file)
+        completed, failed, calls = (
+            count_or_none(pick(raw, "request_counts", name)) for name in ("completed", "failed", "total")
+        )
+        problem, crowded = _read_problems(pick(raw, "errors", "data"))
+        ended = status in ("completed", "expired", "cancelled", "failed")
+        leftover: Mapping[str, Leftover] = {"expired": "expired", "cancelled": "canceled"}
+        return BatchJob(
+            job_id,
+            clean(status),
+            "running" if not ended else "failed" if status == "failed" and not outputs else "ended",
+            calls or None,  # 0 until the file of requests was looked through
+            None if completed is None or failed is None else completed + failed,
+            completed,
+            leftover.get(status, "missing"),
+            outputs,
+            problem,
+            crowded,
+        )
+
+    def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
+        """Read a line of either file: a `response` with its status, or an `error`."""
+        custom_id, code = text_or_none(pick(line, "custom_id")), text_or_none(pick(line, "error", "code"))
+        status = count_or_none(pick(line, "response", "status_code"))
+        if custom_id is not None and status is not None:
+            body, name = (pick(line, "response", name) for name in ("body", "request_id"))
+            return Result(custom_id, "succeeded" if status == 200 else "errored", body, status, text_or_none(name))
+        if custom_id is None or code is None:
+            return None
+        # An error without a response is that of the batch, such as `request_timeout`: treated as a server error.
+        return Result(custom_id, _CODES.get(code, "errored"), {"error": pick(line, "error")}, 500)
+
+
+def _read_problems(errors: object) -> tuple[str, bool]:
+    """Return the first errors of a refused job, and whether all of them report a full queue."""
+    if not isinstance(errors, list):
+        return "", False
+    described = [
+        (f"line {line}: " if (line := count_or_none(pick(error, "line"))) is not None else "")
+        + (text_or_none(pick(error, "message")) or text_or_none(pick(error, "code")) or "no reason given")
+        for error in errors[:_PROBLEMS]
+    ]
+    more = [f"{len(errors) - _PROBLEMS} more"] if len(errors) > _PROBLEMS else []
+    crowded = bool(errors) and all(pick(error, "code") == "token_limit_exceeded" for error in errors)
+    return "; ".join(described + more), crowded
+
+
+class AnthropicJobs(JobsApi):
+    """See `JobsApi`."""
+
+    most_calls = 100_000
+    most_bytes = 240_000_000
+    after = "after_id"
+
+    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
+        super().__init__(client, failure)
+        self.batches = self.client.messages.batches.with_raw_response
+        self.stream = self.client.messages.batches.with_streaming_response.results
+
+    def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {"custom_id": custom_id, "params": body}
+
+    def newest(self) -> str | None:
+        return next((self.read_job(raw).id for raw in self.listed(limit=1)), None)
+
+    def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
+        return self.read_job(self.call(self.batches.create, requests=list(lines)))
+
+    def find(self, record: BatchRecord, known: Collection[str]) -> Search:
+        running, unreadable = [], []
+        for listed in list(self._candidates(record, known)):
+            # The list may be out of date.
+            job = listed if listed.state == "ended" else self.retrieve(listed.id)
+            if job.state == "running":
+                running.append(job.id)
+            elif ours := self._is_ours(job, record):
+                return Search(job)
+            elif ours is None:
+                unreadable.append(job.id)
+        return Search(None, tuple(running), tuple(unreadable))
+
+    def _candidates(self, record: BatchRecord, known: Collection[str]) -> Iterator[BatchJob]:
+        """Jobs of the same number of calls that may have been made when ours was sent."""
+        for raw in self.listed():
+            job = self.read_job(raw)
+            try:
+                age = record.when - datetime.fromisoformat(str(raw.get("created_at"))).timestamp()
+            except ValueError:
+                raise JobCallError("the answer describes no job", status=200) from None
+            # Made before ours. The time is for the case that the one before ours was deleted since.
+            if job.id == record.after or age > CLOCK_SKEW:
+                return
+            if job.calls == len(record.numbers) and job.id not in known and age > -CLOCK_SKEW:
+                yield job
+
+    def _is_ours(self, job: BatchJob, record: BatchRecord) -> bool | None:
+        """Whether the first result of an ended job has one of our names; None where it can no longer be read."""
+        try:
+            for result in self.results(job):
+                if result is not None:
+                    return result.custom_id.startswith(f"{record.batch}-")
+        except JobCallError as error:
+            if error.status is None or error.status == 429 or error.status >= 500:
+                raise
+        return None
+
+    def results(self, job: BatchJob) -> Iterator[Result | None]:
+        if not job.outputs:
+            raise JobCallError("the job's results are no longer kept", status=404)
+        yield from super().results(job)
+
+    def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
+        job_id, status = read_names(raw, "processing_status")
+        names = ("processing", "succeeded", "errored", "canceled", "expired")
+        counts = [count_or_none(pick(raw, "request_counts", name)) for name in names]
+        known = [number for number in counts if number is not None]
+        calls = sum(known) if len(known) == len(counts) else None
+        return BatchJob(
+            job_id,
+            clean(status),
+            "ended" if status == "ended" else "running",
+            calls,
+            None if calls is None else calls - known[0],
+            counts[1],
+            outputs=(job_id,) if raw.get("results_url") and raw.get("archived_at") is None else (),
+        )
+
+    def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
+        custom_id, kind = text_or_none(pick(line, "custom_id")), pick(line, "result", "type")
+        if custom_id is None or not isinstance(kind, str):
+            return None
+        if kind == "succeeded":
+            return Result(custom_id, "succeeded", pick(line, "result", "message"))
+        if kind == "errored":
+            error = pick(line, "result", "error")  # the body of an error as the live API sends it
+            name = text_or_none(pick(error, "request_id"))
+            return Result(custom_id, "errored", error, status=0, request_id=name, free=True)
+        return Result(custom_id, _TYPES[kind]) if kind in _TYPES else None
+
+
+# --- JSON -------------------------------------------------------------------------------------------------------
+
+
+def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
+    """Split a stream of bytes into JSON objects, None for a line that is none; empty lines are left out.
+
+    Only a line feed ends a line: text may hold other separators.
+    """
+    parts: list[bytes] = []
+    size = 0
+    for chunk in chain(chunks, (b"\n",)):
+        *ended, rest = chunk.split(b"\n")
+        for part in ended:
+            line, size = b"".join((*parts, part)), 0
+            parts.clear()
+            if line.strip():
+                yield _read_object(line)
+        parts.append(rest)
+        size += len(rest)
+        if size > LONGEST_LINE:
+            raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
+
+
+def _read_object(line: bytes) -> Mapping[str, Any] | None:
+    try:
+        raw = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return raw if isinstance(raw, dict) else None
+
+
+def line_bytes(line: Mapping[str, Any]) -> bytes:
+    """Return a call as JSON bytes. Half a surrogate pair becomes its JSON escape."""
+    return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
+
+
+def read_names(raw: Mapping[str, Any], status: str) -> tuple[str, str]:
+    """Return the id of a job and the field that holds its status."""
+    job = require(text_or_none(raw.get("id")))
+    return require(job if job.isprintable() else None), require(text_or_none(raw.get(status)))
+
+
+def require(value: T | None) -> T:
+    """Return a value that an answer about a job must have; raises JobCallError where it has none."""
+    if value is None:
+        raise JobCallError("the answer describes no job", status=200)
+    return value
+
+
+def pick(raw: object, *path: str) -> Any:
+    """Return the value at a path of keys in JSON; None where there is none."""
+    for key in path:
+        raw = raw.get(key) if isinstance(raw, Mapping) else None
+    return raw
+
+
+def text_or_none(value: object) -> str | None:
+    """Return a text that is not empty, None for anything else."""
+    return value if isinstance(value, str) and value else None
+
+
+def count_or_none(value: object) -> int | None:
+    """Return a whole number from 0, None for anything else."""
+    return value if type(value) is int and value >= 0 else None
