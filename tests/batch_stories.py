@@ -79,7 +79,7 @@ class Story:
 
     def run(self) -> list[Outcome]:
         """One start: asks for what is not stored."""
-        store = CallStore(self.folder / "calls.jsonl", keep_replies=True).open()
+        store = CallStore(self.folder / "calls.jsonl").open()
         self.stored |= {(item, sample): reply for (_, item, sample, _), reply in store.replies.items()}
         missing = [request for request in self.asked if not isinstance(self.answer(request), Reply)]
         given: Counter[int] = Counter()

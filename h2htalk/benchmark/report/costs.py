@@ -10,7 +10,7 @@ from pathlib import Path
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.costs.prices import dollars_text, money_text
 from h2htalk.chat.costs.totals import Totals, sum_totals
-from h2htalk.chat.store.call_store import PaidCall, read_calls, read_costs
+from h2htalk.chat.store.call_store import PaidCall, read_costs, read_stores
 from h2htalk.data.erasure.filter_files import require_erased
 from h2htalk.data.files import refuse_links
 from h2htalk.data.run_folder import RunFolder
@@ -37,7 +37,7 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
         require_erased(run)
         refuse_links(run)
     costs = read_costs(run)
-    listed = call_table(read_calls(run)) if calls else None
+    listed = call_table(call for store in read_stores(run) for call in store.calls) if calls else None
     if format == "json":
         # ASCII, because ids may contain anything and this may be printed on a terminal.
         stages = {name: totals.to_dict() for name, totals in costs.items()}

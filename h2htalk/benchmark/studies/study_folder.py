@@ -22,7 +22,6 @@ from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
 from h2htalk.benchmark.studies.conversations import StudyPrompts
 from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
 from h2htalk.chat.model_identity import model_identity
-from h2htalk.chat.store.model_calls import keeping_store
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.files import sha256_of
@@ -104,7 +103,7 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
         study = replace(study, split=folder.split())
         signed = replace(signed, protocol={**signed.protocol, "items": study.split.fingerprint})
     spec = study.spec.to_dict()
-    writer = RunWriter(folder, spec, signed, study.split, {}, keeping_store(folder.path))
+    writer = RunWriter(folder, spec, signed, study.split, {})
     try:
         folder.write_facts("spec", spec)
     except BaseException:

@@ -37,8 +37,6 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
 from h2htalk.errors import ConfigError, DataError, quoted
 
-UNSETTLED = "interrupted"  # the reason of a call that a kill left open
-GIVEN_UP = "given_up"  # of a call of a batch job whose lines were removed
 UNSENT = "not sent"  # of calls of a job that was only planned
 _COSTLESS = b'{"id":'  # lines begin with it that are about no money
 _NOTHING = Decimal(0)
@@ -189,15 +187,15 @@ class CallStore:
     Attributes:
         calls: all paid calls, by their numbers from 1.
         jobs: all batch jobs by mark, oldest first.
-        replies: replies by stage, id, sample and hash of the prompt, where they are kept.
+        replies: by stage, id, sample and hash of the prompt.
         by_prompt: the last of them by stage and hash of the prompt.
         outcomes: how many replies and final failures it holds.
         on_outcome: called with each of those that are there, and its position; may raise DataError.
     """
 
-    def __init__(self, path: Path | None = None, keep_replies: bool = False) -> None:
+    def __init__(self, path: Path | None = None) -> None:
         """Nothing is read or written before `open`."""
-        self.path, self._keep = path, keep_replies
+        self.path = path
         self.calls: list[PaidCall] = []
         self.jobs: dict[str, BatchRecord] = {}
         self.replies: dict[tuple[str, str, int, str], Reply] = {}
@@ -212,15 +210,15 @@ class CallStore:
     def open(self) -> Self:
         """Open the file, or create it, and settle what a kill left open. Calling it twice does no harm.
 
-        Raises:
-            DataError: another process writes it, or a line is damaged (file and line are named).
+        Raises DataError where another process writes it, or for a damaged line.
         """
         if self._opened:
             return self
         self._log, self._opened = None if self.path is None else AppendLog(self.path, self._read), True
         for call in [call for call in self.calls if call.billing == "open"]:
             if call.batch is None or call.batch not in self.jobs:
-                lost = UNSETTLED if call.batch is None else GIVEN_UP
+                # A kill left it open, or the lines of its job were removed.
+                lost = "interrupted" if call.batch is None else "given_up"
                 self.settle(replace(call, billing="possibly_paid", reason=lost), call.names)
         return self
 
@@ -324,9 +322,8 @@ class CallStore:
         return not self.outcomes and costs_nothing and all(job.state == "closed" for job in self.jobs.values())
 
     def remember(self, stage: str, item: str, sample: int, prompt: str, reply: Reply) -> None:
-        """Keep a reply, if replies are kept."""
-        if self._keep:
-            self.replies[stage, item, sample, prompt] = self.by_prompt[stage, prompt] = reply
+        """Keep a reply, to be found by its item or its prompt."""
+        self.replies[stage, item, sample, prompt] = self.by_prompt[stage, prompt] = reply
 
     # --- Writing ------------------------------------------------------------------------------------------------
 
@@ -389,31 +386,21 @@ class CallStore:
 
 
 def read_store(path: Path) -> CallStore:
-    """Read the money and the jobs of a `calls.jsonl`, which may not exist, without a lock; nothing is written.
-
-    Raises:
-        DataError: a damaged line; names file and line.
-    """
+    """Read the money and the jobs of a `calls.jsonl`, which may not exist, without a lock. Raises DataError."""
     store = CallStore()
     for where, record in read_jsonl(path, torn_tail=True, skip=(_COSTLESS,)) if path.exists() else ():
         store.take(record, where)
     return store
 
 
-def call_files(folder: Path) -> list[Path]:
-    """The stores of a run, study or workspace: its own, that of its judges, those of its stages."""
-    return [path for path in (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))) if path.exists()]
+def read_stores(folder: Path) -> Iterator[CallStore]:
+    """Read the stores of a run, study or workspace: its own, that of its judges, those of its stages."""
+    yield from map(read_store, (folder / CALLS, *sorted(folder.glob(f"*/{CALLS}"))))
 
 
 def read_costs(folder: Path) -> dict[str, Totals]:
     """Read the totals of each stage; empty where no call cost anything. Raises DataError for a damaged line."""
-    return {stage: one for path in call_files(folder) for stage, one in read_store(path).totals().items()}
-
-
-def read_calls(folder: Path) -> Iterator[PaidCall]:
-    """Every paid call. Raises DataError for a damaged line."""
-    for path in call_files(folder):
-        yield from read_store(path).calls
+    return {stage: one for store in read_stores(folder) for stage, one in store.totals().items()}
 
 
 # --- The calls of one stage -------------------------------------------------------------------------------------
@@ -459,10 +446,8 @@ class StageCalls:
     def open(self, batch: bool) -> Self:
         """Open the store, price what had no price, and free jobs that were never sent.
 
-        Raises:
-            ConfigError: batch jobs of this stage are open and `batch` is not set: their calls would be paid twice.
-                Or there is a limit, and calls of earlier starts whose price is unknown.
-            DataError: the store is damaged, or another process writes it.
+        Raises ConfigError where batch jobs of this stage are open and `batch` is not set: their calls would be paid
+        twice; or where there is a limit, and calls of earlier starts whose price is unknown.
         """
         self.store.open()
         if self.prices is not None:
@@ -479,12 +464,7 @@ class StageCalls:
         return self
 
     def reserve(self, call: Call, bound: Bound) -> PaidCall:
-        """Reserve one call at its worst case; the reservation is in the file when this returns.
-
-        Raises:
-            CostLimitError: it might exceed the limit.
-            DataError: it cannot be written; then it must not be sent.
-        """
+        """Reserve one call at its worst case, in the file. Raises CostLimitError or DataError: it must not be sent."""
         return self._reserve([(call, bound, None)])[0]
 
     def plan(self, jobs: Sequence[Sequence[tuple[Call, Bound]]], when: float) -> list[BatchRecord]:

@@ -62,11 +62,6 @@ class CallSettings:
         return open_chat(self.model, options)
 
 
-def keeping_store(folder: Path) -> CallStore:
-    """The store of a folder, which keeps replies to find them by their prompts."""
-    return CallStore(folder / CALLS, keep_replies=True)
-
-
 class ModelCalls:
     """A model that a stage calls, and the store of its replies. Close it, or use it in a `with` block.
 
@@ -76,12 +71,12 @@ class ModelCalls:
     def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
         """Prepare the calls; nothing is sent or written. Raises ConfigError: see `CallSettings.stage_calls`.
 
-        `store`: a folder, or its store (`keeping_store`), which several models share and their owner closes. `stage`:
-        its name, or a name for each of its models. `once`: call once for equal greedy requests (`request_key`).
+        `store`: a folder, or its store, which several models share and their owner closes. `stage`: its name, or a
+        name for each of its models. `once`: call once for equal greedy requests (`request_key`).
         """
         self._settings, self._stage, self._once = settings, stage, once
-        self._own = not isinstance(store, CallStore)
-        self._calls = settings.stage_calls(store if isinstance(store, CallStore) else keeping_store(store), stage)
+        self._own = isinstance(store, Path)
+        self._calls = settings.stage_calls(CallStore(store / CALLS) if isinstance(store, Path) else store, stage)
         self._chat: Chat | None = None
 
     def ask(self, requests: Sequence[Request], part: str) -> Replies:

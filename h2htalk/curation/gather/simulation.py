@@ -19,7 +19,8 @@ from typing import Any
 
 from h2htalk.chat.model_identity import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
-from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, keeping_store, sampling_of
+from h2htalk.chat.store.call_store import CallStore
+from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
 from h2htalk.curation.gather.cleaning import clean
 from h2htalk.curation.gather.raw_items import RawDialogue, RefusedItem
 from h2htalk.curation.gather.settings import SIMULATED, GatherSettings, SimulateSettings
@@ -30,7 +31,7 @@ from h2htalk.curation.settings import CurateSpec
 from h2htalk.data.dialogue import ROLES, Dialogue, Role
 from h2htalk.data.languages import Language
 from h2htalk.data.persona import Persona, bundled_personas
-from h2htalk.data.responses import strip_thinking
+from h2htalk.data.responses import CALLS, strip_thinking
 from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
 from h2htalk.errors import ConfigError
 
@@ -206,7 +207,7 @@ class Simulation:
         The limit of cost holds for both together.
         """
         user, companion = self.calls()
-        with keeping_store(folder) as store, ExitStack() as stack:
+        with CallStore(folder / CALLS) as store, ExitStack() as stack:
             if user == companion:
                 yield dict.fromkeys(ROLES, stack.enter_context(ModelCalls(user, store, "gather")))
             else:

@@ -23,9 +23,9 @@ from h2htalk.chat.store.call_store import (
     CostLimitError,
     PaidCall,
     StageCalls,
-    read_calls,
     read_costs,
     read_store,
+    read_stores,
 )
 from h2htalk.data.erasure.filter_files import filter_file
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
@@ -56,7 +56,7 @@ def stage(store: CallStore, price: Price | None = PRICE, **more: Any) -> StageCa
 
 
 def at(folder: Path, **more: Any) -> StageCalls:
-    return stage(CallStore(folder / "calls.jsonl", keep_replies=True), **more)
+    return stage(CallStore(folder / "calls.jsonl"), **more)
 
 
 def lines(folder: Path) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def test_every_end_of_a_call_is_counted_apart(tmp_path: Path) -> None:
         output_tokens=50, usd_paid=SPENT, usd_possible=2 * WORST, usd_open=WORST, prices="2026-11-20",
     )  # fmt: skip
     assert totals(calls) == expected
-    found = list(read_calls(tmp_path))  # while it is written
+    found = [call for store in read_stores(tmp_path) for call in store.calls]  # while it is written
     used = Usage(400, 50, 300, reasoning_tokens=20)
     assert found[0] == replace(made[0], billing="paid", usage=used, usd=SPENT, request_id="req_1")
     assert found[-1] == made[4]
