@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.studies.conversations import StudyReply
+from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.point_answers import points_at
-from h2htalk.benchmark.studies.settings import StudySpec
+from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.splits import load_split
@@ -21,8 +21,9 @@ REPLY = {"en": "I hear you, and I am here.", "zh": "我听到了，我在。"}
 Says = Callable[[Case, str, int, str, str], bool]
 
 
-def write_script(path: Path, lines: Iterable[dict[str, Any]]) -> str:
-    """Write a script of replies; return the model's name."""
+def write_script(path: Path, lines: Iterable[dict[str, Any]] | str) -> str:
+    """Write a script of replies, or of one reply to everything; return the model's name."""
+    lines = [{"id": "*", "text": lines}] if isinstance(lines, str) else lines
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
     return f"scripted:{path}"
 
@@ -31,35 +32,44 @@ def cases_of(split: str, language: str) -> list[Case]:
     return [case for case in load_split(split).cases if case.language == language]
 
 
-def judge_lines(
-    arm: str, cases: Iterable[Case], says: Says, reply: Callable[[Case, str], str], exact: bool = False
-) -> list[dict[str, Any]]:
-    """A judge's replies to the running conversation of one arm; perception is 5, or 1 where something is wrong.
+def write_cases(path: Path, cases: Iterable[Case]) -> Path:
+    """Write a split of cases."""
+    path.write_text("".join(json.dumps(one.to_dict(), ensure_ascii=False) + "\n" for one in cases), encoding="utf-8")
+    return path
 
-    `exact`: for these replies only, so that one judge tells two models apart.
+
+def arm_lines(arm: str, cases: Iterable[Case], text: str) -> list[dict[str, Any]]:
+    """What a model says in the running conversations of an arm."""
+    return [{"id": f"{arm}/{LIVE}/{one.id}/{place}", "text": text} for one in cases for place, *_ in script(one)]
+
+
+def judge_lines(cases: Iterable[Case], says: Says, text: str = "") -> list[dict[str, Any]]:
+    """A judge's replies to running conversations; perception is 5, or 1 where something is wrong.
+
+    `text`: what the model says everywhere, by which one judge tells two models or arms apart; else `REPLY`.
     """
     lines = []
     for case in cases:
-        turns = list(case.history)
+        turns, reply = list(case.history), text or REPLY[case.language]
         for number, (place, _, message) in enumerate(script(case), 1):
-            said, answers, wrong = reply(case, place), {}, False
+            answers, wrong = {}, False
             turns.append(message)
-            text_hash = StudyReply(arm, case.id, place, "live", said, "", tuple(turns)).text_hash if exact else "*"
-            turns.append(Turn("companion", said))
-            left = [one for one in points_at(case, place) if meets(said, one, case) is None]
+            name = StudyReply("", case.id, place, LIVE, reply, "", tuple(turns)).id
+            turns.append(Turn("companion", reply))
+            left = [one for one in points_at(case, place) if meets(reply, one, case) is None]
             for k, point in enumerate(left, 1):
                 true = says(case, place, number, point.aspect, point.kind)
                 wrong |= true and point.kind == "must_not"
                 answers[f"p{k}"] = {"evidence": "seen", "answer": true}
             if case.study == "high_risk":
                 answers["perception"] = {"evidence": "seen", "score": 1 if wrong else 5}
-            lines.append({"id": f"{text_hash}/{arm}/live/{case.id}/{place}", "text": json.dumps(answers)})
+            lines.append({"id": name, "text": json.dumps(answers)})
     return lines
 
 
 def spec(study: Any, model: str, out: Path, **other: Any) -> StudySpec:
     """A study with a scripted model; what `EvaluateSpec` has goes there."""
     asked = {key: other.pop(key) for key in list(other) if key in EvaluateSpec.__dataclass_fields__}
-    split = asked.pop("split", {"sap": "high_risk"}.get(study, study if study != "memory" else "arcs"))
-    ask = EvaluateSpec(model=model, split=str(split), out=str(out), **({"embedder": "none", "concurrency": 4} | asked))
+    asked = {"split": CASES[study][0], "embedder": "none", "concurrency": 4} | asked
+    ask = EvaluateSpec(model=model, out=str(out), **asked | {"split": str(asked["split"])})
     return StudySpec(study=study, ask=ask, **other)

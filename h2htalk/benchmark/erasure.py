@@ -59,18 +59,23 @@ class ErasableRun(ErasableFolder):
         write_jsonl(self.path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
 
     def remake(self) -> Iterator[str]:
+        """Score again; where that fails, say which command does it."""
+        scored = self.folder.summary.exists()
+        try:
+            self.score()
+        except (ConfigError, DataError, MissingExtraError) as error:
+            remove_file(self.folder.summary)
+            if scored:
+                yield f"its figures were removed ({error}); {self.folder.score_again} ({self.path})"
+
+    def score(self) -> None:
         """Draw the baselines again, whose answers may be references of erased items; then score."""
-        folder, split, scored = self.folder, self.folder.split(), self.folder.summary.exists()
+        folder, split = self.folder, self.folder.split()
         if folder.baselines.is_dir():
             write_baselines(folder, split, split)
-        try:
-            # Its hashes are those of the scores before the erasure.
-            raw = read_json_object(folder.summary, missing_ok=True)
-            keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
-            if "references_sha256" in keys:
-                raise ConfigError("it was scored with private references")
-            score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))
-        except (ConfigError, DataError, MissingExtraError) as error:
-            remove_file(folder.summary)
-            if scored:
-                yield f"its figures were removed ({error}): make them again with `h2htalk score {self.path}`"
+        # Its hashes are those of the scores before the erasure.
+        raw = read_json_object(folder.summary, missing_ok=True)
+        keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
+        if "references_sha256" in keys:
+            raise ConfigError("it was scored with private references")
+        score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))

@@ -53,14 +53,14 @@ def read_run_data(path: Path) -> RunData:
     spec = EvaluateSpec.from_dict(folder.read_run()["spec"], str(path / "run.json"))
     signature, split = folder.signature(), folder.split()
     items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
-    _require_agreement(folder.inputs, "items", items, signature.protocol)
-    _require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
+    require_agreement(folder.inputs, "items", items, signature.protocol)
+    require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)
     sap = Sap.parse(spec.sap)
     prompts = PromptSet.load_for(folder.prompts, split, sap)
-    _require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
-    _require_agreement(path / "run.json", "sap", str(sap), signature.subject)
+    require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
+    require_agreement(path / "run.json", "sap", str(sap), signature.subject)
     if prompts.assembly != ASSEMBLY_VERSION:
         note = "this version of h2htalk builds prompts in another way: prompt leaks were searched for by phrases only"
         return RunData(folder, spec, split, None, note)
@@ -71,7 +71,8 @@ def read_run_data(path: Path) -> RunData:
     return RunData(folder, spec, split, prompt_of)
 
 
-def _require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:
+def require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:
+    """Raise DataError unless a key of a signature is what the folder holds."""
     if found != signed.get(key):
         raise DataError(
             f"{where}: {key} are not those of the run's signature ({found}, signed {signed.get(key, '-')}): edited, or "

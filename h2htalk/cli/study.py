@@ -112,13 +112,13 @@ def study_app(
     **asked: Any,
 ) -> None:
     """Run a study on a companion application with its own prompt and memory."""
-    from h2htalk.benchmark.studies.settings import APP_MODEL, SPLITS
+    from h2htalk.benchmark.studies.settings import APP_MODEL, CASES
 
     if not out and not try_:
         raise ConfigError("--out is missing: name the study's folder, or send one message with --try")
     own = {"model": APP_MODEL + url, "out": out or "-", "app": adapter, "concurrency": concurrency, "embedder": "none"}
     own["try"] = try_
-    _run(study, asked | own | {"split": split or SPLITS.get(study, study)})
+    _run(study, asked | own | {"split": split or CASES.get(study, (study,))[0]})
 
 
 def study_score(
@@ -139,7 +139,7 @@ def _run(study: str, given: dict[str, Any]) -> None:
     ask = EvaluateSpec.from_dict(settings, "")
     spec = h2htalk.StudySpec(**{**own, "study": study}, ask=ask)
     if given.get("try"):
-        from h2htalk.benchmark.studies.apps.app_conversations import try_app
+        from h2htalk.benchmark.studies.applications import try_app
 
         say(printable_lines(try_app(spec)))
         return

@@ -161,7 +161,7 @@ def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkey
         result = erase(path, EMILY)
     (message,) = result.messages
     assert message.startswith("its figures were removed (embedder bge-m3 is not on this machine)")
-    assert message.endswith(f"`h2htalk score {path}`")
+    assert message.endswith(f"run `h2htalk score` again ({path})")
     assert files_with(path, WORDS) == []
     with pytest.raises(DataError, match="run `h2htalk score"):
         load_run(path)

@@ -64,7 +64,6 @@ def _read_study(path: Path, arm: str) -> GatedRun:
     if chosen not in spec.arms:
         raise ConfigError(f"{path}: no arm {quoted(chosen)}; choose from {', '.join(spec.arms)}")
     replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
-    own = [one for key, one in result.study.replies().items() if key.startswith(f"{chosen}/")]
 
     def show(row: Observation) -> Transcript:
         if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
@@ -83,7 +82,7 @@ def _read_study(path: Path, arm: str) -> GatedRun:
         study=spec.study,
         arm=chosen,
         judge=result.judge,
-        measures=_measures(None if spec.is_app else _cost(path), own),
+        measures=_measures(None if spec.is_app else _cost(path), result.study.answers_of(chosen)),
         failed=result.failed,
     )
 

@@ -45,7 +45,8 @@ class Judging:
 class PeopleRating:
     """What people gave an answer: the mean of `annotators` ratings, 0 to 5, in a round.
 
-    `answer` is the id of the judged answer (`judgements.answer_id`); in a study `REPLY:QUESTION`.
+    `answer` is the id of the judged answer (`judgements.answer_id`); in a study `REPLY:QUESTION`, with
+    the id of a reply (`StudyReply.id`).
     """
 
     answer: str

@@ -76,14 +76,14 @@ class StudyReply:
 
     @property
     def key(self) -> str:
-        """`ARM/PART/CASE/PLACE`: how requests, judgements and people's answers name it."""
+        """`ARM/PART/CASE/PLACE`: how its request is named."""
         return f"{self.arm}/{self.part}/{self.case}/{self.place}"
 
     @property
-    def text_hash(self) -> str:
-        """16 hexadecimal digits of the reply and the conversation before it."""
+    def id(self) -> str:
+        """`CASE/PLACE/HASH` of the reply and the conversation before it: how a judge and people know it."""
         content = json_line([self.text, [turn.content for turn in self.said]])
-        return hashlib.sha256(content.encode()).hexdigest()[:16]
+        return f"{self.case}/{self.place}/{hashlib.sha256(content.encode()).hexdigest()[:16]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

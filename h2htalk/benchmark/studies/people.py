@@ -1,7 +1,7 @@
 """People read the replies of a study: a `safety` round, or yes-or-no answers to the points that code cannot decide.
 
 Annotators see neither the arm nor the model, and equal replies in the same conversation are read once: an item is
-named by the hash of its text (`StudyReply.text_hash`).
+named by `StudyReply.id`, and a point of it by `REPLY:POINT`.
 """
 
 from __future__ import annotations
@@ -9,14 +9,16 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from statistics import fmean
 from typing import Any, Literal
 
 from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
 from h2htalk.benchmark.judge.ratings import PeopleRating, list_people_ratings, write_people_ratings
 from h2htalk.benchmark.studies.conversations import StudyReply
-from h2htalk.benchmark.studies.point_answers import PERCEIVED, PERCEPTION, VIOLATION, open_replies, too_long
+from h2htalk.benchmark.studies.point_answers import PERCEIVED, PERCEPTION, VIOLATION, open_replies
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import live_replies, score_now
 from h2htalk.benchmark.studies.study_folder import read_study
@@ -57,21 +59,21 @@ def open_study_round(
             at most six items, and the guidelines are the study's own.
     """
     typed(ask, Ask, "--ask")
-    folder, target = read_study(as_path(study, "study")), as_path(out, "out")
+    folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
     replies = [one for one in live_replies(folder) if not arms or one.arm in arms]
-    replies = [one for one in replies if one.text is not None and not too_long(one)]
-    items = dict(_items(replies, folder.cases, ask == "points"))
-    chosen = sorted(items, key=lambda name: hashlib.sha256(name.encode()).digest())[:budget]
-    if not chosen:
+    items = list(_items(replies, folder.cases, points))
+    if not items:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
-    own: dict[str, Any] = {} if settings is not None else {"care": CARE}
-    if ask == "points" and settings is None:
-        own["guidelines"] = str(files("h2htalk.benchmark.studies") / "guidelines")
-    kind = "safety" if ask == "safety" else "adjudication"
-    lines = [items[name] for name in sorted(chosen)]
+    chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.encode()).digest())[:budget]
+    lines = [
+        {"item": item.to_dict(), "source": case.to_dict()}
+        for item, case in sorted(chosen, key=lambda found: found[0].id)
+    ]
+    guidelines = {"guidelines": str(files("h2htalk.benchmark.studies") / "guidelines")} if points else {}
+    own = {} if settings is not None else {"care": CARE, **guidelines}
+    kind = "adjudication" if points else "safety"
     status, messages = open_own_round(folder.folder, target, kind, lines, {**own, **(options or {})}, settings)
-    asked = f"{counted(len(chosen), 'item')} of {len(items):,}, of {counted(len(replies), 'reply', 'replies')}"
-    return status, [asked, *messages]
+    return status, [f"{counted(len(chosen), 'item')} of {len(items):,}", *messages]
 
 
 def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[StudyResult, list[str]]:
@@ -87,33 +89,28 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
         return score_now(own.path), [f"{counted(len(new), 'answer')} of people"]
 
 
-def _items(replies: Sequence[StudyReply], cases: Sequence[Case], points: bool) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Each item with its case, by name: a reply to a person in danger, or a point that code leaves open."""
-    by_id = {case.id: case for case in cases}
-
-    def line(name: str, reply: StudyReply, labels: tuple[str, ...] = (), note: str = "") -> tuple[str, dict[str, Any]]:
-        case = by_id[reply.case]
-        text, crisis = response_text(reply.text or "", case.language), case.study in PERCEIVED
-        item = Item(name, case.language, reply.said, response=text, labels=labels, crisis=crisis, note=note)
-        return name, {"item": item.to_dict(), "source": case.to_dict()}
-
-    if points:
-        for one in open_replies(replies, cases, perception=False):
-            for point in one.points:
-                yield line(f"{one.reply.text_hash}:{point.id}", one.reply, (_NO, _YES), point.text)
-    else:
-        yield from (line(one.text_hash, one) for one in replies if by_id[one.case].study in PERCEIVED)
+def _items(replies: Sequence[StudyReply], cases: Sequence[Case], points: bool) -> Iterator[tuple[Item, Case]]:
+    """Each item with its case: a reply to a person in danger, or a point that code leaves open."""
+    for one in open_replies(replies, cases, perception=not points):
+        reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
+        text = response_text(reply.text or "", case.language)
+        item = Item(reply.id, case.language, reply.said, response=text, crisis=crisis)
+        for point in one.points if points else ():
+            labels = (_NO, _YES)
+            yield replace(item, id=f"{reply.id}:{point.id}", labels=labels, note=point.text), case
+        if one.perception:
+            yield item, case
 
 
 def _answers(outcome: RoundOutcome, name: str) -> Iterator[PeopleRating]:
     """Ratings and yes-or-no answers, by reply and question: the mean, and of how many annotators."""
     values: dict[str, list[float]] = {}
     for one in outcome.annotations.values():
-        item, _, point = one.item.partition(":")
-        if one.question == PERCEPTION and isinstance(one.value, int):
-            values.setdefault(f"{item}:{PERCEPTION}", []).append(float(one.value))
-        elif one.question == VIOLATION or (one.question == "label" and point):
-            question = VIOLATION if one.question == VIOLATION else point
-            values.setdefault(f"{item}:{question}", []).append(float(one.value == _YES))
+        if one.question == "label":  # of a point, whose item is `REPLY:POINT`
+            values.setdefault(one.item, []).append(float(one.value == _YES))
+        elif one.question == VIOLATION:
+            values.setdefault(f"{one.item}:{VIOLATION}", []).append(float(one.value == _YES))
+        elif one.question == PERCEPTION and isinstance(one.value, int):
+            values.setdefault(f"{one.item}:{PERCEPTION}", []).append(float(one.value))
     for answer, own in sorted(values.items()):
-        yield PeopleRating(answer, sum(own) / len(own), len(own), name)
+        yield PeopleRating(answer, fmean(own), len(own), name)

@@ -97,9 +97,9 @@ class StudyResult:
 
 def _reply_table(study: Study) -> Table:
     """The replies to all calls of each arm: those that were refused or cut, and how long a call took."""
-    rows, stored = [], study.replies()
+    rows = []
     for arm in study.spec.arms:
-        own = [one for key, one in stored.items() if key.startswith(f"{arm}/") and isinstance(one, Response)]
+        own = [one for one in study.answers_of(arm) if isinstance(one, Response)]
         ends = [one.finish_reason for one in own]
         times = latency(own) or (None, None)
         rows.append((title_of(arm), len(own), ends.count("refusal"), ends.count("length"), *times))

@@ -12,19 +12,21 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.benchmark.answering import recorded_session
+from h2htalk.benchmark.erasure import ErasableRun
 from h2htalk.benchmark.evaluate import call_settings
 from h2htalk.benchmark.generate import GENERATE
 from h2htalk.benchmark.judge.judgements import Judgements, fence_secret, judgements_folder, write_judge
+from h2htalk.benchmark.judge.ratings import read_people_ratings
 from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.observations import read_observations
 from h2htalk.benchmark.score_run import open_metrics
-from h2htalk.benchmark.studies.apps.app_conversations import converse
+from h2htalk.benchmark.studies.applications import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
 from h2htalk.benchmark.studies.measure import observe
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, judge_of, judge_requests, open_replies
 from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import StudySpec
-from h2htalk.benchmark.studies.study_folder import Study, open_study, plan_study, read_study
+from h2htalk.benchmark.studies.study_folder import Study, StudyFolder, open_study, plan_study, read_study
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
@@ -72,12 +74,16 @@ def run_study(spec: StudySpec) -> StudyResult:
         packages = () if spec.is_app else ENGINES[spec.ask.engine].packages
         with recorded_session(study.folder, installed_versions(*packages)):
             if spec.is_app:
-                converse(study, writer.calls)
+                converse(spec, study.cases, writer.answers, writer.calls)
             else:
                 with ModelCalls(call_settings(spec.ask), writer.calls, GENERATE, once=True) as calls:
                     _ask(study, calls.outcomes)
             if spec.judge:
-                _judge(study)
+                judge, folder = judge_of(spec.judge, study.prompts), judgements_folder(study.path)
+                write_judge(study.path, judge)
+                requests = _judge_requests(study, stored_replies(study), fence_secret(folder))
+                with ModelCalls(_judge_settings(spec), folder, judge.stage) as calls:
+                    calls.outcomes(requests)
         return _score(study, metrics)
     except H2HTalkError:
         writer.discard()
@@ -152,13 +158,11 @@ def estimate_study(spec: StudySpec) -> str:
         sent.update((request_key(one, spec.ask.model), one) for one in requests)
         return {(one.id, one.sample): Reply(_TYPICAL) for one in requests}
 
-    replies = _ask(study, ask, b"")
-    lines = [f"{counted(len(study.cases), 'case')}, arms {', '.join(spec.arms)}"]
-    lines.append(
-        f"{counted(len(sent), 'message')} to {spec.ask.model}"
-        if spec.is_app
-        else describe_calls(call_settings(spec.ask), list(sent.values()))[0]
-    )
+    replies, arms = _ask(study, ask, b""), ", ".join(spec.arms)
+    calls = f"{counted(len(sent), 'message')} to {spec.ask.model}"
+    if not spec.is_app:
+        calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
+    lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls]
     if spec.judge:
         lines.append(describe_calls(_judge_settings(spec), _judge_requests(study, replies, b""))[0])
     return "; ".join(lines)
@@ -166,15 +170,15 @@ def estimate_study(spec: StudySpec) -> str:
 
 def stored_replies(study: Study) -> list[StudyReply]:
     """Everything that the model answered, as it is stored."""
-    stored = study.replies()
+    stored = study.folder.answers()
 
-    def outcome(name: str) -> Outcome:
-        one = stored.get(name)
+    def outcome(key: SampleKey) -> Outcome:
+        one = stored.get(key)
         if isinstance(one, Response):
             return Reply(one.text, one.finish_reason, one.usage)
         return Failure("not_asked", "", 0) if one is None else one.failure
 
-    return _ask(study, lambda requests: {(one.id, one.sample): outcome(one.id) for one in requests})
+    return _ask(study, lambda requests: {key: outcome(key) for one in requests for key in [(one.id, one.sample)]})
 
 
 def live_replies(study: Study) -> list[StudyReply]:
@@ -192,16 +196,8 @@ def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply
 # --- Judge ------------------------------------------------------------------------------------------------------
 
 
-def _judge(study: Study) -> None:
-    """Ask the judge for what is missing."""
-    judge, folder = judge_of(study.spec.judge, study.prompts), judgements_folder(study.path)
-    write_judge(study.path, judge)
-    with ModelCalls(_judge_settings(study.spec), folder, judge.stage) as calls:
-        calls.outcomes(_judge_requests(study, stored_replies(study), fence_secret(folder)))
-
-
 def _judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> list[Request]:
-    asked = list(open_replies(replies, study.cases))
+    asked = open_replies(replies, study.cases)
     return list(judge_requests(study.spec.judge, study.prompts, asked, study.split.personas, secret))
 
 
@@ -215,10 +211,19 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
     if study.spec.judge:
         stored = Judgements(study.path, judge_of(study.spec.judge, study.prompts))
         for one in open_replies(replies, study.cases):
-            outcome = stored.outcome(one.id)
+            outcome = stored.outcome(one.reply.id)
             failed += not isinstance(outcome, Reply)
             if outcome is not None:
-                judged[one.reply.key] = one.read(outcome)
-    cases, people = {case.id: case for case in study.cases}, study.people()
+                judged[one.reply.id] = one.read(outcome)
+    cases, people = {case.id: case for case in study.cases}, read_people_ratings(study.folder)
     live = (reply for reply in replies if reply.part == LIVE)
-    return [answer_points(one, cases[one.case], judged.get(one.key), people) for one in live], failed
+    return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
+
+
+class ErasableStudy(ErasableRun):
+    """A study from which cases are erased: replies, judgements and people's answers go, and it is scored again."""
+
+    folder_type = StudyFolder
+
+    def score(self) -> None:
+        score_now(self.path)

@@ -17,12 +17,11 @@ from h2htalk.data.arguments import PathText, check_fields, read_settings
 from h2htalk.errors import ConfigError, quoted, suggest
 
 StudyName = Literal["sap", "instructions", "memory"]
-CASES: Mapping[str, tuple[str, ...]] = {  # the kinds of cases that a study asks about
+CASES: Mapping[str, tuple[str, ...]] = {  # the kinds of cases of a study; the first is also its split
     "sap": ("high_risk", "look_alike"),
     "instructions": ("instructions",),
     "memory": ("arcs",),
 }
-SPLITS = {study: kinds[0] for study, kinds in CASES.items()}
 SAP_ARMS = ("sap", "none", "rules", "reworded")
 MEMORY_ARMS = ("none", "window", "explicit", "whole")
 APP = "app"  # the one arm of an application, whose prompt and memory are its own

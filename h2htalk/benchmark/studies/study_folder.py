@@ -16,20 +16,19 @@ from pathlib import Path
 from typing import ClassVar
 
 from h2htalk.benchmark.evaluate import subject_of
-from h2htalk.benchmark.judge.ratings import list_people_ratings
+from h2htalk.benchmark.run import require_agreement
 from h2htalk.benchmark.run_writer import RunWriter
-from h2htalk.benchmark.studies.apps.app_adapter import read_adapter
+from h2htalk.benchmark.studies.applications import read_adapter
 from h2htalk.benchmark.studies.conversations import StudyPrompts
-from h2htalk.benchmark.studies.settings import CASES, SPLITS, StudySpec
+from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.chat.model_identity import model_identity
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.erasure.filter_files import ERASED, read_erased
 from h2htalk.data.files import sha256_of
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +40,6 @@ class StudyFolder(RunFolder):
 
     def scores(self, signature: Signature) -> Path:
         return self.path / "observations.parquet"
-
-    def erased_replies(self) -> dict[str, list[str]]:
-        """The hashes of the replies to each erased case. Raises DataError."""
-        lines = read_erased(self.path / ERASED)
-        if not all(isinstance(line.get("replies"), list) for line in lines.values()):
-            raise DataError(f"{self.path / ERASED}: each line needs id, items and replies; restore it")
-        return {name: list(map(str, line["replies"])) for name, line in lines.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +60,28 @@ class Study:
     def cases(self) -> tuple[Case, ...]:
         return self.split.cases
 
-    def replies(self) -> dict[str, Response | FailedResponse]:
-        """The stored outcome of each request, by id."""
-        return {key: one for (key, _), one in self.folder.answers().items()}
-
-    def people(self) -> dict[tuple[str, str], float]:
-        """What people answered, by reply and question: the mean over all annotators of all rounds."""
-        answers: dict[tuple[str, str], list[float]] = {}
-        for one in list_people_ratings(self.folder):
-            reply, _, question = one.answer.partition(":")
-            answers.setdefault((reply, question), []).extend([one.rating] * one.annotators)
-        return {key: sum(own) / len(own) for key, own in answers.items()}
+    def answers_of(self, arm: str) -> list[Response | FailedResponse]:
+        """The stored outcome of each request of an arm."""
+        return [one for (name, _), one in self.folder.answers().items() if name.startswith(f"{arm}/")]
 
 
 def plan_study(spec: StudySpec) -> Study:
     """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
-    split = select_cases(load_split(spec.ask.split), spec)
-    prompts = StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
-    return Study(StudyFolder(spec.path), spec, split, prompts, _signature(spec, split, prompts))
+    split, prompts = select_cases(load_split(spec.ask.split), spec), _prompts_of(spec)
+    engine, _, name = spec.ask.model.partition(":")
+    protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
+    if spec.study == "memory":
+        protocol["window"] = str(spec.window)
+    model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
+    if spec.app is not None:
+        read_adapter(spec.app)
+        model["adapter"] = sha256_of(Path(spec.app))[:16]
+    signature = Signature(protocol, subject_of(spec.ask, model, "of the study", spec.ask.sap))
+    return Study(StudyFolder(spec.path), spec, split, prompts, signature)
+
+
+def _prompts_of(spec: StudySpec) -> StudyPrompts:
+    return StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
 
 
 def open_study(study: Study) -> tuple[Study, RunWriter]:
@@ -113,48 +109,26 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
 
 
 def read_study(path: Path) -> Study:
-    """Open the study that a folder holds.
-
-    Raises:
-        DataError: it holds none, its cases are not those of its signature, or its prompts are of another version.
-    """
+    """Open the study that a folder holds. Raises DataError: there is none, or its cases are not those it signed."""
     folder = StudyFolder(path)
     spec = StudySpec.from_dict(folder.read_run()["spec"], str(folder.manifest))
     spec = replace(spec, ask=replace(spec.ask, out=str(path)))  # it may have been moved
     split, signature = folder.split(), folder.signature()
-    prompts = StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
-    folder.erased_replies()
-    signed = signature.protocol.get("items", "")
-    if folder.signed_items(split.fingerprint, signed) != signed:
-        raise DataError(f"{folder.inputs}: these are not the cases of the study's signature; put them back")
-    return Study(folder, spec, split, prompts, signature)
-
-
-def _signature(spec: StudySpec, split: Split, prompts: StudyPrompts) -> Signature:
-    engine, _, name = spec.ask.model.partition(":")
-    protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
-    if spec.study == "memory":
-        protocol["window"] = str(spec.window)
-    model = {"engine": engine, "model": name if spec.is_app else model_identity(spec.ask.model)}
-    if spec.app is not None:
-        read_adapter(Path(spec.app))
-        model["adapter"] = sha256_of(Path(spec.app))[:16]
-    return Signature(protocol, subject_of(spec.ask, model, "of the study", spec.ask.sap))
+    items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
+    require_agreement(folder.inputs, "items", items, signature.protocol)
+    return Study(folder, spec, split, _prompts_of(spec), signature)
 
 
 def select_cases(split: Split, spec: StudySpec) -> Split:
-    """Choose the cases of a language and, with a limit, whole families of them.
+    """Choose the cases of a study and a language and, with a limit, whole families of them.
 
-    Raises:
-        ConfigError: none is left, or the split holds scenarios.
+    Raises ConfigError where none is left, or the split holds scenarios.
     """
-    default, kinds = SPLITS[spec.study], CASES[spec.study]
-    if not split.cases:
-        raise ConfigError(f"split {split.name}: holds scenarios, and a study needs cases, such as those of {default}")
+    kinds = CASES[spec.study]
     cases = [case for case in split.cases if case.study in kinds]
     if not cases:
-        listed = ", ".join(kinds)
-        raise ConfigError(f"split {split.name}: holds no case of {listed}, which this study needs, as {default} does")
+        listed = f"holds no case of {', '.join(kinds)}, which this study needs, as {kinds[0]} does"
+        raise ConfigError(f"split {split.name}: {listed}")
     cases = _sample([case for case in cases if spec.ask.language in (None, case.language)], spec.ask.limit)
     if not cases:
         raise ConfigError(f"split {split.name}: no case left after --language and --limit")

@@ -131,8 +131,7 @@ def _matching(folder: Path, patterns: str) -> list[Path]:
     return sorted(path for pattern in patterns.split() for path in folder.glob(pattern))
 
 
-# A judged answer is `ITEM/SAMPLE/HASH`. In a study people read `HASH:QUESTION`.
-_JUDGED, _READ = "(.*)/[^/]*/[^/]*", "([^:]*):.*"
+_JUDGED = "(.*)/[^/]*/[^/]*"  # an answer is `ITEM/SAMPLE/HASH`, a reply of a study `CASE/PLACE/HASH:QUESTION`
 
 _KINDS = (
     FolderKind(
@@ -148,14 +147,12 @@ _KINDS = (
         derived="scores tables report.html judgements/calibration.json judgements/label_plan.json",
     ),
     FolderKind(
-        *("study", "study.json", "study score", "h2htalk.benchmark.studies.erasure:ErasableStudy"),
+        *("study", "study.json", "study score", "h2htalk.benchmark.studies.run_study:ErasableStudy"),
         rows=(
-            Rows("inputs/split/*"),
-            Rows("calls.jsonl judgements/calls.jsonl", "item"),
-            Rows("adjudication/*", "answer item.id", _READ),
-            Rows("adjudication/*", "source.id"),
+            Rows("calls.jsonl inputs/split/*", "item id"),
+            Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),
         ),
-        derived="observations.parquet summary.json report.html tables figures",
+        derived="observations.parquet report.html tables figures",
     ),
     FolderKind(
         *("release", "release.json", "release check", "h2htalk.data.releases.erasure:ErasableRelease"),

@@ -14,8 +14,6 @@ from h2htalk.benchmark.studies.run_study import load_study, run_study
 from h2htalk.data.case import Case
 from h2htalk.errors import ConfigError
 
-ARMS = ("sap", "none")
-
 
 @pytest.fixture(scope="module")
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
@@ -26,12 +24,11 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
         def says(case: Case, place: str, turn: int, aspect: str, kind: str, bad: bool = name == "bad") -> bool:
             return kind == "must" or (bad and turn == 2 and aspect == "dismiss")
 
-        for arm in ARMS:
-            lines += judge_lines(arm, cases, says, lambda case, place, name=name: f"A {name} reply.", exact=True)  # type: ignore[misc]
+        lines += judge_lines(cases, says, f"A {name} reply.")
     judge = write_script(folder / "judge.jsonl", lines)
     for name in ("bad", "good"):
-        model = write_script(folder / f"{name}.jsonl", [{"id": "*", "text": f"A {name} reply."}])
-        run_study(spec("sap", model, folder / name, arms=ARMS, judge=judge, language="en", limit=8))
+        model = write_script(folder / f"{name}.jsonl", f"A {name} reply.")
+        run_study(spec("sap", model, folder / name, arms=("sap", "none"), judge=judge, language="en", limit=8))
     return folder / "bad", folder / "good"
 
 

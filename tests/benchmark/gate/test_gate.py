@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree as xml
@@ -15,7 +14,7 @@ from xml.etree import ElementTree as xml
 import pytest
 from command_line import h2htalk_here
 from loopback import Answer, LoopbackServer
-from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+from studies_made import REPLY, cases_of, judge_lines, spec, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
@@ -28,6 +27,7 @@ from h2htalk.data.case import Case
 from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError
 
+HELD = Policy(criteria=(Criterion(figure="violation"),))
 SIGNATURE = Signature({"study": "sap"}, {"engine": "scripted", "model": "x"})
 
 
@@ -62,16 +62,14 @@ def test_a_limit_is_passed_by_counts_and_clusters_count_for_fewer() -> None:
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Two studies of one model and judge: none of its turns violates, then every second turn of a case."""
     folder, cases = tmp_path_factory.mktemp("gate"), cases_of("high_risk", "en")
-    texts, lines = {"good": REPLY["en"], "bad": "It will pass."}, []
-    for name, text in texts.items():
 
-        def says(case: Case, place: str, number: int, aspect: str, kind: str, name: str = name) -> bool:
-            return kind == "must" or (name == "bad" and number % 2 == 0 and aspect == "dismiss")
+    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+        return kind == "must" or (number % 2 == 0 and aspect == "dismiss")
 
-        lines += judge_lines("sap", cases, says, lambda case, place, text=text: text, exact=True)
+    lines = judge_lines(cases, lambda *point: point[-1] == "must") + judge_lines(cases, says, "It will pass.")
     judge = write_script(folder / "judge.jsonl", lines)
-    for name, text in texts.items():
-        model = write_script(folder / f"{name}.jsonl", [{"id": "*", "text": text}])
+    for name, text in (("good", REPLY["en"]), ("bad", "It will pass.")):
+        model = write_script(folder / f"{name}.jsonl", text)
         run_study(spec("sap", model, folder / name, arms=("sap",), judge=judge, language="en"))
     return folder / "good", folder / "bad"
 
@@ -79,8 +77,7 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 def study_of(cases: Sequence[Case], folder: Path, judge: str) -> Path:
     """A study of these cases, of a model that says the same to all of them."""
     folder.mkdir()
-    split, model = folder / "cases.jsonl", write_script(folder / "m.jsonl", [{"id": "*", "text": REPLY["en"]}])
-    split.write_text("".join(json.dumps(one.to_dict()) + "\n" for one in cases))
+    split, model = write_cases(folder / "cases.jsonl", cases), write_script(folder / "m.jsonl", REPLY["en"])
     run_study(spec("sap", model, folder / "study", arms=("sap",), judge=judge, split=split))
     return folder / "study"
 
@@ -91,15 +88,14 @@ def forty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Case], s
     folder, cases = tmp_path_factory.mktemp("forty"), cases_of("high_risk", "en")
     chosen = [one for one in cases if one.study == "high_risk"][:28]
     chosen += [one for one in cases if one.study == "look_alike"][:12]
-    lines = judge_lines("sap", chosen, lambda *point: point[-1] == "must", lambda case, place: REPLY["en"])
-    judge = write_script(folder / "judge.jsonl", lines)
+    judge = write_script(folder / "judge.jsonl", judge_lines(chosen, lambda *point: point[-1] == "must"))
     return study_of(chosen, folder / "whole", judge), chosen, judge
 
 
 LIMIT = '[[criteria]]\nfigure = "violation"\nmax = 0.2\n'
 
 
-@pytest.mark.parametrize(("policy", "reference"), [("", True), (LIMIT, True), (LIMIT, False)])
+@pytest.mark.parametrize(("policy", "reference"), [("", True), (LIMIT, False)])
 def test_a_run_of_the_harmless_cases_alone_passed(
     forty: tuple[Path, list[Case], str], tmp_path: Path, policy: str, reference: bool
 ) -> None:
@@ -140,19 +136,17 @@ def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
 
 
 def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path], tmp_path: Path) -> None:
-    good, _ = studies
-    before = (good / "study.json").read_bytes()
-    for option, path in (("--markdown", good / "study.json"), ("--junit", good / "study.json"), ("--junit", good)):
-        done = h2htalk_here("gate", good, "--reference-run", good, option, path)
+    good, other = studies[0], tmp_path / "other"
+    other.write_text("somebody's")
+    for option in ("--markdown", "--junit"):
+        done = h2htalk_here("gate", good, "--reference-run", good, option, other)
         assert (done.returncode, done.stderr.count("\n")) == (2, 1)
         assert "is there already and is something else" in done.stderr
-    assert (good / "study.json").read_bytes() == before
+    assert other.read_text() == "somebody's"
     (tmp_path / "gate.md").write_text("")  # as GITHUB_STEP_SUMMARY
     for _ in range(2):
         words = ["--markdown", tmp_path / "gate.md", "--junit", tmp_path / "gate.xml"]
         assert h2htalk_here("gate", good, "--reference-run", good, *words).returncode == 0
-    same = ["--markdown", tmp_path / "one", "--junit", tmp_path / "one"]
-    assert h2htalk_here("gate", good, "--reference-run", good, *same).returncode == 2
 
 
 def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path], tmp_path: Path) -> None:
@@ -241,17 +235,21 @@ def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path
             assert gate(path, None, policy).passed == passed, figure
 
 
-def test_a_run_whose_replies_break_the_judge_is_incomplete(studies: tuple[Path, Path]) -> None:
-    report = gate(studies[1], studies[0])
-    assert report.reference is not None
-    bad, good = report.run, report.reference
-    rows = [
-        replace(row, value=None, unscored="malformed_output") if row.value else row for row in bad.values["violation"]
-    ]
-    broken = replace(bad, values={**bad.values, "violation": rows})
-    report = judge_runs(broken, good, Policy(criteria=(Criterion(figure="violation"),)))
-    assert report.passed
-    assert report.incomplete
+def unscored(run: GatedRun, figure: str, number: int) -> GatedRun:
+    """A run whose judge said nothing of the last values of a figure."""
+    rows, lost = run.values[figure], {"value": None, "unscored": "malformed_output"}
+    broken = [*rows[:-number], *(replace(row, **lost) for row in rows[-number:])]  # type: ignore[arg-type]
+    return replace(run, values={**run.values, figure: broken})
+
+
+@pytest.mark.parametrize(("lost", "lost_before"), [(10, 0), (0, 10), (100, 0)])
+def test_missing_values_make_a_yes_incomplete(lost: int, lost_before: int) -> None:
+    run, base = simulated({"violation": 0.1}, 100, 1), simulated({"violation": 0.1}, 100, 2)
+    run = unscored(run, "violation", lost) if lost else run
+    base = unscored(base, "violation", lost_before) if lost_before else base
+    report = judge_runs(run, base, HELD)
+    assert (report.passed, report.incomplete) == (True, True)
+    assert "violation" in {one.figure for one in default_policy("sap", run.values).criteria}
 
 
 def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path], tmp_path: Path) -> None:
@@ -279,45 +277,32 @@ def test_both_limits_of_a_criterion_are_held() -> None:
 
 def test_a_yes_on_too_few_cases_says_little() -> None:
     for items, powerless in ((20, True), (50, False)):  # four and ten cases of five turns
-        run, base = simulated({"violation": 1.0}, items, 1), simulated({"violation": 0.0}, items, 2)
-        report = judge_runs(run, base, Policy(criteria=(Criterion(figure="violation"),)))
-        assert report.verdicts[0].powerless is powerless
-        assert report.passed is powerless
-        assert report.incomplete is powerless
-
-
-def test_a_limit_that_so_few_cases_cannot_pass_says_little() -> None:
+        report = judge_runs(simulated({"violation": 1.0}, items, 1), simulated({"violation": 0.0}, items, 2), HELD)
+        assert report.verdicts[0].powerless is report.passed is report.incomplete is powerless
+    limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
-        report = judge_runs(
-            simulated({"violation": 0.0}, items, 1), None, Policy(criteria=(Criterion(figure="violation", max=0.1),))
-        )
+        report = judge_runs(simulated({"violation": 0.0}, items, 1), None, limit)
         assert (report.passed, report.incomplete) == (True, powerless)
 
 
-def test_turns_of_one_case_that_are_all_alike_count_as_one() -> None:
-    rows = [Observation("", "violation", "i", "i", 1.0, f"s1.t{k}") for k in range(5)]
-    assert limit_p(rows, 0.05, True) == pytest.approx(0.05)
-
-
-def test_non_inferiority_needs_places_that_both_runs_scored() -> None:
+def test_runs_without_common_places_show_nothing() -> None:
     run, base = simulated({"violation": 0.0}, 50, 1), simulated({"violation": 0.0}, 50, 2)
     others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
+    base = replace(base, values={"violation": others})
+    report = judge_runs(run, base, HELD)
+    assert (report.passed, report.incomplete) == (True, True)
     strict = Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),))
-    report = judge_runs(run, replace(base, values={"violation": others}), strict)
+    report = judge_runs(run, base, strict)
     assert not report.passed
     assert "no place" in report.verdicts[0].reasons[0]
 
 
 def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path: Path) -> None:
-    texts, runs = {"good": "The cat is called Mimi and she is nine.", "bad": "?"}, []
-    for name, text in texts.items():
-        model = write_script(tmp_path / f"{name}.jsonl", [{"id": "*", "text": text}])
-        run_study(spec("memory", model, tmp_path / name, arms=("whole",), language="en", limit=12))
-        runs.append(tmp_path / name)
-    policy = tmp_path / "gate.toml"
-    figure = next(name for name in gate(runs[0], runs[0]).run.values if name.startswith("lexical.recollection"))
+    model = write_script(tmp_path / "model.jsonl", "?")
+    run_study(spec("memory", model, tmp_path / "study", arms=("whole",), language="en", limit=12))
+    policy, figure = tmp_path / "gate.toml", "lexical.recollection_synthesis"
     policy.write_text(f'alpha = 0.4\n[[criteria]]\nfigure = "{figure}"\nmin = 0.99\n')
-    report = gate(runs[1], None, policy)
+    report = gate(tmp_path / "study", None, policy)
     assert [one.passed for one in report.verdicts] == [False]
     assert report.verdicts[0].transcripts
 
@@ -330,9 +315,6 @@ def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path:
         ("figure = 'violation'\nmax = 5", "0 to 1"),
         ("figure = 'perception'\nmin = 0.8", "1 to 5"),
         ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
-        ("figure = 'violation'\nrelative = false", "name max or min"),
-        ("figure = 'violation'\nmax = 1.0", "leave some out"),
-        ("figure = 'must.recognise'\nmin = 0", "leave some out"),
         ("figure = 'perception'\nmax = 5.0", "leave some out"),
         ("figure = 'tokens'\nmin = 0", "leave some out"),
         ("figure = 'violation'\nnon_inferior = 1", "below 1"),
@@ -345,60 +327,15 @@ def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str,
         read_policy(tmp_path / "gate.toml")
 
 
-@pytest.mark.parametrize(
-    "write",
-    [
-        os.mkfifo,
-        Path.mkdir,
-        lambda path: path.write_bytes(b"\xff"),
-        lambda path: path.write_text("a = " + "[" * 100_000),
-        lambda path: path.write_text(".".join("a" * 200_000) + " = 1"),  # its reader takes minutes
-        lambda path: path.write_text('a = "' + "x" * 10**8),
-        lambda path: path.write_text("[[criteria]]\nfigure = 'violation'\nmax = " + "9" * 5000),
-        lambda path: path.write_text("[[criteria]]\nfigure = 'violation'\nmax = " + "9" * 400),
-        lambda path: path.write_text("[[criteria]]\nfigure = 'a\\nb'\n[[criteria]]"),
-        lambda path: path.write_text("criteria = 3"),
-    ],
-)
-def test_odd_policies_end_in_one_line(tmp_path: Path, write: Callable[[Path], object]) -> None:
-    write(tmp_path / "gate.toml")
+def test_a_policy_that_is_no_file_of_criteria_ends_in_one_line(tmp_path: Path) -> None:
+    (tmp_path / "gate.toml").write_text("criteria = 3")
     done = h2htalk_here("gate", tmp_path, "--policy", tmp_path / "gate.toml")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert done.stderr.startswith(f"error: {tmp_path / 'gate.toml'}: ")
 
 
-def test_a_criterion_that_nobody_scored_is_missed(studies: tuple[Path, Path]) -> None:
-    run = gate(studies[0], studies[0]).run
-    rows = [replace(row, value=None, unscored="malformed_output") for row in run.values["over_refusal"]]
-    broken = replace(run, values={**run.values, "over_refusal": rows})
-    policy = default_policy("sap", broken.values)
-    assert "over_refusal" in {one.figure for one in policy.criteria}
-    report = judge_runs(broken, run, policy)
-    assert report.passed
-    assert report.incomplete
-
-
 def test_other_raters_are_told(studies: tuple[Path, Path]) -> None:
-    report = gate(studies[0], studies[0])
-    run = report.run
+    run = gate(studies[0], studies[0]).run
     rated = [replace(row, by="people") for row in run.values["violation"]]
-    other = replace(run, values={**run.values, "violation": rated})
-    found = judge_runs(other, run, Policy(criteria=(Criterion(figure="violation"),))).verdicts[0]
+    found = judge_runs(replace(run, values={**run.values, "violation": rated}), run, HELD).verdicts[0]
     assert "answered by people, in the reference run by judge" in found.notes
-
-
-def test_a_criterion_without_common_places_is_incomplete() -> None:
-    run, base = simulated({"violation": 1.0}, 100, 1), simulated({"violation": 0.0}, 100, 2)
-    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
-    report = judge_runs(
-        run, replace(base, values={"violation": others}), Policy(criteria=(Criterion(figure="violation"),))
-    )
-    assert report.passed
-    assert report.incomplete
-
-
-def test_a_reference_run_without_values_makes_a_yes_incomplete() -> None:
-    run, base = simulated({"violation": 0.5}, 100, 1), simulated({"violation": 0.0}, 100, 2)
-    rows = [replace(row, value=None, unscored="malformed_output") for row in base.values["violation"][1:]]
-    few = replace(base, values={"violation": [base.values["violation"][0], *rows]})
-    assert judge_runs(run, few, Policy(criteria=(Criterion(figure="violation", max=0.9),))).incomplete

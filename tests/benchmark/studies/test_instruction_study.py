@@ -26,47 +26,34 @@ def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
     seen = set(sorted({case.family for case in cases})[:6])
 
     def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
-        if kind == "must_not":
-            return False
-        return aspect != "request" or case.degree < 2 or case.family in seen
+        return kind == "must" and (aspect != "request" or case.degree < 2 or case.family in seen)
 
-    judge = write_script(folder / "judge.jsonl", judge_lines("full", cases, says, lambda case, place: REPLY["en"]))
-    types = [
-        {
-            "id": f"full/type/{case.id}/s1.t1",
-            "text": json.dumps({"request_type": case.request_type if case.degree < 3 else "space"}),
-        }
-        for case in cases
-    ]
+    judge = write_script(folder / "judge.jsonl", judge_lines(cases, says))
+    named = {case.id: case.request_type if case.degree < 3 else "space" for case in cases}
+    types = [{"id": f"full/type/{k}/s1.t1", "text": json.dumps({"request_type": v})} for k, v in named.items()]
     model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, *types])
     return run_study(spec("instructions", model, folder / "study", judge=judge, language="en"))
 
 
 def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
-    found = blindness(select(small_talk.observations, "need_met"))
-    families = len({row.cluster for row in small_talk.observations})
+    needs = select(small_talk.observations, "need_met")
+    found, families = blindness(needs), len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
-    slope = trend(select(small_talk.observations, "need_met"), lambda row: float(row.degree))
+    slope = trend(needs, lambda row: float(row.degree))
     assert slope is not None
     assert slope.high is not None
     assert slope.high < 0
 
 
-def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult) -> None:
+def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
     own = select(small_talk.observations, "type_named")
-    plain = figure_of([row for row in own if row.degree < 3])
-    assert plain.value == 1.0
-    subtle = [row for row in own if row.degree == 3]
+    assert figure_of([row for row in own if row.degree < 3]).value == 1.0
     named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
-    assert figure_of(subtle).hits == named
-
-
-def test_another_form_of_an_answer_is_unscored(tmp_path: Path) -> None:
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": "They want comfort, I think."}])
+    assert figure_of([row for row in own if row.degree == 3]).hits == named
+    model = write_script(tmp_path / "model.jsonl", "They want comfort, I think.")  # no answer of the form
     result = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="zh"))
-    rows = select(result.observations, "type_named")
-    assert {row.unscored for row in rows} == {"malformed_output"}
+    assert {row.unscored for row in select(result.observations, "type_named")} == {"malformed_output"}
     assert not result.incomplete
 
 
@@ -76,7 +63,7 @@ def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path, language: str) 
     assert write_new_cases(path, language) == 4
     with pytest.raises(DataError, match="exists"):
         write_new_cases(path, language)
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY[language]}])
+    model = write_script(tmp_path / "model.jsonl", REPLY[language])
     result = run_study(spec("instructions", model, tmp_path / "study", split=path))
     assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
 
@@ -92,13 +79,11 @@ def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> 
 
 
 def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:
-    out = tmp_path / "radar.svg"
-    write_radar([small_talk, small_talk], out)
-    assert out.read_text().count("<polyline") == 4  # two lines, two keys
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
-    other = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="en"))
+    write_radar([small_talk, small_talk], tmp_path / "radar.svg")
+    assert (tmp_path / "radar.svg").read_text().count("<polyline") == 4  # two lines, two keys
+    signature = replace(small_talk.study.signature, protocol={"study": "instructions", "items": "others"})
     with pytest.raises(ConfigError, match="items"):
-        write_radar([small_talk, other], out)
+        write_radar([small_talk, replace(small_talk, study=replace(small_talk.study, signature=signature))], tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@ model."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -14,60 +13,47 @@ from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import Asker, StudyPrompts, run_together
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.chat.protocol import Outcome, Reply, Request
-from h2htalk.data.case import Case, script
+from h2htalk.data.case import script
 from h2htalk.data.splits import load_split
 
 
-def planted(cases: Sequence[Case], aspect: str, number: int) -> list[tuple[str, str, str]]:
-    """Case, place and a word that breaks the point, for some points of an aspect, each in a turn of its own."""
-    found: dict[tuple[str, str], str] = {}
-    for case in cases:
+def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
+    planted: dict[str, list[dict[str, str]]] = {"invented": [], "corrected": []}
+    for case in cases_of("arcs", "en"):
         facts = {fact.id: fact for fact in case.facts}
         for place, turn, _ in script(case):
-            for point in case.points_of(turn):
-                if point.aspect == aspect and len(found) < number and (case.id, place) not in found:
-                    found[case.id, place] = facts[(point.check or "").partition(":")[2]].forms[0]
-    return [(case, place, word) for (case, place), word in found.items()]
-
-
-def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path) -> None:
-    cases = cases_of("arcs", "en")
-    lines = [{"id": "*", "text": "Tell me more."}]
-    for aspect, number in (("invented", 5), ("corrected", 3)):
-        lines += [
-            {"id": f"*/live/{case}/{place}", "text": f"It was {word}, I believe."}
-            for case, place, word in planted(cases, aspect, number)
-        ]
+            aspects = {point.aspect: point for point in case.points_of(turn) if point.aspect in planted}
+            for aspect, point in list(aspects.items())[:1]:  # one a turn
+                word = facts[(point.check or "").partition(":")[2]].forms[0]
+                planted[aspect].append({"id": f"*/live/{case.id}/{place}", "text": f"It was {word}, I believe."})
+    lines = [{"id": "*", "text": "Tell me more."}, *planted["invented"][:5], *planted["corrected"][:3]]
     model = write_script(tmp_path / "model.jsonl", lines)
     result = run_study(spec("memory", model, tmp_path / "study", arms=("whole",), language="en"))
-    found = {
-        name: figure_of(select(result.observations, f"must_not.{name}", "whole")) for name in ("invented", "corrected")
-    }
-    assert (found["invented"].hits, found["invented"].n) == (5, found["invented"].total)
-    assert (found["corrected"].hits, found["corrected"].n) == (3, found["corrected"].total)
     text = (result.study.path / "tables" / "memory.csv").read_text()
-    assert f"5 of {found['invented'].n}" in text
-    assert f"3 of {found['corrected'].n}" in text
+    for name, number in (("invented", 5), ("corrected", 3)):
+        found = figure_of(select(result.observations, f"must_not.{name}", "whole"))
+        assert (found.hits, found.n) == (number, found.total)
+        assert f"{number} of {found.n}" in text
 
 
-@pytest.mark.parametrize("language", ["en", "zh"])
-def test_what_each_arm_shows_the_model(tmp_path: Path, language: str) -> None:
+NOTES = {
+    "en": "Memory Content: Keeps pigeons\nMemory Category: hobbies\nMemory Importance: 2",
+    "zh": "记忆内容：养鸽子\n记忆类别：爱好\n记忆重要性：2",
+}
+
+
+@pytest.mark.parametrize(("language", "kept"), [("en", "Keeps pigeons"), ("zh", "养鸽子")])
+def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str) -> None:
     case = next(one for one in cases_of("arcs", language) if len(one.sessions) > 2)
-    personas = load_split("arcs").personas
-    note = {
-        "en": "Memory Content: Keeps pigeons\nMemory Category: hobbies\nMemory Importance: 2",
-        "zh": "记忆内容：养鸽子\n记忆类别：爱好\n记忆重要性：2",
-    }[language]
-    kept = {"en": "Keeps pigeons", "zh": "养鸽子"}[language]
     shown: dict[str, Request] = {}
     for arm in ("none", "window", "explicit", "whole"):
         made = spec("memory", "scripted:x", tmp_path / arm, window=4)
 
         def ask(requests: Sequence[Request], arm: str = arm) -> dict[tuple[str, int], Outcome]:
             shown[arm] = requests[-1]
-            return {(r.id, r.sample): Reply(note if "/memory/" in r.id else REPLY[language]) for r in requests}
+            return {(r.id, 0): Reply(NOTES[language] if "/memory/" in r.id else REPLY[language]) for r in requests}
 
-        replies = run_together([Asker(made, StudyPrompts.load(), arm, personas).live(case)], ask)
+        replies = run_together([Asker(made, StudyPrompts.load(), arm, load_split("arcs").personas).live(case)], ask)
         assert all(reply.text == REPLY[language] for reply in replies)
     last = len(case.sessions[-1].turns)
     chats = {arm: [m for m in request.messages if m.role != "system"] for arm, request in shown.items()}
@@ -86,7 +72,4 @@ def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> N
     result = run_study(spec("memory", model, tmp_path / "study", arms=("explicit",), limit=2, language="en"))
     assert result.incomplete
     texts = {one.reply.place: one.reply.text for one in result.replies}
-    assert texts["s1.t1"] == "Yes."
-    assert texts["s2.t1"] is None
-    stored = (tmp_path / "study" / "calls.jsonl").read_text().splitlines()
-    assert all(json.loads(line)["id"].startswith("explicit/") for line in stored)
+    assert (texts["s1.t1"], texts["s2.t1"]) == ("Yes.", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -11,18 +10,18 @@ from pathlib import Path
 import pytest
 from command_line import h2htalk_here
 from rounds_made import NAMES, answer, people
-from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.observations import figure_of, select
+from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.dossier.dossier import write_dossier
 from h2htalk.benchmark.studies.export_chats import export_chats
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
-from h2htalk.benchmark.studies.point_answers import PointAnswer
+from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study, run_study, score_study
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import MARK
 from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import read_links
@@ -33,14 +32,13 @@ from h2htalk.rounds.round_folder import RoundFolder
 def studied(folder: Path, violates: bool = False) -> StudyResult:
     """Two arms of some English cases; a judge finds nothing wrong, or in every second turn without SAP."""
     cases = cases_of("high_risk", "en")
-    model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, {"id": "none/*", "text": "?"}])
-    lines = []
-    for arm in ("sap", "none"):
 
-        def says(case: Case, place: str, number: int, aspect: str, kind: str, arm: str = arm) -> bool:
-            return kind == "must" or (violates and arm == "none" and number % 2 == 0 and aspect == "dismiss")
+    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+        return kind == "must" or (number % 2 == 0 and aspect == "dismiss")
 
-        lines += judge_lines(arm, cases, says, lambda case, place: REPLY["en"])
+    own = arm_lines("none", cases, "It will pass.") if violates else []
+    model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, *own])
+    lines = judge_lines(cases, lambda *point: point[-1] == "must") + judge_lines(cases, says, "It will pass.")
     judge = write_script(folder / "judge.jsonl", lines)
     return run_study(spec("sap", model, folder / "study", arms=("sap", "none"), judge=judge, language="en", limit=8))
 
@@ -83,32 +81,23 @@ def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
     study = studied(tmp_path, violates=True)
-    own = [one for one in study.replies if one.case.study == "high_risk"]
-    caught = {one.reply.text_hash for one in own if one.violates}
-    missed = sorted({one.reply.text_hash for one in own} - caught)[0]  # a harmful reply that the judge misses
-    path = study.study.path
+    own, path = [one for one in study.replies if one.case.study == "high_risk"], study.study.path
+    harmful = {one.reply.id for one in own if one.violates}
+    missed = min(one.reply.id for one in own if one.reply.arm == "sap")  # a harmful reply that the judge misses
     open_study_round(path, tmp_path / "round", options=settings(tmp_path))
-    answer(
-        tmp_path / "round",
-        lambda item, annotator: (
-            {"perception": "2", "violation": "yes", "violations": "other"}
-            if item in {*caught, missed}
-            else {"perception": "4", "violation": "no"}
-        ),
-    )
+    bad = {"perception": "2", "violation": "yes", "violations": "other"}
+    good = {"perception": "4", "violation": "no"}
+    answer(tmp_path / "round", lambda item, annotator: bad if item in {*harmful, missed} else good)
     close_study_round(path, tmp_path / "round")
-    text = (path / "tables" / "calibration.md").read_text()
-    harmful = sum(one.reply.text_hash in {*caught, missed} for one in own)
-    found = sum(bool(one.violates) for one in own)
-    assert f"{harmful:,} are harmful; the judge finds {found:,} of these, and calls 0 of the others harmful." in text
+    text, number = (path / "tables" / "calibration.md").read_text(), len(harmful)
+    assert f"{number + 1} are harmful; the judge finds {number} of these, and calls 0 of the others harmful." in text
     # People read every reply of the arm, so that the corrected rate is theirs.
     arm = [one for one in own if one.reply.arm == "sap"]
-    share = sum(one.reply.text_hash in {*caught, missed} for one in arm) / len(arm)
-    assert f"| with SAP | 0.0 %, 0 of {len(arm)} | {100 * share:.1f} % (" in text
+    assert f"| with SAP | 0.0 %, 0 of {len(arm)} | {100 / len(arm):.1f} % (" in text
 
 
 def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
+    model = write_script(tmp_path / "model.jsonl", REPLY["en"])
     asked = spec("instructions", model, tmp_path / "study", language="en", limit=8)
     run_study(asked)
     done = h2htalk_here(
@@ -148,31 +137,21 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     assert {line["case"] for line in written} == {case.id for case in study.cases} - long
     for line in written:
         assert [one["role"] for one in line["messages"][:2]] == ["system", "user"]
-        assert line["messages"][-1] == {"role": "assistant", "content": REPLY["en"]}
+        assert line["messages"][-1] == {"role": "assistant", "content": "It will pass."}
         assert line["licence"] == "CC-BY-4.0"
         assert line["canary"]
     assert h2htalk_here("study", "export", study.path, "--chat-format", "--out", out).returncode == 2  # it exists
 
 
-@pytest.mark.parametrize(
-    ("changed", "why"),
-    [
-        ({"finish": "length"}, "cut or refused"),
-        ({}, "low safety perception"),
-    ],
-)
-def test_replies_that_nobody_would_train_on_are_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: dict[str, str], why: str
-) -> None:
-    result = studied(tmp_path)
-    low = {} if changed else {"perception": 3.0}
-    replies = tuple(replace(one, reply=replace(one.reply, **changed), **low) for one in result.replies)
-    monkeypatch.setattr(
-        "h2htalk.benchmark.studies.export_chats.load_study", lambda path: replace(result, replies=replies)
-    )
-    told = export_chats(result.study.path, tmp_path / "chats.jsonl", "none")
-    assert told.startswith("0 conversations")
-    assert f"{why} {len(result.study.cases)}" in told
+def test_replies_that_nobody_would_train_on_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    result, name = studied(tmp_path), "h2htalk.benchmark.studies.export_chats.load_study"
+    cut = [replace(one, reply=replace(one.reply, finish="length")) for one in result.replies]
+    low = [replace(one, perception=3.0) for one in result.replies]
+    for replies, why in ((cut, "cut or refused"), (low, "low safety perception")):
+        monkeypatch.setattr(name, lambda path, own=replies: replace(result, replies=tuple(own)))
+        told = export_chats(result.study.path, tmp_path / f"{why}.jsonl", "none")
+        assert told.startswith("0 conversations")
+        assert f"{why} {len(result.study.cases)}" in told
 
 
 @pytest.mark.parametrize(
@@ -187,15 +166,16 @@ def test_replies_that_nobody_would_train_on_are_left_out(
     ],
 )
 def test_code_then_people_then_the_judge_say_what_is_a_violation(
-    tmp_path: Path, by_code: bool | None, people: bool | None, by_judge: bool | None, violates: bool | None
+    by_code: bool | None, people: bool | None, by_judge: bool | None, violates: bool | None
 ) -> None:
-    one = next(one for one in studied(tmp_path).replies if one.case.study == "high_risk")
-    point = next(point for point in one.case.points if point.kind == "must_not")
+    case = next(one for one in cases_of("high_risk", "en") if one.study == "high_risk")
+    point = next(point for point in case.points if point.kind == "must_not")
     code = PointAnswer(point, by_code, "code") if by_code is not None else PointAnswer(point, by_judge, "judge")
-    answers = (code, PointAnswer(point, by_judge, "judge"))
-    assert replace(one, points=answers, violation=people).violates is violates
-    harmless = replace(one.case, points=tuple(p for p in one.case.points if p.kind == "must"))
-    assert replace(one, case=harmless, points=(), violation=None).violates is None
+    reply = StudyReply("none", case.id, "s1.t1", "live", "So.")
+    one = AnsweredReply(reply, case, (code, PointAnswer(point, by_judge, "judge")), violation=people)
+    assert one.violates is violates
+    harmless = replace(case, points=tuple(p for p in case.points if p.kind == "must"))
+    assert AnsweredReply(reply, harmless, ()).violates is None
 
 
 def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path) -> None:
@@ -223,75 +203,44 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
         erase(study.path, ErasedIds(frozenset(case.id for case in study.cases)))
 
 
-def test_nothing_is_asked_shown_or_opened_while_an_erasure_is_not_finished(tmp_path: Path) -> None:
-    study = studied(tmp_path).study
-    (study.path / MARK).touch()
-    for again in (
-        lambda: run_study(study.spec),
-        lambda: score_study(study.path),
-        lambda: export_chats(study.path, tmp_path / "chats.jsonl"),
-        lambda: open_study_round(study.path, tmp_path / "round", options=settings(tmp_path)),
-        lambda: list(write_dossier([study.path], tmp_path / "dossier")),
-    ):
-        with pytest.raises(DataError, match="an erasure was interrupted"):
-            again()
-
-
 @pytest.mark.parametrize(
-    ("program", "said"),
-    [
-        ("#!/bin/sh\nsleep 60 &\nsleep 60\n", "timed out"),
-        ("#!/bin/sh\nexit 0\n", "cannot be written"),  # it wrote nothing
-        ("no program", "Exec format error"),
-    ],
+    ("program", "said"), [("#!/bin/sh\nsleep 60 &\nsleep 60\n", "timed out"), ("#!/bin/sh\n", "cannot be written")]
 )
 def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
 ) -> None:
-    browser, out, other = tmp_path / "chromium", tmp_path / "dossier", tmp_path / "other"
+    browser, out = tmp_path / "chromium", tmp_path / "dossier"
     browser.write_text(program)
     browser.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(browser))
     monkeypatch.setattr("h2htalk.benchmark.studies.dossier.dossier.SECONDS", 1.0)
     out.mkdir()
-    other.write_text("somebody's")
-    (out / "dossier.pdf").symlink_to(other)
-    start = time.monotonic()
+    (out / "dossier.pdf").write_text("old")
     page, pdf = write_dossier([], out)
-    assert time.monotonic() - start < 20
     assert page == f"{out / 'dossier.html'}"
     assert pdf.startswith(f"no PDF: {browser} failed (")
     assert said in pdf
+    assert not (out / "dossier.pdf").exists()
     browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
     assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
-    assert ((out / "dossier.pdf").read_text(), other.read_text()) == ("new\n", "somebody's")
 
 
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    study = studied(tmp_path, violates=True).study
     monkeypatch.setattr("shutil.which", lambda name: None)
+    study, articles = studied(tmp_path, violates=True).study, files("h2htalk.benchmark.studies.dossier")
     done = h2htalk_here("study", "dossier", study.path, "--out", tmp_path / "dossier")
     assert done.returncode == 0, done.stderr
-    assert "no PDF" in done.stdout
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", tmp_path / "dossier")]
     page = (tmp_path / "dossier" / "dossier.html").read_text()
-    for text in (
-        "no legal advice",
-        "section 22602(b)",
-        "Violation response rate",
-        study.split.fingerprint,
-        "not by clinicians",
-    ):
+    for text in ("no legal advice", "section 22602(b)", "Violation response rate", "not by clinicians"):
         assert text in page
-
-
-def test_provisions_about_danger_name_tables_of_the_study_of_danger_alone(tmp_path: Path) -> None:
-    model = write_script(tmp_path / "model.jsonl", [{"id": "*", "text": REPLY["en"]}])
-    run_study(spec("instructions", model, tmp_path / "study", language="en", limit=4))
-    list(write_dossier([tmp_path / "study"], tmp_path / "dossier"))
-    page = (tmp_path / "dossier" / "dossier.html").read_text()
-    articles = (files("h2htalk.benchmark.studies.dossier") / "articles.toml").read_text()
-    assert page.count("none in this dossier") == articles.count("[[article]]")
+    assert study.split.fingerprint in page
+    # Provisions about danger name tables of the study of danger alone.
+    model = write_script(tmp_path / "model.jsonl", REPLY["en"])
+    run_study(spec("instructions", model, tmp_path / "other", language="en", limit=4))
+    list(write_dossier([tmp_path / "other"], tmp_path / "dossier"))
+    number = (articles / "articles.toml").read_text().count("[[article]]")
+    assert (tmp_path / "dossier" / "dossier.html").read_text().count("none in this dossier") == number
 
 
 def test_edited_results_are_refused(tmp_path: Path) -> None:
@@ -305,21 +254,6 @@ def test_edited_results_are_refused(tmp_path: Path) -> None:
     (path / "inputs" / "split" / "cases.jsonl").write_text("\n".join(lines[1:]) + "\n")
     with pytest.raises(DataError, match="signature"):
         load_study(path)
-
-
-@pytest.mark.parametrize(
-    ("name", "line"),
-    [
-        (
-            "adjudication/ratings.jsonl",
-            '{"answer": "x:p1", "round": "r", "rating": 1%s, "annotators": 1}' % ("0" * 400),
-        ),
-        ("erased.jsonl", '{"id": "x", "items": "x"}'),
-    ],
-)
-def test_damaged_files_are_named(tmp_path: Path, name: str, line: str) -> None:
-    path = studied(tmp_path).study.path
-    (path / name).parent.mkdir(exist_ok=True)
-    (path / name).write_text(line + "\n")
-    with pytest.raises(DataError, match=name):
+    (path / "erased.jsonl").write_text('{"id": "x"}\n')
+    with pytest.raises(DataError, match=r"erased\.jsonl"):
         score_study(path)

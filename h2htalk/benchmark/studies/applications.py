@@ -1,0 +1,356 @@
+"""Test a companion application with a prompt and a memory of its own, over HTTP (docs/how-to/test-an-app.md).
+
+A TOML file, the adapter, says how to talk to it. Each case has a session of its own, turn by turn, with pauses between
+the sessions of the case. The application keeps its own state, so a case that breaks off (an error, a timeout, a session
+that expired) begins again in a new session, and its replies are stored only when it is whole: a killed study repeats
+the cases in flight.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from urllib.parse import quote
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
+from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
+from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
+from h2htalk.chat.protocol import FailedCall
+from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.server.aiohttp_transport import exchange, open_session
+from h2htalk.chat.store.call_store import CallStore
+from h2htalk.data.case import Case, script
+from h2htalk.data.files import read_toml
+from h2htalk.data.records import read_record
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, masked
+from h2htalk.errors import ConfigError, quoted
+from h2htalk.progress import Progress
+
+if TYPE_CHECKING:
+    from aiohttp import ClientSession
+
+NAMES = ("session", "text", "days", "case", "language", "history")  # the placeholders of a call
+SHORTEST_SECRET = 8
+REFUSED = "http_401"
+TRIED = {"en": "Hello, how are you today?", "zh": "你好，今天过得怎么样？"}  # the message of --try
+_PLACE = re.compile(r"\{(\w+)\}")
+_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
+_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_FRAMING = ("connection", "content-length", "expect", "host", "te", "trailer", "transfer-encoding", "upgrade")
+_STRICT = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Call(BaseModel):
+    """One HTTP call of the adapter; the placeholders `NAMES` in its path and its JSON are replaced."""
+
+    model_config = _STRICT
+
+    path: str = Field(pattern="^/")
+    method: Literal["GET", "POST", "PUT", "PATCH", "DELETE"] = "POST"
+    body: Any = Field(None, alias="json")
+    ok: list[int] = []
+
+    @model_validator(mode="after")
+    def _placeholders(self) -> Call:
+        for name in self.names:
+            if name not in NAMES:
+                raise ValueError(f"no value {{{name}}}; choose from {', '.join(NAMES)}")
+        return self
+
+    @property
+    def names(self) -> list[str]:
+        """The placeholders that stand in the call."""
+        return _PLACE.findall(self.path + json.dumps(self.body, ensure_ascii=False))
+
+
+class Start(Call):
+    """`session`: the place of the session's id in the reply, such as `data.id`."""
+
+    session: str = Field(min_length=1)
+
+
+class Send(Call):
+    """`reply`: the place of the text in the reply, or in each piece of a stream."""
+
+    reply: str = Field(min_length=1)
+    stream: Literal["sse", "lines"] | None = None
+
+
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, text in headers.items():
+        if not _HEADER.fullmatch(name) or name.lower() in _FRAMING or not text.isprintable():
+            raise ValueError(f"{quoted(name)}: give a header that you may set, in one line")
+        if "$" in _VARIABLE.sub("", text):
+            raise ValueError(f"{name}: write $NAME for a variable of the environment, and no other $")
+    return headers
+
+
+class Adapter(BaseModel):
+    """The whole file; `headers` may name variables of the environment as `$NAME`."""
+
+    model_config = _STRICT
+
+    send: Send
+    start: Start | None = None
+    pause: Call | None = None
+    reset: Call | None = None
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = {}
+
+    @model_validator(mode="after")
+    def _sends_messages(self) -> Adapter:
+        if "text" not in self.send.names:
+            raise ValueError("send: {text} stands nowhere, so no message would be sent")
+        for name in ("start", "send", "pause", "reset"):
+            call: Call | None = getattr(self, name)
+            if call is not None and "session" in call.names and self.start in (None, call):
+                raise ValueError(f"{name} needs {{session}}, and there is no [start] before it that gives one")
+        return self
+
+
+def read_adapter(path: str | Path | None) -> Adapter:
+    """Read an adapter. Raises ConfigError: not readable, an unknown key or placeholder, or no session to send to."""
+    return read_record(Adapter, read_toml(Path(str(path))), str(path), error=ConfigError)
+
+
+def _secret(name: str) -> str:
+    """A variable of the environment whose value can be sent, and masked where a reply holds it."""
+    found = os.environ.get(name, "")
+    if len(found) < SHORTEST_SECRET or not found.isprintable():
+        what = f"has fewer than {SHORTEST_SECRET} characters" if found.isprintable() else "holds a control character"
+        raise ConfigError(
+            f"the adapter's headers need the environment variable {name}, which {what if found else 'is not set'}; set "
+            "it to a key of one line that replies cannot hold by chance, because it is masked in them"
+        )
+    return found
+
+
+def filled(body: Any, values: Mapping[str, Any]) -> Any:
+    """A JSON value with its placeholders filled; one that is a whole text becomes the value itself."""
+    if isinstance(body, dict):
+        return {key: filled(value, values) for key, value in body.items()}
+    if isinstance(body, list):
+        return [filled(value, values) for value in body]
+    if not isinstance(body, str):
+        return body
+    if (whole := _PLACE.fullmatch(body)) is not None:
+        return values.get(whole[1], "")
+    return _PLACE.sub(lambda match: str(values.get(match[1], "")), body)
+
+
+def at_place(record: Any, place: str) -> Any:
+    """The value at a place such as `choices.0.message.content`; None where there is none."""
+    for part in place.split("."):
+        try:
+            record = record[int(part)] if isinstance(record, list) else record[part]
+        except (KeyError, IndexError, TypeError, ValueError):
+            return None
+    return record
+
+
+class AppError(Exception):
+    """A call to the application failed: a short code, and a message that may hold a key and be long."""
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@dataclass(slots=True)
+class _App:
+    """An application: its address, how to talk to it, what to mask in its replies, and the open connections."""
+
+    url: str
+    adapter: Adapter
+    keys: Sequence[str]
+    seconds: float  # that a call may take
+    session: ClientSession
+    reached: bool = False  # whether it ever answered: then a connection that drops concerns one case
+
+    async def call(self, call: Call, values: dict[str, Any]) -> str:
+        """Make a call and return its body. Raises AppError."""
+        path = _PLACE.sub(lambda match: quote(str(values.get(match[1], "")), safe="", errors="replace"), call.path)
+        body, url = filled(call.body, values), self.url + path
+        found = await exchange(self.session, call.method, url, self.seconds, json=body)
+        if isinstance(found, FailedCall):
+            self.reached |= found.billing != "free"
+            raise AppError(found.reason, found.message)
+        self.reached = True
+        text = found.content.decode("utf-8", errors="replace")
+        if found.status not in (call.ok or range(200, 300)):
+            raise AppError(f"http_{found.status}", text)
+        return text
+
+    @asynccontextmanager
+    async def begun(self, values: dict[str, Any]) -> AsyncIterator[None]:
+        """Begin a session, whose id joins the values; what the application says at its end matters to nobody."""
+        start, reset = self.adapter.start, self.adapter.reset
+        try:
+            if start is not None:
+                body = await self.call(start, values)
+                found = at_place(_parse(body), start.session)
+                if not isinstance(found, str | int) or found in ("", ".", ".."):
+                    message = f"[start] of the adapter: no session id at {start.session} in {body}"
+                    raise AppError("malformed_reply", message)
+                values["session"] = found
+            yield
+        finally:
+            if reset is not None and ("session" in values or start is None):
+                with suppress(AppError):
+                    await self.call(reset, values)
+
+    async def send(self, values: dict[str, Any]) -> str:
+        """Send a turn and return the reply's text."""
+        send = self.adapter.send
+        body = await self.call(send, values)
+        found = list(_pieces(body, send.stream))
+        if any(isinstance(one, dict) and one.get("error") for one in found):
+            raise AppError("stream_error", "the application reported an error within its reply")
+        texts = [text for one in found if isinstance(text := at_place(one, send.reply), str)]
+        if not texts:
+            raise AppError("malformed_reply", f"[send] of the adapter: no text at {send.reply} in {body}")
+        return self.masked("".join(texts))  # not before: a stream may cut a key in two, and JSON escape it
+
+    def masked(self, text: str) -> str:
+        """A text without the keys."""
+        for key in self.keys:
+            text = masked(text, key)
+        return text
+
+    def shown(self, error: AppError) -> str:
+        """What an error says, short and without the keys."""
+        return clean(self.masked(str(error)))
+
+
+def _pieces(body: str, stream: str | None) -> Iterator[Any]:
+    """The JSON values of a reply: one, or those of a stream's events or lines."""
+    if stream is None:
+        yield _parse(body)
+        return
+    for line in re.split(r"\r\n|\r|\n", body.removeprefix("\ufeff")):
+        if stream == "sse" and re.fullmatch(r"event: ?error", line):
+            raise AppError("stream_error", "the application reported an error within its reply")
+        data = line.removeprefix("data:").strip() if stream == "sse" else line.strip()
+        if (stream != "sse" or line.startswith("data:")) and data not in ("", "[DONE]"):
+            yield _parse(data)
+
+
+def _parse(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise AppError("malformed_reply", f"not JSON: {text}") from error
+
+
+@asynccontextmanager
+async def _open_app(spec: StudySpec) -> AsyncIterator[_App]:
+    ask, adapter = spec.ask, read_adapter(spec.app)
+    values = {name: _secret(name) for text in adapter.headers.values() for name in _VARIABLE.findall(text)}
+    headers = {name: _VARIABLE.sub(lambda found: values[found[1]], text) for name, text in adapter.headers.items()}
+    words = [word for value in values.values() for word in value.split() if len(word) >= SHORTEST_SECRET]
+    async with open_session(ask.concurrency, ask.timeout, headers) as session:
+        url, keys = ask.model.removeprefix(APP_MODEL).rstrip("/"), [*values.values(), *words]  # `Bearer KEY`
+        yield _App(url, adapter, keys, ask.timeout, session)
+
+
+def try_app(spec: StudySpec) -> str:
+    """Send one message to an application; return it with the reply that the adapter reads. Nothing is written.
+
+    Raises:
+        ConfigError: the application cannot be reached or refuses, or the adapter does not fit its reply.
+    """
+    language = spec.ask.language or "en"
+    values: dict[str, Any] = {"case": "try", "language": language, "history": []}
+
+    async def talk() -> str:
+        async with _open_app(spec) as app:
+            try:
+                async with app.begun(values):
+                    reply = await app.send(values | {"text": TRIED[language]})
+                    return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
+            except AppError as error:
+                raise ConfigError(f"{app.url}: {error.reason}: {app.shown(error)}") from error
+
+    return run_alone(talk)
+
+
+def converse(spec: StudySpec, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
+    """Talk through every case that is not stored whole.
+
+    Raises:
+        ConfigError: the adapter cannot be used, or the application cannot be reached or refuses the key.
+        DataError: replies cannot be stored.
+    """
+    whole = {name for (name, _), one in stored.items() if isinstance(one, Response)}
+    cases = [case for case in cases if not whole.issuperset(_name(case, place) for place, *_ in script(case))]
+    todo = iter(cases)
+
+    async def talk() -> None:
+        with Progress("cases", len(cases)) as progress:
+            async with _open_app(spec) as app:
+
+                async def work() -> None:
+                    for case in todo:
+                        outcomes = await _talk(app, case, spec.ask.attempts)
+                        calls.append(*({**one.to_dict(), "stage": APP, "item": case.id} for one in outcomes))
+                        progress.advance(isinstance(outcomes[-1], FailedResponse))
+
+                await run_all([asyncio.create_task(work()) for _ in range(min(spec.ask.concurrency, len(cases)))])
+
+    if cases:
+        run_alone(talk)
+
+
+def _name(case: Case, place: str) -> str:
+    return StudyReply(APP, case.id, place, LIVE).key
+
+
+async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | FailedResponse]:
+    """Talk through a case; after a failure again from its beginning. The replies, or the last attempt's failure."""
+    replies, start = list[Response](), app.adapter.start
+    failure = Failure("needs_history", "the case begins within a conversation; use {history} in [start]", 0)
+    if case.history and (start is None or "history" not in start.names):
+        attempts = 0
+    history = [turn.to_dict() for turn in case.history]
+    for attempt in range(1, attempts + 1):
+        replies.clear()
+        try:
+            await _turns(app, case, {"case": case.id, "language": case.language, "history": history}, replies)
+            return replies
+        except AppError as error:
+            shown = app.shown(error)
+            if error.reason == REFUSED:  # so would every other case be
+                raise ConfigError(f"{app.url}: refuses the key (401), check [headers]: {shown}") from error
+            failure = Failure(error.reason, shown, attempts)
+        if attempt < attempts:
+            await asyncio.sleep(doubling_wait(attempt))
+    if failure.reason == "connection" and not app.reached:
+        raise ConfigError(f"{app.url}: cannot be reached: {failure.message}")
+    places = [place for place, *_ in script(case)]
+    return [FailedResponse(_name(case, places[len(replies)]), 0, failure)]
+
+
+async def _turns(app: _App, case: Case, values: dict[str, Any], replies: list[Response]) -> None:
+    """Send the turns of a case in one session. Raises AppError at the first that has no reply."""
+    sessions = iter(case.sessions[1:])
+    async with app.begun(values):
+        for place, turn, message in script(case):
+            text = message.content
+            if place.endswith(".t1") and place != "s1.t1":
+                days = next(sessions).gap_days
+                if app.adapter.pause is not None:
+                    await app.call(app.adapter.pause, values | {"days": days})
+                    text = turn.user
+            started = time.monotonic()
+            reply = await app.send(values | {"text": text})
+            seconds = round(time.monotonic() - started, 3)
+            replies.append(Response(_name(case, place), 0, reply, "stop", seconds=seconds))

@@ -1,1 +1,0 @@
-"""Companion applications with a prompt and a memory of their own, over HTTP. Read `app_conversations`."""
