@@ -42,7 +42,7 @@ class EvaluateSpec:
 
     language: Annotated[Language | None, Field(description=f"{', '.join(LANGUAGES)}; all when left out.")] = None
     subtasks: Annotated[tuple[SubtaskName, ...], Field(title="subtask", description="A subtask; may be repeated.")] = ()
-    limit: Annotated[int | None, Field(ge=1, description="A stratified sample of this many scenarios.")] = None
+    limit: Annotated[int | None, Field(ge=1, description="A stratified sample of this many items.")] = None
     sap: Annotated[str, Field(description="full, none, or no-PRINCIPLE (comma-separated).")] = "full"
     embedder: Annotated[str, Field(description=EMBEDDERS)] = "bge-m3"
     rouge: Annotated[

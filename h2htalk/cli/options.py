@@ -1,29 +1,27 @@
-"""Options that several commands share, and the end of a command."""
+"""Options that several commands share, those of records of settings, and the end of a command."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
-import typer
+from typer import Argument, Exit, Option
 
+from h2htalk.chat.engines import ENGINES
+from h2htalk.cli.output import say
 from h2htalk.data.arguments import field_info
+from h2htalk.data.languages import LANGUAGES
 from h2htalk.errors import ConfigError, quoted
+from h2htalk.rounds.settings import RoundSpec
 
 if TYPE_CHECKING:
     from h2htalk.benchmark.summary import Summary
-
-RunArgument = Annotated[Path, typer.Argument(help="A run folder.")]
-SPLIT_HELP = (
-    "A bundled split, a folder, a .jsonl or .parquet file, a curation's workspace or stage (WORKSPACE/compose), a "
-    "release, or hub:OWNER/NAME@TAG."
-)
-SplitOption = Annotated[str, typer.Option("--split", help=SPLIT_HELP)]
+    from h2htalk.rounds.status import Status
 
 
 def read_folder(name: str) -> Path:
@@ -32,15 +30,26 @@ def read_folder(name: str) -> Path:
     return Path(name)
 
 
-OutOption = Annotated[Path, typer.Option("--out", help="The folder to write.", parser=read_folder, metavar="FOLDER")]
-EMBEDDER_HELP = "bge-m3, minilm (English), none, or a name."
-DryRunOption = Annotated[
-    bool, typer.Option("--dry-run", help="Print the number of calls and their cost; send and write nothing.")
-]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Print everything the page shows: notes, slices, signature.")
-]
-FormatOption = Annotated[str, typer.Option("--format", help="terminal, csv, json or latex.")]
+SPLIT = (
+    "A bundled split, a folder, a .jsonl or .parquet file, a curation's workspace or stage (WORKSPACE/compose), a "
+    "release, or hub:OWNER/NAME@TAG."
+)
+EMBEDDER = "bge-m3, minilm (English), none, or a name."
+MODEL = f"ENGINE:NAME, with ENGINE one of {', '.join(ENGINES)}"
+LANGUAGE = f"{', '.join(LANGUAGES)}; all when left out."
+Run = Annotated[Path, Argument(help="A run folder.")]
+Round = Annotated[Path, Argument(help="Folder of the round.", metavar="ROUND")]
+Workspace = Annotated[Path, Argument(help="A workspace made by `curate run`.")]
+Split = Annotated[str, Argument(help=SPLIT)]
+SplitOption = Annotated[str, Option(help=SPLIT)]
+Out = Annotated[Path, Option(help="The folder to write.", parser=read_folder, metavar="FOLDER")]
+Examples = Annotated[str, Option(help="Language of the examples: en or zh.")]
+Settings = Annotated[Path | None, Option(help="TOML file with these and all other settings.")]
+References = Annotated[Path | None, Option(help="The split's private references (JSONL of id, references).")]
+DryRun = Annotated[bool, Option("--dry-run", help="Print what would be done and cost; send and write nothing.")]
+Verbose = Annotated[bool, Option("--verbose", help="Print everything the page shows: notes, slices, signature.")]
+DataFormat = Literal["terminal", "csv", "json"]
+TableFormat = Literal["terminal", "csv", "json", "latex"]
 
 
 def finish(summary: Summary, folder: Path, verbose: bool = False) -> None:
@@ -48,13 +57,20 @@ def finish(summary: Summary, folder: Path, verbose: bool = False) -> None:
     from h2htalk.benchmark.report.terminal import print_summary
 
     print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
-    raise typer.Exit(3 if summary.incomplete else 0)
+    raise Exit(3 if summary.incomplete else 0)
 
 
-def require_format(format: str, *choices: str) -> None:
-    allowed = ("terminal", *(choices or ("csv", "json", "latex")))
-    if format not in allowed:
-        raise ConfigError(f"--format {format!r}: choose from {', '.join(allowed)}")
+def print_status(
+    status: Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
+) -> None:
+    """Print how far a round is, and what is wrong in it."""
+    from h2htalk.rounds.terminal import grouped, progress_table, status_lines
+
+    say(*(messages or ()), *status_lines(status))
+    if table and status.progress:
+        say(progress_table(status).to_terminal())
+    say(*grouped(status.notes))
+    say(*(status.mistakes if each_mistake else grouped(status.mistakes)), err=True)
 
 
 def console() -> Any:
@@ -73,58 +89,46 @@ def with_options(kind: Any, *names: str) -> Callable[[Command], Command]:
     """
 
     def add(command: Command) -> Command:
-        taken = inspect.signature(command, eval_str=True).parameters
-        made = {name: one for name, one in _options(kind) if one.name not in taken and (not names or name in names)}
+        own = inspect.signature(command, eval_str=True).parameters
+        made = {name: one for name, one in _options(kind).items() if one.name not in own}
+        made = {name: made[name] for name in names or made}
 
         def run(**given: Any) -> None:
             values = {name: given.pop(one.name) for name, one in made.items()}
             command(**given, **{name: _field(name, value) for name, value in values.items() if value is not None})
 
-        return _with_signature(run, command, made.values())
+        options = [one for one in (*own.values(), *made.values()) if one.kind is not one.VAR_KEYWORD]
+        run.__name__, run.__doc__ = command.__name__, command.__doc__
+        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
+            [one.replace(kind=one.KEYWORD_ONLY) for one in options]
+        )
+        return run
 
     return add
 
 
-def with_parameters(command: Command, other: Command) -> Command:
-    """Add the parameters of another function to a command."""
-    return _with_signature(
-        lambda **given: command(**given), command, inspect.signature(other, eval_str=True).parameters.values()
-    )
-
-
-def _with_signature(run: Command, command: Command, more: Iterable[inspect.Parameter]) -> Command:
-    own = inspect.signature(command, eval_str=True).parameters.values()
-    options = [one.replace(kind=one.KEYWORD_ONLY) for one in (*own, *more) if one.kind is not one.VAR_KEYWORD]
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    run.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
-    return run
-
-
 @cache
-def _options(kind: Any) -> list[tuple[str, inspect.Parameter]]:
+def _options(kind: Any) -> dict[str, inspect.Parameter]:
     """The options of a record of settings, by field: of each field whose type has a description."""
-    hints, options = get_type_hints(kind, include_extras=True), []
+    hints, options = get_type_hints(kind, include_extras=True), {}
     for one in fields(kind):
-        info = field_info(hints[one.name])
+        info, default = field_info(hints[one.name]), one.default
         if info.description is None:
             continue
-        name, default = info.title or one.name, one.default
+        name, shown = info.title or one.name, str(default).removesuffix(".0")
         option = f"--{name.replace('_', '-')}"
+        untold = default in (MISSING, None, (), "") or isinstance(default, bool)
+        text = info.description if untold else f"{info.description}  [default: {shown}]"
         flag = f"{option}/--no-{option.removeprefix('--')}" if default is True else option
-        text = info.description
-        if default not in (MISSING, None, (), "") and not isinstance(default, bool):
-            text += f"  [default: {default:g}]" if isinstance(default, float) else f"  [default: {default}]"
-        parsed = _parsed(hints[one.name]) | None
-        annotation: Any = Annotated[parsed, typer.Option(flag, help=text)]
-        parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-        options.append((one.name, parameter))
+        annotation: Any = Annotated[_parsed(hints[one.name]) | None, Option(flag, help=text)]
+        options[one.name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
     return options
 
 
 def _parsed(hint: Any) -> Any:
     """What the command line parses for a field of this type."""
     origin, inner = get_origin(hint), get_args(hint)
-    if origin is Annotated or origin in (Union, UnionType):
+    if origin in (Annotated, Union, UnionType):
         return _parsed(next(one for one in inner if one is not NoneType))
     if origin in (tuple, Mapping):
         return list[str]
@@ -133,19 +137,20 @@ def _parsed(hint: Any) -> Any:
 
 def _field(name: str, value: Any) -> Any:
     """The value of a field that a command line gave."""
-    if name == "engine_options":
-        return _pairs(value)
-    return tuple(value) if isinstance(value, list) else value
-
-
-def _pairs(words: list[str]) -> dict[str, str]:
-    """Parse `KEY=VALUE` arguments into a table."""
+    if not isinstance(value, list):
+        return value
+    if name != "engine_options":
+        return tuple(value)
     pairs = {}
-    for word in words:
-        key, equals, value = word.partition("=")
+    for word in value:
+        key, equals, text = word.partition("=")
         if not equals or not key.strip():
             raise ConfigError(f"--engine-option {quoted(word)}: write KEY=VALUE, such as dtype=bfloat16")
         if key.strip() in pairs:
             raise ConfigError(f"--engine-option: {key.strip()} is given twice")
-        pairs[key.strip()] = value.strip()
+        pairs[key.strip()] = text.strip()
     return pairs
+
+
+# The settings of a round that every command which opens one has as options.
+round_options = with_options(RoundSpec, "where", "format", "annotators", "overlap", "seed")

@@ -27,10 +27,11 @@ def ignore_sigint() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def say(text: str, err: bool = False) -> None:
-    """Print text that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
-    shown = "\n".join(map(printable, _without_token(text).split("\n")))
-    print(shown, file=sys.stderr if err else sys.stdout, flush=True)
+def say(*texts: str, err: bool = False) -> None:
+    """Print texts that may come from a file, line by line, with control characters escaped and without HF_TOKEN."""
+    for text in texts:
+        shown = "\n".join(map(printable, _without_token(text).split("\n")))
+        print(shown, file=sys.stderr if err else sys.stdout, flush=True)
 
 
 def _without_token(text: str) -> str:
@@ -59,8 +60,9 @@ def one_line_errors() -> Iterator[None]:
         ignore_sigint()
         sys.exit(INTERRUPTED)
     except SystemExit as ending:
-        if ending.code == INTERRUPTED:
+        if ending.code == INTERRUPTED:  # as typer ends a command after Ctrl-C
             ignore_sigint()
+            say("stopped; what is finished is stored: the same command continues", err=True)
         raise
     except H2HTalkError as error:
         say(f"error: {shorten(printable(_without_token(str(error))), LONGEST_ERROR)}", err=True)

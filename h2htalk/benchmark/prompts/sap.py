@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, suggest
+
+if TYPE_CHECKING:
+    from h2htalk.benchmark.prompts.templates import TemplateSet
 
 # Name in options and title, in the order in which a prompt states them. docs/sap.md names the sources of each.
 PRINCIPLES: dict[str, str] = {

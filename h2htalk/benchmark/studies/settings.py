@@ -12,7 +12,6 @@ from pydantic import Field
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
-from h2htalk.chat.server.endpoint import http_parts
 from h2htalk.data.arguments import PathText, check_fields, read_settings
 from h2htalk.errors import ConfigError, quoted, suggest
 
@@ -39,8 +38,6 @@ class StudySpec:
         arms: of `sap`: `sap`, `none`, `rules`, `reworded`, `no-PRINCIPLE`; of `memory`: `none`, `window`, `explicit`,
             `whole`. Empty: the first four of each.
         window: messages that the arm `window` keeps.
-        judge: `ENGINE:NAME` that answers the points which code cannot; empty: those stay unscored, or people answer.
-        judge_max_cost: US dollars that judging may cost in all.
         app: for `app:URL` the TOML file that describes the application.
     """
 
@@ -48,8 +45,10 @@ class StudySpec:
     ask: EvaluateSpec
     arms: tuple[str, ...] = ()
     window: Annotated[int, Field(ge=1, le=1000)] = 12
-    judge: str = ""
-    judge_max_cost: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    judge: Annotated[str, Field(description="ENGINE:NAME that answers points which code cannot.")] = ""
+    judge_max_cost: Annotated[
+        float | None, Field(ge=0, allow_inf_nan=False, description="US dollars that judging may cost in all.")
+    ] = None
     app: PathText | None = None
 
     def __post_init__(self) -> None:
@@ -64,6 +63,8 @@ class StudySpec:
         if self.judge:
             parse_model(self.judge)
         if self.is_app:
+            from h2htalk.chat.server.endpoint import http_parts
+
             url, advice = self.ask.model.removeprefix(APP_MODEL), "what is secret belongs in [headers] of the adapter"
             http_parts(url, "the application", "http://127.0.0.1:8080", advice, query="")
         removed = tuple(f"no-{name.replace('_', '-')}" for name in PRINCIPLES)

@@ -19,7 +19,7 @@ from release_rounds import change_answer, close, voted, write_spec
 from releases_made import case
 from rounds_made import crowd, expert
 
-from h2htalk.cli.curate import curate_erase, redrawn
+from h2htalk.cli.curation import curate_erase, redrawn
 from h2htalk.curation.erase import erase
 from h2htalk.curation.outcomes import Kept
 from h2htalk.curation.release.build import build_release

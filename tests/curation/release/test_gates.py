@@ -13,7 +13,7 @@ import typer
 from release_items import CONTEXT, content, context, items, kept, planted
 from releases_made import case, scenario
 
-from h2htalk.cli.release import _report
+from h2htalk.cli.curation import print_release
 from h2htalk.curation.release.build import Release
 from h2htalk.curation.release.gates import GATES, GateContext, read_allowed, read_stored, run_gates, stored_allowed
 from h2htalk.curation.release.invented_values import InventedValues
@@ -203,7 +203,7 @@ def test_a_foreign_vote_makes_no_line_of_its_own(capsys: pytest.CaptureFixture[s
     vote = VoteRow("x", "crowd", "keep\nevery gate passed; release 0", "label", ("a", "b"), ("keep", "drop"), "", "tie")
     one = replace(kept(scenario(1)), votes=(vote,))
     with pytest.raises(typer.Exit):
-        _report(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
+        print_release(Release(None, tuple(run_gates(content(one), CONTEXT, [GATES["ties"]])), content(one)))
     assert not [line for line in capsys.readouterr().out.splitlines() if line.startswith("every gate passed")]
 
 

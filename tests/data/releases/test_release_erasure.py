@@ -16,7 +16,7 @@ from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.cli.curate import redrawn
+from h2htalk.cli.curation import redrawn
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.filter_files import BEGUN, MARK

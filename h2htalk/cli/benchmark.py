@@ -1,0 +1,393 @@
+"""Commands on models and runs: evaluate, score, report, compare, judge, adjudicate, prompts, results, analyze."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+from typer import Argument, Exit, Option
+
+import h2htalk
+from h2htalk.benchmark.judge.settings import JudgeSpec
+from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+from h2htalk.cli import options
+from h2htalk.cli.output import say
+from h2htalk.errors import ConfigError
+from h2htalk.text.escaping import printable
+
+OWN = "The run's own when left out."
+COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
+METRIC = "s, lexical, ..., compliance; a log's SCORER/KEY; a study's ARM/FIGURE. One, or one a run."
+
+
+@options.with_options(EvaluateSpec)
+def evaluate(
+    model: Annotated[str | None, Argument(help=f"{options.MODEL}, baseline.")] = None,
+    split: Annotated[str | None, Option(help=options.SPLIT)] = None,
+    out: Annotated[str | None, Option(help="The run folder; an unfinished run is continued.")] = None,
+    spec: Annotated[Path | None, Option(help="A TOML file with any of these settings; options override it.")] = None,
+    dry_run: options.DryRun = False,
+    verbose: options.Verbose = False,
+    **given: Any,
+) -> None:
+    """Score a model on a split: generate, score, report. The same command again resumes."""
+    given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
+    parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "")
+    if dry_run:
+        from h2htalk.benchmark.cost_estimate import estimate
+
+        say(estimate(parsed))
+    else:
+        options.finish(h2htalk.evaluate(parsed), parsed.out_path, verbose)
+
+
+def score(
+    run: options.Run,
+    embedder: Annotated[str | None, Option(help=f"{options.EMBEDDER} {OWN}")] = None,
+    rouge: Annotated[str | None, Option(help=f"f1 or recall. {OWN}")] = None,
+    references: options.References = None,
+    verbose: options.Verbose = False,
+) -> None:
+    """Score a run's stored responses again; the model is not asked."""
+    from h2htalk.benchmark.score_run import score as run_score
+
+    options.finish(run_score(run, embedder, rouge, references), run, verbose)
+
+
+def report(run: options.Run, format: options.TableFormat = "terminal", verbose: options.Verbose = False) -> None:
+    """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
+    from h2htalk.benchmark.report.table2 import model_rows, table_text
+    from h2htalk.benchmark.run import report as run_report
+
+    if format == "terminal":
+        options.finish(run_report(run), run, verbose)
+    summary = h2htalk.load_run(run).summary
+    typer.echo(table_text(model_rows(summary), format), nl=False)
+    raise Exit(3 if summary.incomplete else 0)
+
+
+def costs(
+    run: options.Run,
+    calls: Annotated[bool, Option("--calls", help="List every call.")] = False,
+    format: options.DataFormat = "terminal",
+) -> None:
+    """Show what a run, study or workspace paid: by stage and in total."""
+    from h2htalk.benchmark.report.costs import costs_text
+
+    say(costs_text(run, calls, format))
+
+
+def leaderboard(
+    runs: Annotated[list[Path] | None, Argument(help="Run folders.")] = None,
+    paper: Annotated[bool, Option("--paper", help="Add the rows of the paper's Table 2.")] = False,
+    check_paper: Annotated[bool, Option("--check-paper", help="Recompute the paper's averages instead.")] = False,
+    metric: Annotated[str | None, Option(help="s: by S alone, whichever judge read the runs.")] = None,
+    format: options.TableFormat = "terminal",
+) -> None:
+    """Rank your runs among each other; --paper adds the paper's Table 2."""
+    from h2htalk.benchmark.report.leaderboard import print_leaderboard
+    from h2htalk.benchmark.report.table2 import table_text
+
+    if check_paper:
+        _check_paper(bool(runs or paper), format)
+        return
+    if not runs and not paper:
+        raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
+    board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
+    if format == "terminal":
+        print_leaderboard(board, options.console())
+    else:
+        typer.echo(table_text(board.rows, format), nl=False)
+
+
+def _check_paper(more: bool, format: options.TableFormat) -> None:
+    from h2htalk.benchmark.report.leaderboard import print_check
+    from h2htalk.benchmark.report.table2 import check_paper
+
+    if more:
+        raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")
+    if format == "json":
+        typer.echo(json.dumps(check_paper(), ensure_ascii=False, indent=2))
+    elif format == "terminal":
+        print_check(check_paper(), options.console())
+    else:
+        raise ConfigError("--check-paper has the formats terminal and json")
+
+
+def compare(
+    runs: Annotated[list[Path], Argument(help=COMPARED)],
+    metric: Annotated[list[str] | None, Option(help=METRIC)] = None,
+    scale: Annotated[list[str] | None, Option(help="LOW-HIGH of logs' values (0-1). One, or one a log.")] = None,
+    format: options.TableFormat = "terminal",
+    out: Annotated[Path | None, Option(help="A folder for compare.html, .csv, .json and .tex.")] = None,
+) -> None:
+    """Compare runs item by item: paired tests, intervals, and the items that moved most."""
+    from h2htalk.benchmark.compare import formats
+    from h2htalk.data.links import link_copies
+
+    comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
+    if out is not None:
+        link_copies(runs, out)
+        formats.write_comparison(comparison, out)
+    writers = {"csv": formats.to_csv, "json": formats.to_json, "latex": formats.to_latex}
+    if format != "terminal":
+        typer.echo(writers[format](comparison), nl=False)
+        return
+    say(*map(printable, formats.to_lines(comparison)))  # ids of logs are anybody's
+    if out is not None:
+        say(f"page: {(out / 'compare.html').resolve()}")
+
+
+def correlate(
+    runs: Annotated[list[Path], Argument(help="Scored run folders of one protocol.")],
+    ratings: Annotated[Path | None, Option(help="CSV of id, rating[, sample, run].")] = None,
+    scores: Annotated[Path | None, Option("--with", help="CSV of other benchmarks: a row a model.")] = None,
+    format: options.DataFormat = "terminal",
+    out: Annotated[Path | None, Option(help="A folder for correlate.csv, .json and figures.")] = None,
+) -> None:
+    """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
+    from h2htalk.analysis.figures.correlation import draw_correlations
+    from h2htalk.analysis.figures.saving import save_figure
+    from h2htalk.benchmark.compare.correlation import column_title as title
+    from h2htalk.benchmark.compare.correlation import pairs_table, to_lines
+    from h2htalk.data.files import write_text
+
+    found = h2htalk.correlate(runs, ratings=ratings, scores=scores)
+    texts = {kind: pairs_table(found).to(kind) for kind in ("csv", "json")}
+    if out is not None:
+        for kind, text in texts.items():
+            write_text(out / f"correlate.{kind}", text)
+        for level in dict.fromkeys(pair.level for pair in found.pairs):
+            cells = {(title(one.a), title(one.b)): one[3:6] for one in found.pairs if one.level == level}
+            save_figure(draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
+    if format == "terminal":
+        say(*to_lines(found))
+    else:
+        typer.echo(texts[format], nl=False)
+
+
+def plan(
+    difference: Annotated[float, Option(help="Points (0-100) that should be found.")],
+    runs: Annotated[tuple[Path, Path] | None, Option(help="Two runs whose differences vary as yours will.")] = None,
+    limit: Annotated[list[int] | None, Option(min=2, help="Items whose detectable difference is told.")] = None,
+    metric: Annotated[str | None, Option(help="As of compare.")] = None,
+) -> None:
+    """Say how many items and samples a difference needs, and what fewer items can still detect."""
+    from h2htalk.benchmark.compare.comparison import LIMITS, plan_lines
+
+    say(*plan_lines(h2htalk.plan(difference, runs or (), limit or LIMITS, metric)))
+
+
+def gate(
+    run: options.Run,
+    reference_run: Annotated[Path | None, Option(help="The run that it is held against.")] = None,
+    policy: Annotated[Path | None, Option(help="A TOML file of criteria; else the figures of safety or skill.")] = None,
+    junit: Annotated[Path | None, Option(help="Write JUnit XML here.")] = None,
+    markdown: Annotated[Path | None, Option(help="Write Markdown here, with the transcripts behind each no.")] = None,
+) -> None:
+    """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
+    from h2htalk.benchmark.gate.gate import JUNIT, MARKDOWN, gate_table, to_junit, to_markdown
+    from h2htalk.data.files import write_output
+    from h2htalk.data.links import link_copies
+
+    report = h2htalk.gate(run, reference_run, policy)
+    say(gate_table(report).to_terminal())
+    for file in filter(None, (junit, markdown)):
+        link_copies(filter(None, (run, reference_run)), file)
+    if junit is not None:
+        write_output(junit, to_junit(report), JUNIT)
+    if markdown is not None:
+        write_output(markdown, to_markdown(report), MARKDOWN)
+    raise Exit(4 if not report.passed else 3 if report.incomplete else 0)
+
+
+def results_export(
+    run: options.Run,
+    to: Annotated[str, Option(help="eval-results, every-eval-ever or bundle.")],
+    out: options.Out,
+    dataset: Annotated[str | None, Option(help="eval-results: the data set, if the run names none.")] = None,
+    revision: Annotated[str | None, Option(help="eval-results: the data set's commit.")] = None,
+    source_url: Annotated[str | None, Option(help="eval-results: a page about the run.")] = None,
+    push: Annotated[str | None, Option(help="eval-results: open a pull request to this model.")] = None,
+    model: Annotated[str | None, Option(help="every-eval-ever: the model as DEVELOPER/NAME.")] = None,
+    organization: Annotated[str | None, Option(help="every-eval-ever: who ran the evaluation.")] = None,
+    relationship: Annotated[
+        str, Option(help="every-eval-ever: first_party, third_party, collaborative or other.")
+    ] = "third_party",
+) -> None:
+    """Write the results of a scored run in a format of others; only --push sends anything."""
+    from h2htalk.data.releases.hub import open_pull_request
+
+    if push is not None and to != "eval-results":
+        raise ConfigError("--push is for --to eval-results")
+    about_data = {"dataset": dataset, "revision": revision, "source_url": source_url}
+    about_model = {"model": model, "organization": organization, "relationship": relationship}
+    written = h2htalk.export_results(run, to, out, **about_data, **about_model)  # type: ignore[arg-type]
+    say(*map(str, written))
+    if to == "eval-results":
+        say(written[0].read_text(encoding="utf-8").rstrip("\n"))
+    if push is not None:
+        name = written[0].relative_to(out).as_posix()
+        say(f"pull request: {open_pull_request(push, name, written[0], 'Add results of h2htalk')}")
+
+
+def results_verify(
+    bundle: Annotated[Path, Argument(help="A bundle: a folder or a .zip.")],
+    split: Annotated[str | None, Option(help=f"The split that was asked. {options.SPLIT}")] = None,
+    references: options.References = None,
+) -> None:
+    """Compute the scores of a bundle again. Exit code 4: something differs; 3: what is listed is not verified."""
+    found = h2htalk.verify_results(bundle, split, references)
+    say(f"split: {found.split}", f"matches: {', '.join(found.matches) or 'nothing'}")
+    say(*(f"not verified: {line}" for line in found.unchecked), *(f"differs: {line}" for line in found.differs))
+    raise Exit(4 if found.differs else 3 if found.unchecked else 0)
+
+
+def analyze(
+    split: options.Split,
+    out: options.Out,
+    compare_with: Annotated[str | None, Option(help="A split to compare it with.")] = None,
+    language: Annotated[str | None, Option(help=options.LANGUAGE)] = None,
+    limit: Annotated[int | None, Option(help="A stratified sample of this many scenarios.")] = None,
+    tokenizer: Annotated[
+        str | None, Option(help="A tokenizer.json, or embedded (the default where installed).")
+    ] = None,
+    spacy_model: Annotated[list[str] | None, Option(help="A spaCy pipeline to parse with; may be repeated.")] = None,
+    embedder: Annotated[str, Option(help=f"Measures the spread: {options.EMBEDDER}")] = "none",
+    processes: Annotated[int | None, Option(help="Processes that parse and draw; default: one a core.")] = None,
+) -> None:
+    """Measure a split: lengths, words, verb-noun pairs, diversity, coverage."""
+    from h2htalk.analysis.report.terminal import overview
+    from h2htalk.analysis.report.write_analysis import require_output, write_analysis
+    from h2htalk.data.splits import list_splits
+    from h2htalk.parallel import usable_cores
+
+    for option, name in (("SPLIT", split), ("--compare-with", compare_with)):
+        if name is not None and not name.strip():
+            bundled = ", ".join(list_splits())
+            raise ConfigError(f"{option} is empty: name a bundled split ({bundled}), a folder or a file")
+    require_output(out)
+    models = tuple(spacy_model or ())
+    spec = h2htalk.AnalyzeSpec(split, compare_with, language, limit, tokenizer, models, embedder, processes)
+    analysis = h2htalk.analyze(spec)
+    page = write_analysis(analysis, out, processes or usable_cores())
+    say(f"{overview(analysis)}\n\npage: {page.resolve()}")
+
+
+@options.with_options(JudgeSpec)
+def judge_run(
+    run: options.Run,
+    judge: Annotated[list[str], Option(help="ENGINE:NAME; repeat it for a panel.")],
+    dry_run: options.DryRun = False,
+    verbose: options.Verbose = False,
+    **given: Any,
+) -> None:
+    """Judge the answers of a scored run: R, and J (Eq. 3) in its tables. The same command again resumes."""
+    from h2htalk.benchmark.judge.judge_run import estimate_judging
+
+    spec = JudgeSpec(run=run, judges=tuple(judge), **given)
+    if dry_run:
+        say(estimate_judging(spec))
+    else:
+        options.finish(h2htalk.judge_run(spec), run, verbose)
+
+
+@options.with_options(JudgeSpec, "temperature", "batch", "max_cost", "prices")
+def judge_probe(
+    judge: Annotated[str, Argument(help="ENGINE:NAME.")],
+    out: Annotated[str, Option(metavar="FOLDER", help="The folder to write; default probes/MODEL.")] = "",
+    language: Annotated[str | None, Option(help=options.LANGUAGE)] = None,
+    format: options.TableFormat = "terminal",
+    dry_run: options.DryRun = False,
+    **given: Any,
+) -> None:
+    """Probe a judge on bundled replies whose order is known. The same command again resumes."""
+    from h2htalk.benchmark.judge.probe import default_folder, estimate_probe
+
+    spec = JudgeSpec(run=out or default_folder(judge), judges=(judge,), **given)
+    if dry_run:
+        say(estimate_probe(spec, language))
+        return
+    probe = h2htalk.judge_probe(spec, language)
+    say(probe.table.to(format).rstrip())
+    raise Exit(3 if probe.incomplete else 0)
+
+
+def judge_plan_labels(
+    run: options.Run,
+    half_width: Annotated[float | None, Option(help="Wanted of the interval of R, on the scale 0 to 5.")] = None,
+    labels: Annotated[int | None, Option(help="How many, in the place of --half-width.")] = None,
+    out: Annotated[Path | None, Option(help="A CSV file to fill in.")] = None,
+    open: Annotated[Path | None, Option(help="The folder of an adjudication round to open.")] = None,
+    annotators: Annotated[Path | None, Option(help="--open: the list of annotators.")] = None,
+    where: Annotated[str, Option(help="--open: spreadsheets or argilla.")] = "spreadsheets",
+    pilot: Annotated[Path | None, Option(help="First labels, which say how the judge's errors vary.")] = None,
+    seed: Annotated[int, Option(help="Seed of the draw.")] = 0,
+) -> None:
+    """Say how many answers people should label for an interval; --out and --open draw them by judge score."""
+    from h2htalk.benchmark.calibration.label_plan import plan_labels
+
+    if annotators is not None and open is None:
+        raise ConfigError("--annotators is of the round that --open opens")
+    options = {"annotators": annotators and str(annotators), "where": where}
+    say(*plan_labels(run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=options, seed=seed))
+
+
+def judge_calibrate(
+    run: options.Run,
+    human: Annotated[Path, Option(help="People's labels: a CSV file or a closed round.")],
+    random: Annotated[bool, Option("--random", help="The labels are a simple random sample.")] = False,
+    format: Literal["terminal", "json"] = "terminal",
+) -> None:
+    """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
+    from h2htalk.benchmark.calibration.calibrate import calibrate_judge
+
+    say(calibrate_judge(run, human, random=random).to(format))
+
+
+@options.round_options
+def adjudicate_open(
+    run: options.Run,
+    out: options.Out,
+    human_trigger: Annotated[str, Option(help="J (Eq. 4: J below 3.5) or judge (R below 3.5).")] = "J",
+    budget: Annotated[int | None, Option(help="Items at most, the worst first.")] = None,
+    disagreement: Annotated[
+        float | None, Option(help="Instead, items on which a panel's judges differ by this or more, 0 to 5.")
+    ] = None,
+    **given: Any,
+) -> None:
+    """Open a round in which people rate the low items of a judged run."""
+    own = {"human_trigger": human_trigger, "budget": budget, "disagreement": disagreement}
+    options.print_status(*h2htalk.open_adjudication(run, out, **own, options=given))  # type: ignore[arg-type]
+
+
+def adjudicate_close(run: options.Run, round: options.Round, verbose: options.Verbose = False) -> None:
+    """Put the ratings of a round into its run: their mean replaces R."""
+    summary, messages = h2htalk.close_adjudication(run, round)
+    say(*messages)
+    options.finish(summary, run, verbose)
+
+
+def prompts_show(
+    scenario_id: Annotated[str | None, Argument(help="A scenario's id, or all.")] = None,
+    split: options.SplitOption = "mini",
+    sap: Annotated[str, Option(help="full, none, or no-PRINCIPLE (comma-separated).")] = "full",
+    prompts: Annotated[Path | None, Option(help="A folder of templates that replace bundled ones.")] = None,
+    every: Annotated[bool, Option("--all", help="Print every scenario as JSONL: id, messages.")] = False,
+) -> None:
+    """Print the exact messages that a model gets for a scenario."""
+    from h2htalk.benchmark.prompts.prompt_set import prompt_lines
+
+    if (scenario_id is None) != every:
+        raise ConfigError("name a scenario by its id, or every one with --all")
+    for line in prompt_lines(scenario_id, split, sap, prompts):
+        typer.echo(line)  # control characters are escaped already, and a line may be long
+
+
+def prompts_export(out: options.Out) -> None:
+    """Write the templates of the bundled prompts into a folder, to change them and use them with --prompts."""
+    from h2htalk.benchmark.prompts.templates import export_templates
+
+    say(*map(str, export_templates(out)))
