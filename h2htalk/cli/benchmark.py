@@ -15,7 +15,6 @@ from h2htalk.benchmark.settings import EvaluateSpec, read_spec
 from h2htalk.cli import options
 from h2htalk.cli.output import say
 from h2htalk.errors import ConfigError
-from h2htalk.text.escaping import printable
 
 OWN = "The run's own when left out."
 COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
@@ -124,19 +123,15 @@ def compare(
     out: Annotated[Path | None, Option(help="A folder for compare.html, .csv, .json and .tex.")] = None,
 ) -> None:
     """Compare runs item by item: paired tests, intervals, and the items that moved most."""
-    from h2htalk.benchmark.compare import formats
+    from h2htalk.benchmark.compare.formats import to_text, write_comparison
     from h2htalk.data.links import link_copies
 
     comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
     if out is not None:
         link_copies(runs, out)
-        formats.write_comparison(comparison, out)
-    writers = {"csv": formats.to_csv, "json": formats.to_json, "latex": formats.to_latex}
-    if format != "terminal":
-        typer.echo(writers[format](comparison), nl=False)
-        return
-    say(*map(printable, formats.to_lines(comparison)))  # ids of logs are anybody's
-    if out is not None:
+        write_comparison(comparison, out)
+    typer.echo(to_text(comparison, format), nl=False)
+    if out is not None and format == "terminal":
         say(f"page: {(out / 'compare.html').resolve()}")
 
 
@@ -150,8 +145,7 @@ def correlate(
     """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
     from h2htalk.analysis.figures.correlation import draw_correlations
     from h2htalk.analysis.figures.saving import save_figure
-    from h2htalk.benchmark.compare.correlation import column_title as title
-    from h2htalk.benchmark.compare.correlation import pairs_table, to_lines
+    from h2htalk.benchmark.compare.correlation import TITLES, pairs_table, terminal_table
     from h2htalk.data.files import write_text
 
     found = h2htalk.correlate(runs, ratings=ratings, scores=scores)
@@ -160,12 +154,10 @@ def correlate(
         for kind, text in texts.items():
             write_text(out / f"correlate.{kind}", text)
         for level in dict.fromkeys(pair.level for pair in found.pairs):
-            cells = {(title(one.a), title(one.b)): one[3:6] for one in found.pairs if one.level == level}
+            own = [pair for pair in found.pairs if pair.level == level]
+            cells = {(TITLES.get(one.a, one.a), TITLES.get(one.b, one.b)): one[3:6] for one in own}
             save_figure(draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
-    if format == "terminal":
-        say(*to_lines(found))
-    else:
-        typer.echo(texts[format], nl=False)
+    typer.echo(texts.get(format) or terminal_table(found).to_terminal() + "\n", nl=False)
 
 
 def plan(
@@ -175,9 +167,10 @@ def plan(
     metric: Annotated[str | None, Option(help="As of compare.")] = None,
 ) -> None:
     """Say how many items and samples a difference needs, and what fewer items can still detect."""
-    from h2htalk.benchmark.compare.comparison import LIMITS, plan_lines
+    from h2htalk.benchmark.compare.comparison import LIMITS, plan_tables
 
-    say(*plan_lines(h2htalk.plan(difference, runs or (), limit or LIMITS, metric)))
+    made = h2htalk.plan(difference, runs or (), limit or LIMITS, metric)
+    say(*(f"{table.to_terminal()}\n" for table in plan_tables(made)))
 
 
 def gate(

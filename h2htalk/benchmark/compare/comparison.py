@@ -7,8 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from statistics import fmean, stdev, variance
+from statistics import fmean, variance
 from typing import TypeVar
 
 from h2htalk.benchmark.compare.scored_items import (
@@ -16,9 +15,8 @@ from h2htalk.benchmark.compare.scored_items import (
     ScoredItems,
     align,
     metric_names,
+    read_folder_items,
     read_log_items,
-    read_run_items,
-    read_study_items,
 )
 from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics.paired import (
@@ -32,7 +30,6 @@ from h2htalk.benchmark.statistics.paired import (
 )
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
 from h2htalk.data.arguments import as_list, as_path
-from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.imports.harness_log import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
@@ -67,13 +64,16 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """An item with its two values, and B minus A."""
+    """An item in two runs."""
 
     id: str
-    subtask: str
     a: ScoredItem
     b: ScoredItem
-    difference: float
+
+    @property
+    def difference(self) -> float:
+        """B minus A."""
+        return (self.b.value or 0.0) - (self.a.value or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,25 +120,17 @@ class Pair:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
-    """How much answers to the same items differ: the headline figure of each sample of a run, and their spread."""
-
-    label: str
-    figures: tuple[float, ...]
-
-    @property
-    def sd(self) -> float:
-        return stdev(self.figures)
-
-
-@dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs compared with the first of them; `metric` is what was compared, `spreads` of runs with several samples."""
+    """Runs compared with the first of them.
+
+    `metric` is what was compared; `spreads`: a run with several samples -> the headline figure of each sample, which
+    say how much answers to the same items differ.
+    """
 
     a: ScoredItems
     metric: str
     pairs: tuple[Pair, ...]
-    spreads: tuple[Spread, ...]
+    spreads: Mapping[str, tuple[float, ...]]
 
 
 def compare(
@@ -177,18 +169,12 @@ def compare(
     if not logs and scale != "0-1":
         raise ConfigError("--scale is of logs of other harnesses; the scores of runs have one scale")
     runs = [
-        read_log_items(path, name, scales[path]) if path in scales else _read_folder(path, name)
+        read_log_items(path, name, scales[path]) if path in scales else read_folder_items(path, name)
         for path, name in zip(paths, metrics, strict=True)
     ]
     if len({run.label for run in runs}) < len(runs):
         runs = [replace(run, label=f"{run.label} in {path.name}") for run, path in zip(runs, paths, strict=True)]
     return compare_items(runs, by_metric=metric is not None)
-
-
-def _read_folder(path: Path, metric: str | None) -> ScoredItems:
-    if (kind := kind_of(path)) is None or kind.name != "study":
-        return read_run_items(path, metric)
-    return read_study_items(path, metric)
 
 
 def _for_each(given: Text | Sequence[Text], number: int, option: str) -> Sequence[Text]:
@@ -204,21 +190,20 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     a, *others = runs
     for b in others:
         if not a.harness and not b.harness:
-            _require_comparable(a, b, by_metric)
+            given = (a.meaning(), b.meaning()) if by_metric else (a.signature.protocol, b.signature.protocol)
+            different = differing_keys(*given) if by_metric else a.signature.differing(b.signature)
+            if different:
+                advice = "" if by_metric else "; --metric compares what is common, such as --metric s or lexical"
+                differ = f"they differ in {', '.join(different)}{advice}"
+                raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
         one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
         if one != other and (not by_metric or {one, other} <= {*metric_names()}):
             raise ConfigError(
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
-    pairs = [_pair(a, b) for b in others]
-    return Comparison(a, a.metric, tuple(_adjusted(pairs)), tuple(filter(None, map(_spread, runs))))
-
-
-def _require_comparable(a: ScoredItems, b: ScoredItems, by_metric: bool) -> None:
-    if different := differing_keys(a.meaning(), b.meaning()) if by_metric else a.signature.differing(b.signature):
-        advice = "" if by_metric else "; --metric compares what is common, such as --metric s or lexical"
-        raise ConfigError(f"{a.label} and {b.label} cannot be compared; they differ in {', '.join(different)}{advice}")
+    spreads = {run.label: figures for run in runs if (figures := _by_sample(run))}
+    return Comparison(a, a.metric, tuple(_adjusted([_pair(a, b) for b in others])), spreads)
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
@@ -227,40 +212,40 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
         a, b, notes = align(a, b)
     elif different := differing_keys(a.signature.protocol, b.signature.protocol):
         notes.append(f"the protocols differ in {', '.join(different)}")
-    common = [name for name in a.items if name in b.items]
-    changed = {name for name in common if a.items[name].content != b.items[name].content}
-    moved = []
-    for name in common:
-        one, other = a.items[name], b.items[name]
-        if name not in changed and one.value is not None and other.value is not None:
-            moved.append(Moved(name, one.subtask, one, other, other.value - one.value))
+    common = [Moved(name, a.items[name], b.items[name]) for name in a.items if name in b.items]
+    same = [one for one in common if one.a.content == one.b.content]
+    changed = tuple(sorted({one.id for one in common} - {one.id for one in same}))
+    moved = [one for one in same if one.a.values and one.b.values]
     if not moved:
-        also = f"; those that ask something else under one id: {listed(sorted(changed))}" if changed else ""
+        also = f"; those that ask something else under one id: {listed(changed)}" if changed else ""
         raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for{also}")
     moved.sort(key=lambda one: (-abs(one.difference), one.id))
-    shared = {one.id for one in moved} | changed
+    shared = {one.id for one in moved} | {*changed}
     only_a, only_b = (
         tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
     )
-    values = [(a.items[name].value, b.items[name].value) for name in common if name not in changed]
-    if len(values) > len(moved):
+    if len(same) > len(moved):
         low, high = (
-            fmean((worst if y is None else y) - (100 - worst if x is None else x) for x, y in values)
+            fmean(
+                (worst if one.b.value is None else one.b.value) - (100 - worst if one.a.value is None else one.a.value)
+                for one in same
+            )
             for worst in (0.0, 100.0)
         )
-        notes.append(f"with the unscored at 0 or 100, the mean of {len(values):,} items is {low:+.2f} to {high:+.2f}")
+        notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
     notes += _corrected(a, b)
     counts = (_counts(a, len(moved)), _counts(b, len(moved)))
-    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, tuple(sorted(changed)), tuple(notes), counts)
+    return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
 
 
 def _corrected(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
     """The difference of levels I to III by people's labels, where both runs were calibrated; judges may err otherwise
     on one model than on the other. Labels of the two are taken as independent, which makes the interval wider."""
     x, y = a.corrected, b.corrected
-    halves = [] if x is None or y is None else [half_width(x), half_width(y)]
-    if x and y and x.value is not None and y.value is not None and all(half is not None for half in halves):
-        mean, half = y.value - x.value, math.hypot(*(half or 0.0 for half in halves))
+    if x is None or y is None or x.value is None or y.value is None:
+        return
+    if (half_x := half_width(x)) is not None and (half_y := half_width(y)) is not None:
+        mean, half = y.value - x.value, math.hypot(half_x, half_y)
         yield (
             f"levels I to III corrected by people's labels: A {x.value:.2f}, B {y.value:.2f}, B - A {mean:+.2f} "
             f"[{mean - half:+.2f}, {mean + half:+.2f}]; the table above is by the judge alone"
@@ -281,7 +266,7 @@ def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     items = [one.a for one in moved]
     results = _figures(items, [one.difference for one in moved])
     a, b = (_figures(items, [one.value or 0.0 for one in own]) for own in (items, [one.b for one in moved]))
-    headline = _headline(results)
+    headline = "overall" if "overall" in results else "items_mean"
     for key, result in results.items():
         family = CELLS if key in SUBTASKS else HEADLINE if key == headline else AVERAGES
         if family != AVERAGES or key.endswith("_avg"):
@@ -295,10 +280,6 @@ def _figures(items: Sequence[ScoredItem], values: Iterable[float]) -> dict[str, 
     return paired_figures(own) if items[0].subtask else {"items_mean": paired_result(own)}
 
 
-def _headline(figures: Mapping[str, PairedResult]) -> str:
-    return "overall" if "overall" in figures else "items_mean"
-
-
 def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
     """The same with p adjusted for all figures of a family in all pairs."""
     adjusted: dict[tuple[int, str], float] = {}
@@ -308,14 +289,12 @@ def _adjusted(pairs: Sequence[Pair]) -> Iterator[Pair]:
         yield replace(pair, rows=tuple(replace(row, p_holm=adjusted[n, row.key]) for row in pair.rows))
 
 
-def _spread(run: ScoredItems) -> Spread | None:
-    """The headline figure of each sample; None for a single sample."""
+def _by_sample(run: ScoredItems) -> tuple[float, ...]:
+    """The headline figure of each sample; empty for a single sample."""
     scored = [item for item in run.items.values() if item.values]
     samples = min(len(item.values) for item in scored)
-    if samples < 2:
-        return None
-    figures = [_figures(scored, [item.values[sample] for item in scored]) for sample in range(samples)]
-    return Spread(run.label, tuple(one[_headline(one)].mean for one in figures))
+    figures = [_figures(scored, [item.values[k] for item in scored]) for k in range(samples if samples > 1 else 0)]
+    return tuple((one.get("overall") or one["items_mean"]).mean for one in figures)
 
 
 SAMPLES = (1, 2, 3, 5, 10)
@@ -396,25 +375,24 @@ def _within(moved: Sequence[Moved], figure: str) -> tuple[float, int]:
     samples = min(min(len(one.a.values), len(one.b.values)) for one in moved)
     if samples < 2:
         return 0.0, 1
-    counts = Counter(one.subtask for one in moved)
+    counts = Counter(one.a.subtask for one in moved)
     weights = figure_weights(counts)[figure] or dict(counts)  # a log of another harness has no subtasks
     mass = math.fsum(weights.values())
     return len(moved) * math.fsum(
-        (variance(one.a.values) + variance(one.b.values)) * (weights[one.subtask] / mass / counts[one.subtask]) ** 2
+        (variance(one.a.values) + variance(one.b.values)) * (weights[one.a.subtask] / mass / counts[one.a.subtask]) ** 2
         for one in moved
     ), samples
 
 
-def plan_lines(made: Plan) -> Iterator[str]:
-    """The plan for the terminal."""
-    if made.seen:
-        yield f"seen: {made.seen}"
-    yield f"to find a difference of {made.difference:g} points four times in five (two-sided, 5 %):"
-    for (sd, samples), items in made.needed.items():
-        answers = "1 answer an item" if samples == 1 else f"{samples} answers an item"
-        yield f"  {items:>8,} items, {answers}" + ("" if made.seen else f", where differences vary by {sd:g}")
+def plan_tables(made: Plan) -> tuple[Table, Table]:
+    """How many items find the difference, and what fewer items find."""
+    needed = [(items, samples, sd) for (sd, samples), items in made.needed.items()]
+    title = f"To find a difference of {made.difference:g} points four times in five (two-sided, 5 %)"
+    head = ("items", "answers an item", "standard deviation" if not made.seen else "standard deviation of the two runs")
     sds = list(dict.fromkeys(sd for sd, _ in made.detectable))
-    yield "what fewer items find (--limit), with the same answers an item:"
-    sizes = dict.fromkeys(n for _, n in made.detectable)
-    rows = [(n, *(f"{made.detectable[sd, n]:.2f}" for sd in sds)) for n in sizes]
-    yield from Table("", ("items", *(f"sd {sd:g}" for sd in sds)), rows).to_terminal().splitlines()
+    rows = [(n, *(made.detectable[sd, n] for sd in sds)) for n in dict.fromkeys(n for _, n in made.detectable)]
+    found = "What fewer items find (--limit), with the same answers an item"
+    return (
+        Table(title, head, needed, [f"seen: {made.seen}"] if made.seen else ()),
+        Table(found, ("items", *(f"sd {sd:g}" for sd in sds)), rows),
+    )

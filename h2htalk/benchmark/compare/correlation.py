@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import chain, combinations, groupby, product
+from itertools import chain, combinations, product
 from pathlib import Path
 from statistics import fmean
 from typing import NamedTuple
@@ -75,8 +75,9 @@ _METRICS = ("s", "lexical", *columns(in_composite=True))
 _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
 _WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
-_TITLES = {name: name.upper().replace("_", "-") for name in _METRICS} | {name: title_of(name) for name in _FIGURES}
-_TITLES |= {"lexical": "Lexical mean", HUMAN: "Human rating"}
+# The names of columns in tables and figures; benchmarks keep theirs.
+TITLES = {name: name.upper().replace("_", "-") for name in _METRICS} | {name: title_of(name) for name in _FIGURES}
+TITLES |= {"lexical": "Lexical mean", HUMAN: "Human rating"}
 Unit = tuple[str, Mapping[str, float]]  # a cluster, and values by column
 
 
@@ -211,29 +212,18 @@ def _pairs(level: str, wanted: Iterable[tuple[str, str]], runs: Sequence[Sequenc
             yield Pair(level, a, b, *found, n, clusters)
 
 
-# --- Formats -----------------------------------------------------------------------------------------------------
-
-
 def pairs_table(found: Correlations) -> Table:
     """Every pair in full, and the notes."""
     return Table("", Pair._fields, found.pairs, found.notes)
 
 
-def column_title(name: str) -> str:
-    """The name of a column in tables; benchmarks keep theirs."""
-    return _TITLES.get(name, name)
-
-
-def to_lines(found: Correlations) -> Iterator[str]:
+def terminal_table(found: Correlations) -> Table:
     """The pairs for the terminal, those of two subtasks left out."""
-    for level, pairs in groupby(found.pairs, key=lambda pair: pair.level):
-        rows = []
-        for one in pairs:
-            if not {one.a, one.b} <= SUBTASKS.keys():
-                ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
-                rho = None if one.value is None else f"{one.value:+.2f}"
-                rows.append((column_title(one.a), column_title(one.b), rho, ends, one.n))
-        yield from Table("", (f"over {level}s", "", "rho", "95 % interval", "n"), rows).to_terminal().splitlines()
-        yield ""
-    yield from found.notes
-    yield "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
+    rows = []
+    for one in found.pairs:
+        if not {one.a, one.b} <= SUBTASKS.keys():
+            ends = "" if one.low is None or one.high is None else f"{one.low:+.2f} to {one.high:+.2f}"
+            rho = None if one.value is None else f"{one.value:+.2f}"
+            rows.append((f"{one.level}s", TITLES.get(one.a, one.a), TITLES.get(one.b, one.b), rho, ends, one.n))
+    method = "rho: Spearman. Over items and dialogues: within each run, mean over runs; bootstrap by cluster."
+    return Table("", ("over", "", "", "rho", "95 % interval", "n"), rows, (*found.notes, method))

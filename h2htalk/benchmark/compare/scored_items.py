@@ -5,28 +5,24 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from h2htalk.benchmark.gate.policy import DEFAULTS
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.metrics.metric_table import columns
-from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, Observation, scored
-from h2htalk.benchmark.run import RunData, load_run
+from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
+from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log
-from h2htalk.data.responses import Answers, Response
+from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, counted, listed, quoted, suggest
-
-if TYPE_CHECKING:
-    from h2htalk.benchmark.gate.gated_run import GatedRun
 
 COMPLIANCE = "compliance"
 JUDGED = "judged"  # the main row of a judged run: levels I to III as 20 J, the others as 100 S
@@ -69,7 +65,7 @@ class ScoredItem:
 
 @dataclass(frozen=True, slots=True)
 class ScoredItems:
-    """A run as a comparison sees it; `metric` is what its values are, `scenarios` are by id.
+    """A run as a comparison sees it; `metric` is what its values are.
 
     `corrected`: 20 J of levels I to III by people's labels, of a run that was calibrated.
     `input_of`: what an item asked, None where that is unknown; `harness` and `notes` of another harness's log.
@@ -80,7 +76,6 @@ class ScoredItems:
     metric: str
     signature: Signature
     items: Mapping[str, ScoredItem]
-    scenarios: Mapping[str, Scenario]
     input_of: Callable[[str], ItemInput | None]
     corrected: Cell | None = None
     harness: str = ""
@@ -100,45 +95,41 @@ def metric_names() -> tuple[str, ...]:
     return ("s", JUDGED, RATING, "lexical", *columns(), COMPLIANCE)
 
 
-def read_run_items(path: Path, metric: str | None) -> ScoredItems:
-    """Read a scored run; without a metric, what its main table is made of: `judged`, S, or the lexical mean."""
+def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
+    """Read a scored run or study; of a run without a metric, what its main table is made of: `judged`, S, or the
+    lexical mean."""
+    if (kind := kind_of(path)) is not None and kind.name == "study":
+        return _read_study_items(path, metric)
     if metric is not None and metric not in metric_names():
         raise ConfigError(
             f"--metric {metric!r}: {suggest(metric, metric_names())}choose from {', '.join(metric_names())}"
         )
     run = load_run(path)
-    name = metric or (JUDGED if run.summary.judged else run.summary.measure)
-    clusters = clusters_of(run.data.split.scenarios)
-    items = {
-        s.id: _item(s, clusters[s.id], run.item_scores[s.id], name, run.answers, run.data.spec.samples)
-        for s in run.data.split.scenarios
-        if _is_asked(run.item_scores[s.id], name)
-    }
+    summary, scenarios = run.summary, run.data.split.scenarios
+    name = metric or (JUDGED if summary.judged else summary.measure)
+    clusters = clusters_of(scenarios)
+    items = {s.id: _item(run, s, clusters[s.id], name) for s in scenarios if _is_asked(run.item_scores[s.id], name)}
     if not any(item.values for item in items.values()):
         raise ConfigError(f"{path}: no item has a value of {name}; choose another --metric")
-    scenarios = {s.id: s for s in run.data.split.scenarios}
-    summary = run.summary
-    input_of = partial(_input, run.data, scenarios)
+    by_id, prompt_of = {s.id: s for s in scenarios}, run.data.prompt_of
+
+    def input_of(item: str) -> ItemInput | None:
+        """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
+        scenario = by_id[item]
+        if prompt_of is None and not SUBTASKS[scenario.subtask].is_chat:
+            return None
+        messages = prompt_of(scenario) if prompt_of else scenario.turns
+        return ItemInput.of([(message.role, message.content) for message in messages], scenario.references)
+
     corrected = summary.judging.corrected.get("levels") if summary.judging is not None and name == JUDGED else None
-    return ScoredItems(summary.model, summary.split, name, summary.signature, items, scenarios, input_of, corrected)
+    return ScoredItems(summary.model, summary.split, name, summary.signature, items, input_of, corrected)
 
 
-def _input(data: RunData, scenarios: Mapping[str, Scenario], item: str) -> ItemInput | None:
-    """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
-    scenario = scenarios[item]
-    if data.prompt_of is None and not SUBTASKS[scenario.subtask].is_chat:
-        return None
-    messages = data.prompt_of(scenario) if data.prompt_of else scenario.turns
-    return ItemInput.of([(message.role, message.content) for message in messages], scenario.references)
-
-
-def _item(
-    scenario: Scenario, cluster: str, score: ItemScore, metric: str, answers: Answers, samples: int
-) -> ScoredItem:
-    by_judge = metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
+def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem:
+    score, by_judge = run.item_scores[scenario.id], metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
     values = [_value(sample, "j" if by_judge else metric) for sample in score.samples]
     whole = score.unscored is None and None not in values
-    replies = [answers.get((scenario.id, k)) for k in range(samples)]
+    replies = [run.answers.get((scenario.id, k)) for k in range(run.data.spec.samples)]
     return ScoredItem(
         id=scenario.id,
         subtask=scenario.subtask,
@@ -196,7 +187,7 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
         notes.append(f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}")
     label = f"{log.model} ({log.harness})"
     return ScoredItems(
-        label, log.task, name, Signature({}, {}), items, {}, inputs.get, harness=log.harness, notes=tuple(notes)
+        label, log.task, name, Signature({}, {}), items, inputs.get, harness=log.harness, notes=tuple(notes)
     )
 
 
@@ -282,7 +273,7 @@ def _is_same(x: ItemInput | None, y: ItemInput | None) -> bool:
 # --- Studies -----------------------------------------------------------------------------------------------------
 
 
-def read_study_items(path: Path, metric: str | None) -> ScoredItems:
+def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
     """Read a figure of a scored study. Two studies may have different cases: each case is checked by itself.
 
     Args:
@@ -295,26 +286,22 @@ def read_study_items(path: Path, metric: str | None) -> ScoredItems:
     study = read_gated_run(path, arm)
     name = figure or DEFAULTS[study.study][0]
     rows = study.values.get(name, ())
-    if not scored(rows) or name in COUNTS:
+    if not (known := scored(rows)) or name in COUNTS:
         have = sorted(one for one, own in study.values.items() if scored(own) and one not in COUNTS)
         choices = f"choose a --metric from {', '.join(have)}" if have else "name a --judge, or ask people"
         raise ConfigError(f"{path}: no value of {quoted(name)} in arm {study.arm}; {choices}")
     protocol = {key: value for key, value in study.signature.protocol.items() if key != "items"}
     signature = Signature(protocol | {"judge": study.judge or "-"}, study.signature.subject)
-    known = {row.key for row in scored(rows)}
-    items = {" ".join(row.key): _study_item(study, row, row.key in known) for row in rows}
-    return ScoredItems(study.label, f"study {study.study}", name, signature, items, {}, lambda _: None)
-
-
-def _study_item(study: GatedRun, row: Observation, known: bool) -> ScoredItem:
-    least, most = SCALES.get(row.figure, (0.0, 1.0))
-    values = () if row.value is None or not known else (100 * (row.value - least) / (most - least),)
-    return ScoredItem(
-        id=" ".join(row.key),
-        subtask="",
-        cluster=row.cluster,
-        content=study.items.get(row.item, ""),
-        values=values,
-        unscored=None if values else row.unscored or NOT_ASKED,
-        answers=study.show(row)[1:] if values else (),
-    )
+    (least, most), items = SCALES.get(name, (0.0, 1.0)), {}
+    for row in rows:
+        value = row.value if row in known else None
+        items[" ".join(row.key)] = ScoredItem(
+            id=" ".join(row.key),
+            subtask="",
+            cluster=row.cluster,
+            content=study.items.get(row.item, ""),
+            values=() if value is None else (100 * (value - least) / (most - least),),
+            unscored=row.unscored or NOT_ASKED if value is None else None,
+            answers=() if value is None else study.show(row)[1:],
+        )
+    return ScoredItems(study.label, f"study {study.study}", name, signature, items, lambda _: None)

@@ -14,7 +14,7 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Comparison, compare, compare_items
-from h2htalk.benchmark.compare.formats import FIELDS, to_csv, to_json, to_latex, to_lines, write_comparison
+from h2htalk.benchmark.compare.formats import FIELDS, to_text, write_comparison
 from h2htalk.benchmark.compare.scored_items import ScoredItem, ScoredItems
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import load_split
@@ -44,7 +44,7 @@ def run_of(
         )
         for name, found in values.items()
     }
-    return ScoredItems(label, "mini 1", metric, Signature({**PROTOCOL, **protocol}, {}), items, MINI, {}.get)
+    return ScoredItems(label, "mini 1", metric, Signature({**PROTOCOL, **protocol}, {}), items, {}.get)
 
 
 def both(a: Mapping[str, Sequence[float]], b: Mapping[str, Sequence[float]]) -> Comparison:
@@ -144,8 +144,10 @@ def test_p_is_adjusted_over_the_figures_of_a_block_and_all_runs() -> None:
 def test_the_spread_between_samples() -> None:
     a = {name: [10.0, 20.0, 30.0] for name in MINI}
     comparison = both(a, ALL)
-    assert [spread.figures for spread in comparison.spreads] == [pytest.approx((10, 20, 30))]
-    assert comparison.spreads[0].sd == pytest.approx(10)
+    assert comparison.spreads == {"one": pytest.approx((10, 20, 30))}
+    assert "one: 10.00, 20.00, 30.00 by sample of its answers, standard deviation 10.00" in to_text(
+        comparison, "terminal"
+    )
     assert comparison.pairs[0].headline.a == pytest.approx(20)
 
 
@@ -160,8 +162,8 @@ def test_compliance_and_single_metrics_can_be_compared(runs: list[Path]) -> None
 
 def test_csv_and_json_hold_every_figure(runs: list[Path]) -> None:
     comparison = compare(*runs)
-    rows = list(csv.DictReader(io.StringIO(to_csv(comparison))))
-    content = json.loads(to_json(comparison))
+    rows = list(csv.DictReader(io.StringIO(to_text(comparison, "csv"))))
+    content = json.loads(to_text(comparison, "json"))
     assert list(rows[0]) == list(FIELDS)
     assert [row["figure"] for row in rows] == [row["figure"] for row in content["figures"]]
     assert float(rows[-1]["difference"]) == content["figures"][-1]["difference"]
@@ -169,15 +171,15 @@ def test_csv_and_json_hold_every_figure(runs: list[Path]) -> None:
 
 
 def test_the_terminal_fits_100_columns_and_says_who_is_above(runs: list[Path]) -> None:
-    lines = list(to_lines(compare(*runs)))
+    lines = to_text(compare(*runs), "terminal").splitlines()
     assert max(map(len, lines)) <= 100
     text = "\n".join(lines)
     assert re.search(r"^Overall: (B is (above|below) A|no difference shown) \(p ", text, re.MULTILINE)
-    assert "moved most:" in text
+    assert "moved most" in text
 
 
 def test_latex_has_one_line_a_figure(runs: list[Path]) -> None:
-    text = to_latex(compare(*runs))
+    text = to_text(compare(*runs), "latex")
     assert text.count(r" \\") == 16
     assert text.count(r"\midrule") == 3
     assert "baseline:copy-last-turn" in text

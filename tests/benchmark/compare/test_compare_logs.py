@@ -12,7 +12,7 @@ from command_line import h2htalk_here
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import Pair, compare
-from h2htalk.benchmark.compare.formats import to_json, to_lines, write_comparison
+from h2htalk.benchmark.compare.formats import to_text, write_comparison
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
@@ -97,10 +97,10 @@ def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(runs: tuple[Path,
         assert (ours.asked, ours.answered, ours.failed, ours.unscored, ours.unpaired) == (5, 4, 1, 0, 1)
         assert (log.asked, log.answered, log.failed, log.unscored, log.unpaired) == (5, 4, 1, 1, 0)
         assert log.reasons == {"error": 1, "no_response": 1}
-        text = "\n".join(to_lines(comparison))
+        text = to_text(comparison, "terminal")
         assert "asked 5, answered 4, failed 1, unscored 1, unpaired 0 (error 1, no_response 1)" in text
         assert "no signature" in text
-        assert json.loads(to_json(comparison))["pairs"][0]["counts"]["a"]["asked"] == 5
+        assert json.loads(to_text(comparison, "json"))["pairs"][0]["counts"]["a"]["asked"] == 5
         write_comparison(comparison, tmp_path)
         assert "Odile" in (tmp_path / "compare.html").read_text(encoding="utf-8")
 

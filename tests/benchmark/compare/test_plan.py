@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.compare.comparison import compare, plan, plan_lines
+from h2htalk.benchmark.compare.comparison import compare, plan, plan_tables
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 
@@ -45,7 +45,7 @@ def test_without_runs_a_range_of_variances_is_shown() -> None:
     made = plan(3, limits=(154,))
     assert made.needed[20.0, 1] == 351
     assert made.detectable[20.0, 154] == pytest.approx(2.8 * 20 / 154**0.5, rel=0.01)
-    assert "351 items" in "\n".join(plan_lines(made))
+    assert (351, 1, 20.0) in plan_tables(made)[0].rows
 
 
 def test_the_variance_of_two_runs_gives_the_items(runs: list[Path]) -> None:
