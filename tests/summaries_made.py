@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from h2htalk.benchmark.answering import RunCounts, answer_warnings, count_outcomes, null_shares
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.composite import SampleScore, item_score
+from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score
 from h2htalk.benchmark.metrics.lexical import LexicalScores
-from h2htalk.benchmark.metrics.metric_table import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, NullClass, Row, aggregate, aggregate_slices
-from h2htalk.benchmark.summarize import Scored, summarize
-from h2htalk.benchmark.summary import Measure, RunCounts, ScoreRows, Summary
+from h2htalk.benchmark.summary import Measure, Scored, ScoreRows, Summary, summarize
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
 from h2htalk.data.scenario import Scenario
@@ -113,16 +113,20 @@ class FirstLetters:
 
 
 def scored(split: Split, answers: Answers, metrics: Metrics, samples: int = 1) -> Scored:
-    return answers, score_answers(split, answers, samples, metrics)
+    scores = score_answers(split, answers, samples, metrics)
+    return Scored(scores, null_shares(split.scenarios, answers, scores))
 
 
-def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None) -> Summary:
+def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, samples: int = 1) -> Summary:
     metrics = metrics or Metrics()
     baselines = {
         name: scored(split, {(a.id, 0): a for a in baseline(split.scenarios, split.scenarios)}, metrics)
         for name, baseline in BASELINES.items()
     }
-    return summarize("m", split, SIGNATURE, metrics, scored(split, answers, metrics), baselines)
+    own = scored(split, answers, metrics, samples)
+    counts = count_outcomes(split.scenarios, answers, own.scores)
+    summary = summarize("m", split, SIGNATURE, metrics, own, baselines if samples == 1 else {}, counts)
+    return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts)))
 
 
 # --- Items -----------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""How the answers of a run came about: when, in what time, from which endpoint, with which versions."""
+"""The answers of a run: how many of each kind came, when, in what time, from which endpoint, with which versions."""
 
 from __future__ import annotations
 
@@ -10,16 +10,104 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from statistics import median, quantiles
 
+from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.chat.costs.totals import Totals, sum_totals
 from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Answers, Response
+from h2htalk.data.responses import KEY_MASK, Answers, Response
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted
+from h2htalk.text.contracts.memory_blocks import is_null_memory
 
 NOT_RECORDED = "not recorded"  # the endpoint of answers of earlier versions
+TRUNCATED_SHARE = 0.1  # warn when more of the replies were cut at the token budget
 _MOST_NAMED = 20  # models and fingerprints: a server may send another one each time
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many items and samples were scored.
+
+    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
+    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
+    message of each reason; `empty`, `truncated` and `refused` count replies.
+    """
+
+    items: int
+    scored: int
+    samples: int
+    empty: int = 0
+    truncated: int = 0
+    refused: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    failure_messages: Mapping[str, str] = field(default_factory=dict)
+    private: int = 0
+    erased: int = 0
+
+    @property
+    def unscored(self) -> int:
+        """Items without a score that could have one."""
+        return self.items - self.scored - self.private
+
+
+def count_outcomes(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
+) -> RunCounts:
+    """Count scored items, replies of each kind and failures."""
+    asked = {s.id for s in scenarios}
+    replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
+    failures, messages = Counter[str](), dict[str, str]()
+    for sample in (sample for item in scores.values() for sample in item.samples if sample.unscored):
+        reason, answer = sample.unscored or "", answers.get((sample.id, sample.sample))
+        failures[reason] += 1
+        message = "the references are private" if reason == PRIVATE_REFERENCE else reason
+        if not isinstance(answer, Response):
+            message = "no answer is stored" if answer is None else answer.failure.message or reason
+        messages.setdefault(reason, message)
+    return RunCounts(
+        items=len(scenarios),
+        scored=sum(scores[s.id].unscored is None for s in scenarios),
+        samples=len(replies),
+        empty=sum(not reply.answer for reply in replies),
+        truncated=sum(reply.finish_reason == "length" for reply in replies),
+        refused=sum(reply.finish_reason == "refusal" for reply in replies),
+        failures=dict(sorted(failures.items())),
+        failure_messages=dict(sorted(messages.items())),
+        private=sum(scores[s.id].unscored == PRIVATE_REFERENCE for s in scenarios),
+        erased=erased,
+    )
+
+
+def null_shares(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
+) -> list[tuple[float, bool]]:
+    """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
+    pairs = []
+    for scenario in scenarios:
+        score = scores[scenario.id]
+        if SUBTASKS[scenario.subtask].has_null_line and score.unscored is None:
+            replies = [answers[scenario.id, s.sample] for s in score.samples]
+            null = [is_null_memory(r.answer, scenario.language) for r in replies if isinstance(r, Response)]
+            pairs.append((sum(null) / len(null), is_null_memory(scenario.reference, scenario.language)))
+    return pairs
+
+
+def answer_warnings(answers: Answers, counts: RunCounts) -> list[str]:
+    """Warn of replies that were cut, and of those in which a server repeated the API key."""
+    found, ids = [], sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
+    if counts.truncated > TRUNCATED_SHARE * counts.samples:
+        replies = f"{counts.truncated} of {counts.samples} replies"
+        found.append(f"{replies} were cut at their token budget (finish reason length)")
+    if ids:
+        items = f"{counted(len(ids), 'item')} ({ids[0]})"
+        found.append(f"the server repeated the API key in its answers to {items}; it was masked")
+    return found
+
+
+# --- Sessions ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,25 +156,24 @@ def answering_session(
 @contextmanager
 def recorded_session(folder: RunFolder, versions: Mapping[str, str], endpoint: str = "") -> Iterator[None]:
     """Record a session in the folder's manifest. Raises DataError where it cannot be written."""
+    from pydantic import TypeAdapter
+
     sessions, now = read_sessions(folder), Session(datetime.now(UTC), endpoint, versions)
-    write_sessions(folder, [*sessions, now])
+
+    def write(own: Session) -> None:
+        folder.write_facts("sessions", TypeAdapter(list[Session]).dump_python([*sessions, own], mode="json"))
+
+    write(now)
     try:
         yield
     finally:
         with suppress(DataError):  # a full disk, which the log reported: the session ends with its last answer
-            write_sessions(folder, [*sessions, replace(now, ended=datetime.now(UTC))])
+            write(replace(now, ended=datetime.now(UTC)))
 
 
 def read_sessions(folder: RunFolder) -> list[Session]:
     """Read when a run was started and resumed, oldest first; empty in runs of earlier versions. Raises DataError."""
     return read_record(list[Session], folder.read_run().get("sessions", []), f"{folder.manifest}: sessions")
-
-
-def write_sessions(folder: RunFolder, sessions: list[Session]) -> None:
-    """Write them, whole or not at all. Raises DataError."""
-    from pydantic import TypeAdapter
-
-    folder.write_facts("sessions", TypeAdapter(list[Session]).dump_python(sessions, mode="json"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,15 +253,19 @@ def describe_answering(
         if end := session.ended or (own[-1] if own else None):
             spans.append((session.started, end))
     replies = [answer for answer in answers.values() if isinstance(answer, Response)]
-    paid = sum_totals(costs.values()) if costs else None
+    usages = [sum_totals(costs.values())] if costs else [answer.usage for answer in replies]
+    tokens = [
+        [count for usage in usages if (count := getattr(usage, kind)) is not None]
+        for kind in ("input_tokens", "output_tokens")
+    ]
     endpoints = _named(answer.endpoint or NOT_RECORDED for answer in replies)
     return Answering(
         started=spans[0][0].isoformat(timespec="seconds") if spans else "",
         ended=spans[-1][1].isoformat(timespec="seconds") if spans else "",
         seconds=round(sum((end - start).total_seconds() for start, end in spans), 3),
         sessions=len(spans),
-        input_tokens=paid.input_tokens if paid else _sum(answer.usage.input_tokens for answer in replies),
-        output_tokens=paid.output_tokens if paid else _sum(answer.usage.output_tokens for answer in replies),
+        input_tokens=sum(tokens[0]) if tokens[0] else None,
+        output_tokens=sum(tokens[1]) if tokens[1] else None,
         endpoints={} if set(endpoints) == {NOT_RECORDED} else endpoints,
         models=_named(answer.model for answer in replies),
         fingerprints=_named(answer.system_fingerprint for answer in replies),
@@ -182,12 +273,6 @@ def describe_answering(
         versions=tuple(dict.fromkeys(f"{n} {v}" for session in sessions for n, v in session.versions.items())),
         scoring_versions=tuple(f"{n} {v}" for n, v in scoring_versions.items()),
     )
-
-
-def _sum(counts: Iterable[int | None]) -> int | None:
-    """Add what was counted; None where nothing was."""
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
 
 
 def _named(names: Iterable[str | None]) -> dict[str, int]:

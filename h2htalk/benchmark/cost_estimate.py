@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from decimal import Decimal
 
-from h2htalk.benchmark.evaluate import EvaluationPlan, make_plan, make_signature, stage_calls
-from h2htalk.benchmark.generate import GENERATE, MissingRequests
+from h2htalk.benchmark.evaluate import GENERATE, make_plan, make_signature, missing_requests, stage_calls
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.costs.prices import Price, add, dollars_text, prompt_tokens, rough_tokens
 from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.engines import ENGINES, parse_model
-from h2htalk.chat.protocol import Call, Request
-from h2htalk.chat.store.call_store import read_costs, read_store, require_no_jobs
+from h2htalk.chat.protocol import Bound, Call, Request
+from h2htalk.chat.store.call_store import StageCalls, read_costs, read_store, require_no_jobs
 from h2htalk.data.responses import Usage
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.embeddings.embedders import check_embedder
 
@@ -37,48 +37,31 @@ def estimate(spec: EvaluateSpec) -> str:
     made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
     protocol = {**made.protocol, "embedder": spec.embedder}
     folder.require_usable(replace(made, protocol=protocol), partial=True)
-    items = f"{len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
+    begin = f"{spec.model} on {len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
     if engine is None:
-        return f"{spec.model} on {items}: no calls; into {spec.out}."
-    answers = folder.answers() if folder.path.is_dir() else {}
-    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, answers)
+        return f"{begin}: no calls; into {spec.out}."
+    requests = missing_requests(plan, folder.answers() if folder.path.is_dir() else {})
     done = len(plan.split.scenarios) * spec.samples - len(requests)
-    answered = f" ({done:,} answered already)" if done else ""
-    if engine.hosted:
-        work = _hosted_work(plan, _not_in_batches(spec, requests))
-        return f"{spec.model} on {items}: {work.described(answered)}; into {spec.out}. {_price(spec, work)}"
-    sent = sum(prompt_tokens(request) for request in requests)
+    calls, price = len(requests), f"Price: {'nothing but time' if engine.local else 'unknown'}."
+    sent = sum(map(prompt_tokens, requests))
     budget = sum(request.sampling.budget for request in requests)
-    price = "nothing but time" if engine.local else "unknown"
-    return f"{spec.model} on {items}: {_asked(len(requests), answered, sent, budget)}; into {spec.out}. Price: {price}."
-
-
-def _asked(calls: int, answered: str, sent: int, budget: int) -> str:
-    return f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
+    if engine.hosted:
+        stage = stage_calls(spec)
+        hosted = _hosted_calls(spec, _not_in_batches(spec, requests))
+        usages = _expected_usages(spec, [call for call, _ in hosted], plan.split.scenarios)
+        calls, sent = len(hosted), sum(usage.input_tokens or 0 for usage in usages)
+        budget = sum(bound.output_tokens for _, bound in hosted)
+        replies = "as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length"
+        price = _price(spec, stage, usages, [bound for _, bound in hosted], replies)
+    answered = f" ({done:,} answered already)" if done else ""
+    asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
+    return f"{begin}: {asked}; into {spec.out}. {price}"
 
 
 # --- Hosted models ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
-    """The calls of a hosted model. `usages`: the expected usage of each, with such `replies`; dollars are None where
-    unknown."""
-
-    calls: int
-    usages: Sequence[Usage]
-    budget: int
-    expected: Decimal | None
-    greatest: Decimal | None
-    price: Price | None
-    replies: str
-
-    def described(self, answered: str) -> str:
-        sent = sum(usage.input_tokens or 0 for usage in self.usages)
-        return _asked(self.calls, answered, sent, self.budget)
-
-
-def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingRequests:
+def _not_in_batches(spec: EvaluateSpec, requests: Sequence[Request]) -> list[Request]:
     """Leave out the samples that an open batch job will bring."""
     store = read_store(RunFolder(spec.out_path).shard)
     jobs = store.open_jobs(GENERATE)
@@ -86,81 +69,68 @@ def _not_in_batches(spec: EvaluateSpec, requests: MissingRequests) -> MissingReq
         require_no_jobs(jobs, spec.out)
     sent = (job for job in jobs if job.state != "planned")
     waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
-    return replace(requests, missing=tuple(m for m in requests.missing if (m[0].id, m[1]) not in waiting))
+    return [request for request in requests if (request.id, request.sample) not in waiting]
 
 
-def _hosted_work(plan: EvaluationPlan, requests: Sequence[Request]) -> _Work:
-    spec = plan.spec
-    price = stage_calls(spec).price
+def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> list[tuple[Call, Bound]]:
+    """Return the calls, each with its bound. Raises ConfigError where the API does not take such a request."""
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
+    calls = list(api.calls(requests))
+    if calls:
+        api.body(calls[0], spec.batch)
+    return [(call, api.bound(call)) for call in calls]
+
+
+def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Sequence[Scenario]) -> list[Usage]:
+    """Estimate the usage of each call: a reply as long as the reference after all allowed reasoning.
+
+    The first call of a prefix writes the cache, the others read it.
+    """
     # Of a private reference nothing is known but the budget.
     lengths = {
         s.id: max(map(rough_tokens, s.references), default=spec.max_tokens or SUBTASKS[s.subtask].max_tokens)
-        for s in plan.split.scenarios
+        for s in scenarios
     }
-    begun: set[str] = set()
-    usages, expected, greatest, budget, calls = [], [], [], 0, list(api.calls(requests))
-    if calls:
-        api.body(calls[0], spec.batch)  # raises where the API does not take such a request
+    usages, begun = [], set[str]()
     for call in calls:
-        usage, bound = _expected_usage(call, lengths[call.request.id], spec.batch, begun), api.bound(call)
+        request, sent = call.request, prompt_tokens(call.request)
+        usage = Usage(sent, (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests))
+        if call.prefix is not None:
+            shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
+            write = "cache_write_1h_tokens" if spec.batch else "cache_write_tokens"
+            usage = replace(usage, **{"cache_read_tokens" if call.prefix in begun else write: shared})
+            begun.add(call.prefix)
         usages.append(usage)
-        budget += bound.output_tokens
-        if price is not None:
-            expected.append(price.cost(usage, spec.batch))
-            greatest.append(price.worst(bound.input_tokens, bound.output_tokens, spec.batch))
-    known = price is not None
-    return _Work(
-        calls=len(calls),
-        usages=usages,
-        budget=budget,
-        expected=add(*expected) if known else None,
-        greatest=add(*greatest) if known else None,
-        price=price,
-        replies="as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length",
-    )
+    return usages
 
 
-def _expected_usage(call: Call, reply: int, batch: bool, begun: set[str]) -> Usage:
-    """Estimate the usage of a call: a reply as long as the reference after all allowed reasoning. The first call of a
-    prefix writes the cache, the others read it. `begun`: the prefixes so far; the call's own is added."""
-    request = call.request
-    output = (reply + (request.sampling.thinking or 0)) * len(call.requests)
-    sent = prompt_tokens(request)
-    if call.prefix is None:
-        return Usage(sent, output)
-    shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
-    if call.prefix in begun:
-        return Usage(sent, output, cache_read_tokens=shared)
-    begun.add(call.prefix)
-    if batch:
-        return Usage(sent, output, cache_write_1h_tokens=shared)
-    return Usage(sent, output, cache_write_tokens=shared)
-
-
-def _price(spec: EvaluateSpec, work: _Work) -> str:
-    """Describe the price."""
+def _price(
+    spec: EvaluateSpec, stage: StageCalls, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str
+) -> str:
+    """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
     before = read_costs(spec.out_path).get(GENERATE, Totals())
     paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
-    if not work.calls:
+    if not usages:
         return f"Price: nothing more.{paid}"
-    calls = stage_calls(spec)
-    if work.price is None:
-        meant = calls.prices.suggest(spec.model) if calls.prices else ""
+    if (price := stage.price) is None:
+        meant = stage.prices.suggest(spec.model) if stage.prices else ""
         return f"Price: unknown: {meant}name it in a file with --prices.{paid}"
-    if work.expected is None or work.greatest is None:
-        why = "of a batch " if spec.batch and work.price.batch is None else "of some calls "
+    expected = add(*(price.cost(usage, spec.batch) for usage in usages))
+    greatest = add(*(price.worst(one.input_tokens, one.output_tokens, spec.batch) for one in bounds))
+    if expected is None or greatest is None:
+        why = "of a batch " if spec.batch and price.batch is None else "of some calls "
         refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
-        where = f"under the prices of {work.price.date}: name it in a file with --prices."
-        return f"Price: unknown {why}{where}{paid}{refused}"
-    share = "" if not spec.batch else f", in a batch at {float(work.price.batch or 0) * 100:g} % of them"
-    message = (
-        f"Price: about {dollars_text(work.expected)} US dollars if replies are {work.replies}, at most "
-        f"{dollars_text(work.greatest, at_most=True)} if no reply is lost (prices of {work.price.date}{share})."
-        f"{paid}"
+        return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
+    about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
+    return (
+        f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "
+        f"(prices of {price.date}{_share(spec, price)}).{paid}{_limit(spec, stage.limit, before, greatest)}"
     )
-    return message + _limit(spec, before, work.greatest)
+
+
+def _share(spec: EvaluateSpec, price: Price) -> str:
+    return f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
 
 
 def _paid_already(before: Totals) -> str:
@@ -170,9 +140,8 @@ def _paid_already(before: Totals) -> str:
     return f"{dollars_text(before.usd_paid)} US dollars{possible}{running}"
 
 
-def _limit(spec: EvaluateSpec, before: Totals, greatest: Decimal) -> str:
-    """Describe whether `--max-cost` may stop the run before its end."""
-    limit, committed = stage_calls(spec).limit, before.usd_committed
+def _limit(spec: EvaluateSpec, limit: Decimal | None, before: Totals, greatest: Decimal) -> str:
+    committed = before.usd_committed
     if limit is None or committed is None or committed + greatest <= limit:
         return ""
     if spec.batch:

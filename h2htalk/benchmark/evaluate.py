@@ -7,14 +7,13 @@ still lacks, each answer is stored as it arrives, and the run is scored (`score_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
-from h2htalk.benchmark.generate import GENERATE, MissingRequests, generate
-from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.run import RunData, read_run_data, require_unedited
@@ -24,19 +23,22 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import ENGINES, parse_model
-from h2htalk.chat.protocol import Chat, Message
+from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.data.arguments import require_kind
-from h2htalk.data.responses import Response
+from h2htalk.data.responses import Answers, Failure, Response, strip_thinking
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, PausedError
+from h2htalk.progress import Progress
 from h2htalk.version import installed_versions
 
+GENERATE = "generate"  # the stage of a run's answers in its call store
+STARVED_REPLIES = 8  # after so many empty replies the run stops: the others, which may cost money, would be empty too
 MODELS_OWN = "model's own"  # in a signature: the sampling of a model whose API takes none
 
 
@@ -131,8 +133,8 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
     try:
         calls.open(plan.spec.batch)
         unsettled = bool(calls.open_jobs())  # batch jobs to collect, even where no answer is missing
-        requests = MissingRequests.of(plan.split.scenarios, plan.spec, plan.prompt_of, writer.answers)
-        data = RunData(writer.folder, plan.spec, plan.split, plan.prompt_of)
+        requests = missing_requests(plan, writer.answers)
+        note = ""
         if requests or unsettled:
             try:
                 with answering_session(
@@ -143,19 +145,72 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
                     accept_endpoint=plan.spec.accept_endpoint,
                     open_jobs=unsettled,
                 ):
-                    generate(chat, requests, calls)
+                    generate(chat, requests, calls, plan.spec)
             except PausedError as error:  # shown with the figures, where there are any
                 if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
                     raise
-                data = replace(data, note=str(error))
+                note = str(error)
         elif (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
             return summary
-        return _finish(plan, metrics, writer, data)
+        return _finish(plan, metrics, writer, note)
     except H2HTalkError:
         writer.discard()
         raise
     finally:
         writer.close()
+
+
+def missing_requests(plan: EvaluationPlan, answers: Answers) -> list[Request]:
+    """Return the calls that a run still lacks, in split order: samples that were never asked, then those that failed.
+
+    A few that always fail must not pause each restart before the others are asked.
+    """
+    requests = []
+    for scenario in plan.split.scenarios:
+        keys = [(scenario.id, sample) for sample in range(plan.spec.samples)]
+        missing = [key for key in keys if not isinstance(answers.get(key), Response)]
+        messages = plan.prompt_of(scenario) if missing else ()
+        budget = plan.spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens
+        for name, sample in missing:
+            sampling = Sampling(
+                temperature=plan.spec.sampling_temperature,
+                top_p=plan.spec.top_p,
+                max_tokens=budget,
+                seed=request_seed(plan.spec.seed, name, sample),
+                thinking=plan.spec.thinking,
+            )
+            requests.append(Request(name, messages, sampling, sample))
+    return sorted(requests, key=lambda request: (request.id, request.sample) in answers)
+
+
+def generate(chat: Chat, requests: Sequence[Request], calls: StageCalls, spec: EvaluateSpec) -> None:
+    """Send the requests; every outcome is stored in `calls` as it arrives.
+
+    Raises:
+        DataError: an answer could not be stored (disk full); what was stored before is kept.
+        ConfigError, ModelCallError: no item can succeed, or the first replies are all cut before their first
+            word (a model that reasons within the reply budget).
+    """
+    hungry, starved = True, 0  # no reply with text has arrived
+    with Progress("generate", len(requests), money=calls.spent) as progress:
+
+        def on_done(index: int, outcome: Outcome) -> None:
+            nonlocal hungry, starved
+            failed = isinstance(outcome, Failure)
+            if not calls.paid or failed:  # a paid reply is stored with its cost
+                calls.put(requests[index].id, requests[index].sample, outcome)
+            progress.advance(failed)
+            if hungry and not isinstance(outcome, Failure):
+                hungry = outcome.finish_reason == "length" and not strip_thinking(outcome.text)
+                starved += hungry
+                if hungry and starved == STARVED_REPLIES:
+                    raise ConfigError(
+                        f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: the "
+                        "model reasons first; add tokens for it with --thinking 2048, or switch it off with "
+                        "--thinking 0, and choose a new --out"
+                    )
+
+        chat.complete(requests, on_done)
 
 
 def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Summary:
@@ -172,7 +227,7 @@ def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Sum
             writer.store(answer)
         if not missing and (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
             return summary
-        return _finish(plan, metrics, writer, RunData(writer.folder, plan.spec, plan.split, plan.prompt_of))
+        return _finish(plan, metrics, writer)
     finally:
         writer.close()
 
@@ -191,9 +246,9 @@ def _open_writer(plan: EvaluationPlan, signature: Signature, calls: CallStore | 
     return writer
 
 
-def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, data: RunData) -> Summary:
+def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, note: str = "") -> Summary:
     write_baselines(writer.folder, plan.split, plan.whole if plan.spec.baselines else None)
-    return score_run_data(data, metrics)
+    return score_run_data(RunData(writer.folder, plan.spec, plan.split, plan.prompt_of, note), metrics)
 
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
@@ -204,7 +259,10 @@ def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metr
         "prompts": plan.prompts.fingerprint,
         **metric_keys(metrics, plan.split),
     }
-    return Signature(protocol, subject_of(spec, model, _budgets(plan.split), str(plan.sap)))
+    names = in_table_order(s.subtask for s in plan.split.scenarios)
+    listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
+    budgets = f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"
+    return Signature(protocol, subject_of(spec, model, budgets, str(plan.sap)))
 
 
 def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: str) -> dict[str, str]:
@@ -220,10 +278,3 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
         "seed": MODELS_OWN if own else str(spec.seed),
         "sap": sap,
     }
-
-
-def _budgets(split: Split) -> str:
-    """Return one short name for the reply budgets of the subtasks in the split."""
-    names = in_table_order(s.subtask for s in split.scenarios)
-    listed = ",".join(f"{name}={SUBTASKS[name].max_tokens}" for name in names)
-    return f"by-subtask@{hashlib.sha256(listed.encode()).hexdigest()[:8]}"

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.judge.judgements import require_stored
 from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
-from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptSet
+from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary

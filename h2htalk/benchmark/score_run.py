@@ -9,20 +9,25 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from h2htalk.benchmark.answering import describe_answering, read_sessions
+from h2htalk.benchmark.answering import (
+    answer_warnings,
+    count_outcomes,
+    describe_answering,
+    null_shares,
+    read_sessions,
+)
 from h2htalk.benchmark.baselines import read_baselines, write_baselines
 from h2htalk.benchmark.judge.judged_summary import with_judgements
-from h2htalk.benchmark.metrics.composite import ItemScore
+from h2htalk.benchmark.judge.ratings import read_judging
+from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.metrics.metric_table import Metrics, metrics_version
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.run_tables import TABLES
 from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, load_scored, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import intervals
-from h2htalk.benchmark.summarize import summarize
-from h2htalk.benchmark.summary import Summary
+from h2htalk.benchmark.summary import Scored, Summary, on_same_items, summarize
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
@@ -62,7 +67,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
     return {
         "tokens": tokenizer_signature(),
-        "metrics": metrics_version(),
+        "metrics": ",".join(f"{metric.name}-{metric.version}" for metric in METRICS.values()),
         "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
         "intervals": intervals.RULE,
@@ -147,23 +152,22 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
         keys = {key: value for key, value in keys.items() if key != "references"}
         keys |= {key: value for key, value in folder.signature().protocol.items() if key == "references"}
     signature = Signature({**made.protocol, **keys}, made.subject)
-    ids = [s.id for s in split.scenarios]
-    answers = folder.answers(ids, samples)
+    answers = folder.answers([s.id for s in split.scenarios], samples)
     scores = score_answers(split, answers, samples, metrics, data.prompt_of)
-    baselines = {
-        name: (replies, score_answers(split, replies, 1, metrics)) for name, replies in read_baselines(folder).items()
-    }
+    own, baselines = Scored(scores, null_shares(split.scenarios, answers, scores)), dict[str, Scored]()
+    for name, replies in read_baselines(folder).items():
+        same = on_same_items(score_answers(split, replies, 1, metrics), scores)
+        baselines[name] = Scored(same, null_shares(split.scenarios, replies, same))
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
-    costs = read_costs(folder.path)
+    costs, counts = read_costs(folder.path), count_outcomes(split.scenarios, answers, scores, len(erased))
     packages = ("numpy", "jieba", "sacrebleu", "rapidfuzz", *packages_of(signature.protocol["embedder"]))
     answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
-    label = model_label(signature) + answering.label
-    summary = summarize(label, split, signature, metrics, (answers, scores), baselines)
-    counts = replace(summary.counts, erased=len(erased))
-    warnings = (*summary.warnings, *answering.warnings(), *([data.note] if data.note else []))
-    summary = replace(summary, counts=counts, costs=costs, answering=answering, warnings=warnings)
+    more = (*answer_warnings(answers, counts), *answering.warnings(), *([data.note] if data.note else []))
     folder.write_facts("answering", asdict(answering))
-    return _write(data, summary, answers, scores)
+    judged = read_judging(folder) is not None
+    summary = summarize(model_label(signature) + answering.label, split, signature, metrics, own, baselines, counts)
+    summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
+    return _write(data, summary, answers, scores, judged)
 
 
 def judge_again(path: Path, locked: bool = False) -> Summary:
@@ -172,13 +176,14 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
         run = load_scored(path)
         unjudged = run.summary.without_judgements()
         costs = read_costs(path)
-        return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores)
+        return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores, True)
 
 
-def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> Summary:
+def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore], judged: bool) -> Summary:
     """Add the judgements to the summary of S, and write scores, tables, page and summary."""
     folder = data.folder
-    summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
+    if judged:
+        summary, scores = with_judgements(folder, data.split.scenarios, summary, answers, scores)
     write_report(data, summary, answers, scores)
     # Scores and summary together: one without the other is refused. Last: a restart scores again unless the summary is
     # the newest.

@@ -1,50 +1,40 @@
-"""The summary of a run: rows, slices, baselines, counts and warnings, as in `summary.json`."""
+"""The summary of a run, as in `summary.json`: rows, slices, baselines, counts and warnings, made of item scores."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from h2htalk.benchmark.answering import Answering
-from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, Row
+from h2htalk.benchmark.answering import Answering, RunCounts
+from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, SampleScore, columns
+from h2htalk.benchmark.statistics.intervals import clusters_of
+from h2htalk.benchmark.statistics.paired import Difference, paired_figures
+from h2htalk.benchmark.statistics.table2_averages import (
+    Cell,
+    ItemValue,
+    NullClass,
+    Row,
+    aggregate,
+    aggregate_slices,
+    null_class,
+)
 from h2htalk.chat.costs.totals import Totals
 from h2htalk.data.records import read_record
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
+from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
+from h2htalk.data.splits import Split
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
+from h2htalk.version import __version__
 
 JUDGE_WARNING = "judge: "  # how warnings about judges begin
 # The two measures of a row: the composite S, or the mean of its six lexical parts.
 Measure = Literal["s", "lexical"]
-
-
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many items and samples were scored.
-
-    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
-    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
-    message of each reason; `empty`, `truncated` and `refused` count replies.
-    """
-
-    items: int
-    scored: int
-    samples: int
-    empty: int = 0
-    truncated: int = 0
-    refused: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
-    failure_messages: Mapping[str, str] = field(default_factory=dict)
-    private: int = 0
-    erased: int = 0
-
-    @property
-    def unscored(self) -> int:
-        """Items without a score that could have one."""
-        return self.items - self.scored - self.private
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +90,7 @@ class ScoreRows:
     judged: Row | None = None
 
     def row(self, measure: Measure) -> Row:
+        """Return the row of a measure, the judged one where there is one."""
         return (self.judged or self.s or self.lexical) if measure == "s" else self.lexical
 
 
@@ -191,3 +182,165 @@ def read_summary(path: Path) -> Summary:
             raise DataError(f"{path.parent}: not a run folder: it holds no run.json") from None
         raise DataError(f"{path}: not there; run `h2htalk score {path.parent}` first") from None
     return Summary.from_dict(raw, str(path))
+
+
+# --- Made of scores ---------------------------------------------------------------------------------------------
+
+SLICES = ("emotion", "complexity", "interaction", "risk", "language")
+
+# What an item, or one sample of it, counts in a figure: 0 to 1.
+ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """The scores of the model or of a baseline by id; `nulls` are those of `answering.null_shares`."""
+
+    scores: Mapping[str, ItemScore]
+    nulls: Sequence[tuple[float, bool]] = ()
+
+
+def summarize(
+    model: str,
+    split: Split,
+    signature: Signature,
+    metrics: Metrics,
+    scored: Scored,
+    baselines: Mapping[str, Scored],
+    counts: RunCounts,
+) -> Summary:
+    """Build the summary of a run from its scores.
+
+    Args:
+        model: what the table calls the model.
+        split: the items that were asked.
+        scored: the model's scores.
+        baselines: those of each baseline, on the items that the model has a score for.
+        counts: what came of the requests.
+    """
+    scores, scenarios = scored.scores, split.scenarios
+    with_s = [s for s in scenarios if metrics.asks_s(s.language)]
+    measure: Measure = "s" if with_s else "lexical"
+    own = with_s or scenarios
+
+    def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
+        return score.s if measure == "s" else score.lexical
+
+    reached = {name: reached_figures(own, scores, one.scores, measure) for name, one in baselines.items()}
+    broken = Counter(rule for item in scores.values() for sample in item.samples for rule in sample.violations or ())
+    languages, s_languages = ({s.language for s in some} for some in (scenarios, with_s))
+    warnings = baseline_warnings(reached)
+    if s_languages and (without := ", ".join(sorted(languages - s_languages))):
+        warnings.append(f"no S on {without} items: the embedder is not made for them; see their lexical mean")
+    origin = f" ({split.source}, commit {split.commit[:12]})" if split.commit else ""
+    return Summary(
+        model=model,
+        split=f"{split.name} {split.version}{origin}",
+        signature=signature,
+        package_version=__version__,
+        measure=measure,
+        s_comparable=metrics.embedder is not None and metrics.embedder.comparable,
+        counts=counts,
+        languages=tuple(sorted(languages)),
+        s_languages=tuple(sorted(s_languages)),
+        rows=score_rows(scenarios, with_s, scored),
+        metrics=metric_means(scenarios, with_s, scores),
+        slices=slices_of(own, scores, value_of),
+        baselines={name: score_rows(scenarios, with_s, one) for name, one in baselines.items()},
+        reached=reached,
+        by_sample=tuple(by_sample(own, scores, value_of)),
+        violations=dict(sorted(broken.items(), key=lambda pair: (-pair[1], pair[0]))),
+        warnings=tuple(warnings),
+    )
+
+
+def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf) -> Iterator[float]:
+    """The headline figure of each sample, over the items of which every sample is scored."""
+    values = {s.id: [value_of(s, sample) for sample in scores[s.id].samples] for s in scenarios}
+    whole = [s for s in scenarios if None not in values[s.id]]
+    samples = min((len(values[s.id]) for s in whole), default=0)
+    for number in range(samples if samples > 1 else 0):
+        row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
+        figure = row.items_mean.value if row.overall.value is None else row.overall.value
+        if figure is not None:
+            yield figure
+
+
+def reached_figures(
+    scenarios: Sequence[Scenario], model: Mapping[str, ItemScore], baseline: Mapping[str, ItemScore], measure: Measure
+) -> tuple[str, ...]:
+    """Return the figures of Table 2 in which a model is not shown to be above a baseline, by the paired interval."""
+    clusters = clusters_of(scenarios)
+    differences = []
+    for s in scenarios:
+        own, other = (getattr(scores[s.id], measure) for scores in (model, baseline))
+        if own is not None and other is not None:
+            differences.append(Difference(s.subtask, clusters[s.id], own - other))
+    return tuple(key for key, result in paired_figures(differences).items() if not result.above)
+
+
+def on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
+    """Leave out the items that the model has no score for, so that both are compared on the same items."""
+    return {
+        item_id: ItemScore(item_id, unscored=reason) if (reason := model[item_id].unscored) else score
+        for item_id, score in baseline.items()
+    }
+
+
+def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored: Scored) -> ScoreRows:
+    """Aggregate the scores of items into rows; those with S are asked for it."""
+
+    def row(name: str, items: Sequence[Scenario] = scenarios) -> Row:
+        return aggregate([ItemValue(s.id, s.subtask, getattr(scored.scores[s.id], name)) for s in items])
+
+    synthesis = sum(SUBTASKS[s.subtask].has_null_line for s in scenarios)
+    return ScoreRows(
+        s=row("s", with_s) if with_s else None,
+        lexical=row("lexical"),
+        compliance=row("compliance"),
+        null_class=null_class(scored.nulls, synthesis) if synthesis else None,
+    )
+
+
+def slices_of(
+    scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf
+) -> dict[str, dict[str, Cell]]:
+    """A cell for each value of each tag."""
+
+    def tag_of(scenario: Scenario, tag: str) -> str:
+        return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
+
+    return {
+        tag: aggregate_slices(ItemValue(s.id, tag_of(s, tag), value_of(s, scores[s.id])) for s in scenarios)
+        for tag in SLICES
+    }
+
+
+def metric_means(
+    scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scores: Mapping[str, ItemScore]
+) -> dict[str, dict[str, Cell]]:
+    """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
+    rows: dict[str, dict[str, Cell]] = {}
+    for name in columns():
+        own = with_s if name in METRICS["semantic"].columns else scenarios
+        values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in own]
+        if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
+            continue
+        for subtask, cell in aggregate_slices(values).items():
+            rows.setdefault(subtask, {})[name] = cell
+    return {subtask: rows[subtask] for subtask in SUBTASKS if subtask in rows}
+
+
+def baseline_warnings(reached: Mapping[str, Sequence[str]]) -> list[str]:
+    """Return a warning that names the subtasks in which the model is not shown to be above a baseline, and one more for
+    each subtask with a null line, where the constant answer is right as often as the reference is null."""
+    beaten = [name for name in SUBTASKS if any(name in keys for keys in reached.values())]
+    if not beaten:
+        return []
+    titles = ", ".join(SUBTASKS[name].title for name in beaten)
+    plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
+    lines = [f"not shown to be above an answer that needs no model in {plural}: {titles}"]
+    for subtask in SUBTASKS.values():
+        if subtask.has_null_line and subtask.name in reached.get("constant", ()):
+            lines.append(f"{subtask.title}: not shown to be above printing the null line every time")
+    return lines

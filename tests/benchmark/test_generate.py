@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.generate import STARVED_REPLIES
+from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split

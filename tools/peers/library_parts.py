@@ -14,8 +14,7 @@ import time
 
 START = time.process_time()
 
-from h2htalk.benchmark.evaluate import make_plan, make_signature  # noqa: E402
-from h2htalk.benchmark.generate import MissingRequests, generate  # noqa: E402
+from h2htalk.benchmark.evaluate import generate, make_plan, make_signature, missing_requests  # noqa: E402
 from h2htalk.benchmark.metrics.lexical import lexical_scores  # noqa: E402
 from h2htalk.benchmark.run_writer import RunWriter  # noqa: E402
 from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
@@ -38,10 +37,10 @@ def main(split: str, out: str, url: str) -> dict[str, float]:
     for language in ("en", "zh"):
         tokenizer(language)
     marks = [time.process_time()]
-    requests = MissingRequests.of(plan.split.scenarios, spec, plan.prompt_of, writer.answers)
+    requests = missing_requests(plan, writer.answers)
     marks.append(time.process_time())
     calls = StageCalls(writer.calls, "generate", spec.model, paid=False)
-    generate(chat, requests, calls)
+    generate(chat, requests, calls, spec)
     marks.append(time.process_time())
     answers = writer.folder.answers()
     marks.append(time.process_time())

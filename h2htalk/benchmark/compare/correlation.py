@@ -13,8 +13,7 @@ import numpy as np
 
 from h2htalk.benchmark.calibration.judged_items import read_number
 from h2htalk.benchmark.compare.formats import title_of
-from h2htalk.benchmark.metrics.composite import item_score
-from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.metrics.composite import columns, item_score
 from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.bootstrap import FEW, LEAST, rank_correlation

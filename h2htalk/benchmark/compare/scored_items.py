@@ -9,8 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from h2htalk.benchmark.gate.policy import DEFAULTS
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
-from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of

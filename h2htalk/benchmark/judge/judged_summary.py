@@ -14,8 +14,7 @@ from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rat
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
-from h2htalk.benchmark.summarize import by_sample, slices_of
-from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary
+from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.data.files import json_line, read_sealed, write_sealed
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, SampleKey

@@ -1,5 +1,4 @@
 """Score answers: BLEU and ROUGE, semantic similarity (Eq. 1), composite S (Eq. 2).
 
-In: answers with their references. Out: one score for each answer and item. Read `metric_table` first, then `scoring`
-and `composite`.
+In: answers with their references. Out: one score for each answer and item. Read `composite` first, then `scoring`.
 """

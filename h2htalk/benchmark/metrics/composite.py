@@ -1,19 +1,96 @@
-"""The scores of a response: the lexical mean, the composite S (paper, Eq. 2) and J (Eq. 3)."""
+"""The one table of metrics, and what is made of their values: the lexical mean, S (paper, Eq. 2) and J (Eq. 3).
+
+Adding a metric is a record here and the module that it names.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from importlib import import_module
+from typing import Any, NamedTuple
 
-from h2htalk.benchmark.metrics.metric_table import METRICS, columns
-
-PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
-
+from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge
+from h2htalk.text.embeddings.vectors import Embedder
 
 ALPHA = 0.6  # the weight of S in J (section 4.1)
 THRESHOLD = 3.5  # tau of Eq. 4: what is below goes to people
+PRIVATE_REFERENCE = "private_reference"  # why an answer is unscored that nobody here has a reference for
+
+
+class Pair(NamedTuple):
+    """A response, and the reference and language that it is scored with."""
+
+    response: str
+    reference: str
+    language: str
+
+
+@dataclass(frozen=True, slots=True)
+class Metrics:
+    """How to score: the embedder (None: no SS and S), the kind of ROUGE, and whether contracts are checked."""
+
+    embedder: Embedder | None = None
+    rouge: Rouge = "f1"
+    contracts: bool = True
+
+    def asks_s(self, language: str) -> bool:
+        """Whether items of a language get SS and S."""
+        return self.embedder is not None and language in self.embedder.languages
+
+
+# The values of a pair by column, None where the metric does not apply, or the reason why it failed.
+Values = tuple[float, ...] | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metric:
+    """A metric, and what the rest of the benchmark must know about it.
+
+    Attributes:
+        name, version: as the signature names them; raise the version when values change.
+        path: `module:function`, called as `function(pairs, metrics)`; returns one `Values` for each pair.
+        columns: names of its values in scores, tables and the page.
+        in_composite: whether its columns are parts of S (Eq. 2).
+    """
+
+    name: str
+    version: str = "1"
+    path: str
+    columns: tuple[str, ...]
+    in_composite: bool = False
+
+    def score(self, pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
+        """Score all pairs."""
+        module, _, function = self.path.partition(":")
+        values: Sequence[Values] = getattr(import_module(module), function)(pairs, metrics)
+        return values
+
+
+METRICS: Mapping[str, Metric] = {
+    metric.name: metric
+    for metric in (
+        Metric(
+            name="lexical",
+            path="h2htalk.benchmark.metrics.scoring:score_lexical",
+            columns=LexicalScores._fields,
+            in_composite=True,
+        ),
+        Metric(
+            name="semantic",
+            path="h2htalk.benchmark.metrics.scoring:score_semantic",
+            columns=("ss",),
+            in_composite=True,
+        ),
+    )
+}
+
+
+def columns(*, in_composite: bool | None = None) -> tuple[str, ...]:
+    """Return the columns of all metrics, or of those that are, or are not, parts of S."""
+    chosen = (m for m in METRICS.values() if in_composite is None or m.in_composite == in_composite)
+    return tuple(column for metric in chosen for column in metric.columns)
 
 
 def judged_score(s: float, rating: float) -> float:
@@ -45,7 +122,7 @@ class SampleScore:
     """The scores of one sample of one item.
 
     Attributes:
-        values: by column of `metric_table`; empty for a failed call, without `ss` where no embedder was used.
+        values: by column of a metric; empty for a failed call, without `ss` where no embedder was used.
         violations: the codes of the contract rules that the answer breaks; None where contracts are not checked.
         unscored: why it has no score (a failed call, an embedder that failed, private references), else None.
         answer: the hash of the answer that was scored (`answer_hash`); None for a failed call.

@@ -12,18 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.benchmark.generate import PromptOf
 from h2htalk.benchmark.metrics.composite import (
+    METRICS,
     PRIVATE_REFERENCE,
     ItemScore,
+    Metrics,
+    Pair,
     SampleScore,
+    Values,
+    columns,
     composite_score,
     item_score,
     lexical_mean,
 )
 from h2htalk.benchmark.metrics.lexical import lexical_scores
-from h2htalk.benchmark.metrics.metric_table import METRICS, Metrics, Pair, Values, columns
-from h2htalk.benchmark.prompts.prompt_set import repeatable
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, repeatable
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import json_line
 from h2htalk.data.parquet import read_parquet, write_parquet

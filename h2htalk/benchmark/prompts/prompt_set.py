@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -28,6 +28,7 @@ from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.escaping import printable
 
+PromptOf = Callable[[Scenario], tuple[Message, ...]]
 # In a run's templates folder: the help lines that filled them, and the version of this code.
 SNAPSHOT = "snapshot.json"
 # Raise this when this code changes the messages while no template changes.

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
-from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
 from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.run_tables import (
     answer_tables,

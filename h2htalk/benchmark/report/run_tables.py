@@ -7,8 +7,7 @@ from pathlib import Path
 from statistics import stdev
 from typing import NamedTuple
 
-from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
-from h2htalk.benchmark.metrics.metric_table import columns
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, columns
 from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.table2 import (
     FIGURES,

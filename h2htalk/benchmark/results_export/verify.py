@@ -12,10 +12,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.generate import PromptOf
-from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
-from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.results_export.export import HEAD, SAMPLES, BundleHead, figures_of
 from h2htalk.benchmark.run import REVISION_LENGTH

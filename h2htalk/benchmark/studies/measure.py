@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.observations import NUMBER, Observation
 from h2htalk.benchmark.studies.conversations import (

@@ -13,11 +13,10 @@ from pathlib import Path
 
 from h2htalk.benchmark.answering import recorded_session
 from h2htalk.benchmark.erasure import ErasableRun
-from h2htalk.benchmark.evaluate import call_settings
-from h2htalk.benchmark.generate import GENERATE
+from h2htalk.benchmark.evaluate import GENERATE, call_settings
 from h2htalk.benchmark.judge.judgements import Judgements, fence_secret, judgements_folder, write_judge
 from h2htalk.benchmark.judge.ratings import read_people_ratings
-from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.studies.applications import converse

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score, lexical_mean
+from h2htalk.benchmark.metrics.composite import SampleScore, columns, composite_score, item_score, lexical_mean
 from h2htalk.benchmark.metrics.lexical import LexicalScores
-from h2htalk.benchmark.metrics.metric_table import columns
 
 HALF = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.4)
 ONES = LexicalScores(1, 1, 1, 1, 1, 1)

@@ -13,6 +13,7 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary
 
+from h2htalk.benchmark.answering import RunCounts
 from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.report.costs import (
     call_table,
@@ -24,7 +25,7 @@ from h2htalk.benchmark.report.costs import (
 from h2htalk.benchmark.report.html_page import write_page
 from h2htalk.benchmark.report.run_tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.summary import RunCounts, Summary
+from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.costs.prices import Price, PriceList, dollars_text
 from h2htalk.chat.costs.totals import Totals, sum_totals
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling

@@ -8,18 +8,16 @@ from functools import cache
 from pathlib import Path
 
 import pytest
-from summaries_made import SIGNATURE, FirstLetters, scored, summary_of
+from summaries_made import FirstLetters, summary_of
 
 from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.metric_table import Metrics
+from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.run_tables import spread_lines
-from h2htalk.benchmark.summarize import SLICES, summarize
-from h2htalk.benchmark.summary import Summary, read_summary
+from h2htalk.benchmark.summary import SLICES, Summary, read_summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import DataError
 
 MINI = load_split("mini@1")
 
@@ -55,13 +53,6 @@ def test_the_references_themselves_score_the_most_and_break_no_contract() -> Non
         assert baseline.lexical.overall.value < 40
 
 
-def test_without_an_embedder_the_lexical_mean_stands_and_s_is_not_there() -> None:
-    summary = lexical()
-    assert (summary.measure, summary.s_comparable) == ("lexical", False)
-    assert summary.rows.s is None
-    assert summary.rows.row("lexical") is summary.rows.lexical
-
-
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
     summary = english()
     assert (summary.measure, summary.languages, summary.s_languages) == ("s", ("en", "zh"), ("en",))
@@ -73,11 +64,6 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
         assert rows.s is not None
         totals = [row.overall.total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
-
-
-def test_on_chinese_items_alone_an_english_embedder_leaves_the_lexical_mean() -> None:
-    summary = summary_of(MINI.select("zh"), reference_answers(MINI.select("zh")), Metrics(FirstLetters()))
-    assert (summary.measure, summary.rows.s) == ("lexical", None)
 
 
 def test_slices_cover_every_item_once_a_tag() -> None:
@@ -151,7 +137,7 @@ def test_several_samples_count_as_one_item() -> None:
     answers: Answers = {
         (s.id, n): Response(s.id, n, s.reference if n else "") for s in split.scenarios for n in range(2)
     }
-    summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
+    summary = summary_of(split, answers, samples=2)
     cell = summary.rows.lexical.cells["dialogue_base"]
     assert (cell.n, cell.total) == (len(split.scenarios), len(split.scenarios))
     assert cell.value == pytest.approx(50, abs=0.5)
@@ -213,21 +199,10 @@ def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
         for s in split.scenarios
         for n in range(2)
     }
-    summary = summarize("m", split, SIGNATURE, Metrics(), scored(split, answers, Metrics(), samples=2), {})
+    summary = summary_of(split, answers, samples=2)
     found = summary.rows.null_class
     assert found is not None
     assert (found.references, found.answers, found.hits, found.f1.n) == (1, 1.0, 0.5, 2)
-
-
-def test_a_model_level_with_a_baseline_is_warned_of() -> None:
-    split = MINI.select("en", ["dialogue_base", "itinerary_response"])
-    answers = reference_answers(split)
-    for answer in BASELINES["copy-last-turn"](split.scenarios, split.scenarios):
-        if "dialogue-base" in answer.id:
-            answers[answer.id, 0] = answer
-    assert summary_of(split, answers).warnings == (
-        "not shown to be above an answer that needs no model in 1 subtask: DialogueBase",
-    )
 
 
 # --- summary.json -----------------------------------------------------------------------------------------------
@@ -244,15 +219,3 @@ def test_a_summary_does_not_depend_on_row_order() -> None:
     answers = {(a.id, 0): a for a in BASELINES["random-reference"](MINI.scenarios, MINI.scenarios)}
     backwards = replace(MINI, scenarios=MINI.scenarios[::-1])
     assert summary_of(backwards, dict(reversed(answers.items()))).rows == summary_of(MINI, answers).rows
-
-
-def test_a_summary_that_is_none_says_what_to_do(tmp_path: Path) -> None:
-    path = tmp_path / "summary.json"
-    with pytest.raises(DataError, match=f"^{tmp_path}: not a run folder: it holds no run.json$"):
-        read_summary(path)
-    (tmp_path / "run.json").write_text("{}")
-    with pytest.raises(DataError, match=f"not there; run `h2htalk score {tmp_path}` first"):
-        read_summary(path)
-    path.write_text("{")
-    with pytest.raises(DataError, match=r"summary\.json: broken JSON"):
-        read_summary(path)
