@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from enum import StrEnum
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import anthropic
 import pytest
@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field
 from h2htalk.chat.hosted import anthropic_wire, openai_wire
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
+from h2htalk.curation.compose.reply_schemas import ProposalsReply
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError
 
 
 class Tone(StrEnum):
@@ -34,7 +34,7 @@ class Verdict(BaseModel):
     tone: Tone
     first: Evidence = Field(description="the one that counts most")
     kind: Literal["praise", "blame"]
-    note: str | None = None
+    note: str | None
     weight: float = Field(gt=0, le=1)
     score: int = Field(ge=1, le=10)
 
@@ -115,7 +115,7 @@ def test_a_filled_form_is_read(text: str) -> None:
         (with_(verdict="good"), "verdict"),
         (with_(evidence=[QUOTE | {"page": 1}]), "evidence.0.page"),
         (without("score"), "score is missing"),
-        (without("note"), "note is missing"),  # a default does not fill what was asked for
+        (without("note"), "note is missing"),
         ("{}", "missing"),
         (with_(score="7"), "score"),
         (with_(score=7.5), "score"),
@@ -182,11 +182,6 @@ def test_a_refusal_is_one_whatever_its_text() -> None:
         assert found.reason == "refusal"
 
 
-@given(st.text() | st.text(alphabet='{}[]",:0123456789.eE-+ \\u"scoretunlfa'))
-def test_any_text_gives_a_form_or_a_failure(text: str) -> None:
-    assert isinstance(read(text), Verdict | Failure)
-
-
 @given(st.integers(0, len(TEXT)), st.text(max_size=3))
 def test_a_form_with_text_put_in_is_never_read_as_something_else(place: int, put: str) -> None:
     found = read(TEXT[:place] + put + TEXT[place:])
@@ -227,7 +222,7 @@ def test_bounds_and_words_stay_and_what_only_people_read_goes() -> None:
 
 class Titled(BaseModel):
     title: str
-    default: int = Field(default=3, ge=1)
+    default: int = Field(ge=1)
     minimum: int
 
 
@@ -237,57 +232,6 @@ def test_properties_may_be_called_like_keywords() -> None:
     schema = anthropic_schema(form)
     assert schema["properties"]["minimum"] == {"type": "integer"}
     assert schema["properties"]["default"] == {"type": "integer", "description": "{minimum: 1}"}
-
-
-class Leaf(BaseModel):
-    kind: Literal["leaf"]
-    text: str
-
-
-class Branch(BaseModel):
-    kind: Literal["branch"]
-    parts: list[Tree]
-
-
-Tree = Annotated[Leaf | Branch, Field(discriminator="kind")]
-Branch.model_rebuild()
-
-
-def test_forms_may_hold_themselves_and_tagged_unions() -> None:
-    form = ResponseSchema("tree", Branch)
-    schema = form.schema()
-    assert schema["type"] == "object"
-    assert "oneOf" not in json.dumps(schema)
-    text = '{"kind": "branch", "parts": [{"kind": "leaf", "text": "a"}, {"kind": "branch", "parts": []}]}'
-    assert isinstance(form.read(Reply(text)), Branch)
-
-
-class Open(BaseModel):
-    words: dict[str, int]
-
-
-class Pair(BaseModel):
-    pair: tuple[int, str]
-
-
-class Anything(BaseModel):
-    value: Any
-
-
-class Nothing(BaseModel):
-    pass
-
-
-@pytest.mark.parametrize("model", [Open, Pair, Anything, Nothing])
-def test_what_no_provider_can_promise_is_refused(model: type[BaseModel]) -> None:
-    with pytest.raises(ConfigError, match=r"^form odd: .*strict schema"):
-        ResponseSchema("odd", model).schema()
-
-
-@pytest.mark.parametrize("name", ["", "two words", "x" * 65, "näme"])
-def test_a_form_has_a_name_that_providers_take(name: str) -> None:
-    with pytest.raises(ConfigError, match="64"):
-        ResponseSchema(name, Verdict)
 
 
 # What each provider is given
@@ -311,7 +255,7 @@ def test_anthropic_reads_bounds_as_words_since_its_server_does_not_enforce_them(
     assert schema["$defs"]["Evidence"]["properties"]["quote"]["description"] == ("word for word\n\n{maxLength: 40}")
 
 
-@pytest.mark.parametrize("model", [Verdict, Branch, Titled])
+@pytest.mark.parametrize("model", [Verdict, Titled, ProposalsReply])
 def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
     def untyped(part: Any) -> Any:
         """The SDK leaves out the type beside an enumeration."""
