@@ -86,33 +86,23 @@ def leaderboard(
     format: options.TableFormat = "terminal",
 ) -> None:
     """Rank your runs among each other; --paper adds the paper's Table 2."""
-    from h2htalk.benchmark.report.leaderboard import print_leaderboard
+    from h2htalk.benchmark.report.leaderboard import print_check, print_leaderboard
+    from h2htalk.benchmark.report.table2 import check_paper as checked_rows
     from h2htalk.benchmark.report.table2 import table_text
 
-    if check_paper:
-        _check_paper(bool(runs or paper), format)
-        return
-    if not runs and not paper:
+    if check_paper and (runs or paper or format not in ("terminal", "json")):
+        raise ConfigError("--check-paper takes neither run folders nor --paper, and prints to the terminal or as json")
+    if check_paper and format == "json":
+        typer.echo(json.dumps(checked_rows(), ensure_ascii=False, indent=2))
+    elif check_paper:
+        print_check(checked_rows(), options.console())
+    elif not runs and not paper:
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
-    board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
-    if format == "terminal":
-        print_leaderboard(board, options.console())
-    else:
-        typer.echo(table_text(board.rows, format), nl=False)
-
-
-def _check_paper(more: bool, format: options.TableFormat) -> None:
-    from h2htalk.benchmark.report.leaderboard import print_check
-    from h2htalk.benchmark.report.table2 import check_paper
-
-    if more:
-        raise ConfigError("--check-paper takes neither run folders nor --paper: leave them out")
-    if format == "json":
-        typer.echo(json.dumps(check_paper(), ensure_ascii=False, indent=2))
     elif format == "terminal":
-        print_check(check_paper(), options.console())
+        print_leaderboard(h2htalk.leaderboard(runs or [], paper=paper, metric=metric), options.console())
     else:
-        raise ConfigError("--check-paper has the formats terminal and json")
+        board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
+        typer.echo(table_text(board.rows, format), nl=False)
 
 
 def compare(

@@ -25,57 +25,30 @@ def read_metadata(path: Path, keys: Collection[str]) -> dict[str, Any]:
     """
     try:
         with path.open("rb") as stream:
-            return _read_metadata(stream, keys)
-    except (
-        OSError,
-        struct.error,
-        KeyError,
-        UnicodeDecodeError,
-        ValueError,
-        MemoryError,
-        OverflowError,
-    ) as error:
+            magic, version, _, count = _unpack(stream, "4sIQQ")  # the third is the number of tensors, which follow
+            if magic != b"GGUF" or version not in (2, 3):
+                raise ValueError(f"it begins with {magic!r}, version {version}")
+            found = {_string(stream): _value(stream, *_unpack(stream, "I")) for _ in range(count)}
+    except (OSError, struct.error, KeyError, ValueError, MemoryError, OverflowError) as error:
         raise ConfigError(f"{path}: cannot be read as GGUF: {error}") from error
-
-
-def _read_metadata(stream: BinaryIO, keys: Collection[str]) -> dict[str, Any]:
-    if (magic := stream.read(4)) != b"GGUF":
-        raise ValueError(f"it begins with {magic!r}")
-    if (version := _scalar(stream, "I")) not in (2, 3):
-        raise ValueError(f"version {version}")
-    _scalar(stream, "Q")  # the number of tensors, which follow the metadata
-    values: dict[str, Any] = {}
-    for _ in range(_scalar(stream, "Q")):
-        key = _string(stream)
-        value = _value(stream, _scalar(stream, "I"))
-        if key in keys:
-            values[key] = value
-    return values
+    return {key: value for key, value in found.items() if key in keys}
 
 
 def _value(stream: BinaryIO, kind: int) -> Any:
     if kind == _STRING:
         return _string(stream)
     if kind != _ARRAY:
-        return _scalar(stream, _SCALARS[kind])
-    kind, length = _scalar(stream, "I"), _scalar(stream, "Q")
+        return _unpack(stream, _SCALARS[kind])[0]
+    kind, length = _unpack(stream, "IQ")
     if kind in (_STRING, _ARRAY):
         return [_value(stream, kind) for _ in range(length)]
-    layout = struct.Struct(f"<{length}{_SCALARS[kind]}")
-    return list(layout.unpack(_read(stream, layout.size)))
-
-
-def _scalar(stream: BinaryIO, code: str) -> Any:
-    layout = struct.Struct("<" + code)
-    return layout.unpack(_read(stream, layout.size))[0]
+    return list(_unpack(stream, f"{length}{_SCALARS[kind]}"))
 
 
 def _string(stream: BinaryIO) -> str:
-    return _read(stream, _scalar(stream, "Q")).decode("utf-8")
+    return b"".join(_unpack(stream, f"{_unpack(stream, 'Q')[0]}s")).decode("utf-8")
 
 
-def _read(stream: BinaryIO, size: int) -> bytes:
-    content = stream.read(size)
-    if len(content) < size:
-        raise ValueError("it ends too early")
-    return content
+def _unpack(stream: BinaryIO, layout: str) -> tuple[Any, ...]:
+    form = struct.Struct(f"<{layout}")
+    return form.unpack(stream.read(form.size))

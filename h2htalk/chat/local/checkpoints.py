@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -100,7 +99,7 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
         )
     device = "cuda" if torch.cuda.is_available() else "cpu"
     description = describe_checkpoint(source)
-    with _quiet(), _advice(source):
+    with _loading(source):
         model, loading = transformers.AutoModelForCausalLM.from_pretrained(
             source.location,
             config=description.config,
@@ -131,15 +130,14 @@ def describe_checkpoint(source: Source, revision: str | None = None, tokenizer: 
         )
     if source.folder is not None and revision:
         raise ConfigError(f"{source.where}: a folder has no revisions: leave out the engine option revision")
-    _check_shards(source)
     options = {**source.options, "revision": revision or "main"}
-    with _quiet(), _advice(source):
+    with _loading(source):
         config = transformers.AutoConfig.from_pretrained(source.location, **options)
         commit = None if source.folder else getattr(config, "_commit_hash", None)
         options["revision"] = commit or options["revision"]
         generation = _generation_config(source, config, options)
     words = find_source(source.engine, tokenizer, source.download) if tokenizer else source
-    with _quiet(), _advice(words):
+    with _loading(words):
         read = transformers.AutoTokenizer.from_pretrained(words.location, **(words.options if tokenizer else options))
     return Description(source, config, generation, read, commit)
 
@@ -165,22 +163,6 @@ def find_source(engine: str, name: str, download: bool = False) -> Source:
     return Source(engine, name, None, download)
 
 
-def _check_shards(source: Source) -> None:
-    """Raise ConfigError for a folder that lacks a file its index names: vLLM would read only those that exist."""
-    index = source.folder and source.folder / "model.safetensors.index.json"
-    if source.folder is None or index is None or not index.is_file():
-        return
-    try:
-        files = set(json.loads(index.read_text(encoding="utf-8"))["weight_map"].values())
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise ConfigError(f"{source.where}: {index.name} cannot be read: {error}; copy it again") from error
-    if missing := sorted(name for name in files if not (source.folder / str(name)).is_file()):
-        raise ConfigError(
-            f"{source.where}: {len(missing)} of its {len(files)} files of weights are missing, such as {missing[0]}; "
-            "copy it again"
-        )
-
-
 def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> Any:
     """Read the generation config, which names the stop tokens. One that cannot be read is an error: transformers would
     ignore it, and no answer would end."""
@@ -196,9 +178,10 @@ def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> 
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Switch off progress bars and notices on stderr while a checkpoint is read; errors are raised, not logged."""
+def _loading(source: Source) -> Iterator[None]:
+    """Read a checkpoint without progress bars and notices on stderr; an error becomes a ConfigError of one line."""
     from huggingface_hub.utils import logging as hub_logging
+    from safetensors import SafetensorError
     from transformers.utils import logging
 
     # Otherwise transformers asks the Hub to convert a repository without safetensors.
@@ -207,20 +190,6 @@ def _quiet() -> Iterator[None]:
     for one, _ in before:
         one.set_verbosity(logging.ERROR)
     logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        for one, verbosity in before:
-            one.set_verbosity(verbosity)
-        if bars:
-            logging.enable_progress_bar()
-
-
-@contextmanager
-def _advice(source: Source) -> Iterator[None]:
-    """Turn errors of loading into a ConfigError of one line."""
-    from safetensors import SafetensorError
-
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
@@ -235,3 +204,8 @@ def _advice(source: Source) -> Iterator[None]:
                 reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
             reason = f"{reason[:300].rstrip('.')}; check {check}"
         raise ConfigError(f"{source.where}: cannot be loaded: {reason}") from error
+    finally:
+        for one, verbosity in before:
+            one.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()

@@ -72,19 +72,6 @@ def test_a_damaged_generation_config_is_not_passed_over(tmp_path: Path, opening:
         _ = open_chat(f"hf:{folder}") if opening == "hf" else describe_checkpoint(find_source("vllm", str(folder)))
 
 
-def test_a_checkpoint_of_several_files_is_whole(tmp_path: Path) -> None:
-    """vLLM would read those that are there: half a copy must be said to be one."""
-    folder = write_tiny_llama(tmp_path / "tiny")
-    files = {"lm_head.weight": "b.safetensors", "model.norm.weight": "model.safetensors"}
-    index = folder / "model.safetensors.index.json"
-    index.write_text(json.dumps({"weight_map": files}))
-    with pytest.raises(ConfigError, match=r"1 of its 2 files of weights are missing, such as b\.safetensors"):
-        describe_checkpoint(find_source("vllm", str(folder)))
-    index.write_text("{")
-    with pytest.raises(ConfigError, match=r"model\.safetensors\.index\.json cannot be read"):
-        describe_checkpoint(find_source("vllm", str(folder)))
-
-
 def test_without_its_tokenizer_a_checkpoint_is_not_whole(tmp_path: Path) -> None:
     folder = write_tiny_llama(tmp_path / "tiny")
     (folder / "tokenizer.json").unlink()
@@ -125,7 +112,6 @@ def test_missing_weights_are_not_made_up(tmp_path: Path) -> None:
 
 
 def test_code_of_a_checkpoint_is_never_run(tmp_path: Path) -> None:
-    import json
 
     folder = write_tiny_llama(tmp_path / "tiny")
     config = json.loads((folder / "config.json").read_text())
