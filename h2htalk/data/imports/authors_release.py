@@ -1,4 +1,4 @@
-"""Read the original release: the authors' references and one model's responses."""
+"""Read the original release: the authors' references, without the inputs, personas and ids that were never released."""
 
 from __future__ import annotations
 
@@ -39,51 +39,35 @@ class AuthorsRelease:
 def read_authors_release(folder: Path) -> AuthorsRelease:
     """Read the eleven files of `{"response": ...}` lines (`.json`, `.jsonl` or `.txt`) as references.
 
-    They are references only: no inputs, persona, history or ids were released, so they cannot become scenarios.
-
-    Raises:
-        DataError: none of the files exists, or a line is not such an object; names file and line.
+    Raises DataError where none of the files exists, or a line is not such an object.
     """
     references: dict[str, tuple[str, ...]] = {}
     missing: list[str] = []
     for name, subtask in AUTHORS_FILES.items():
-        path = _find_file(folder, name)
-        if path is None:
-            missing.append(f"{SUBTASKS[subtask].title}: no file {name}.jsonl")
+        title, expected = SUBTASKS[subtask].title, SUBTASKS[subtask].count
+        found = [path for ending in ("jsonl", "json", "txt") if (path := folder / f"{name}.{ending}").is_file()]
+        if len(found) > 1:
+            raise DataError(f"{folder}: both {found[0].name} and {found[1].name}; keep one")
+        if not found:
+            missing.append(f"{title}: no file {name}.jsonl")
             continue
-        rows = tuple(_reference(record, where) for where, record in read_jsonl(path))
-        references[subtask] = rows
-        expected = SUBTASKS[subtask].count
-        if len(rows) != expected:
-            missing.append(f"{SUBTASKS[subtask].title}: {len(rows)} references of Table 1's {expected} ({path.name})")
+        texts = []
+        for where, record in read_jsonl(found[0]):
+            if not isinstance(text := record.get("response"), str):
+                raise DataError(f"{where}: needs a response that is text")
+            texts.append(text)
+        references[subtask] = tuple(texts)
+        if len(texts) != expected:
+            missing.append(f"{title}: {len(texts)} references of Table 1's {expected} ({found[0].name})")
     if not references:
         raise DataError(f"{folder}: none of the authors' files is there, such as dialogue_base.jsonl")
     missing.append("every subtask: the inputs (persona, history, memories, schedules) and ids were never released")
     return AuthorsRelease({name: references[name] for name in SUBTASKS if name in references}, tuple(missing))
 
 
-def _find_file(folder: Path, name: str) -> Path | None:
-    found = [path for ending in (".jsonl", ".json", ".txt") if (path := folder / f"{name}{ending}").is_file()]
-    if len(found) > 1:
-        raise DataError(f"{folder}: both {found[0].name} and {found[1].name}; keep one")
-    return found[0] if found else None
-
-
-def _reference(record: Mapping[str, object], where: str) -> str:
-    text = record.get("response")
-    if not isinstance(text, str):
-        raise DataError(f"{where}: needs a response that is text")
-    return text
-
-
 def write_authors_references(release: AuthorsRelease, folder: Path) -> Path:
-    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder; return the file.
-
-    Raises:
-        DataError: the file exists already, or the folder cannot be written.
-    """
-    path = folder / "references.jsonl"
-    if os.path.lexists(path):
+    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder. Raises DataError."""
+    if os.path.lexists(path := folder / "references.jsonl"):
         raise DataError(f"{path}: is there already; name a new folder with --out")
     records = (
         {"id": f"authors-{subtask}-{row:04}", "subtask": subtask, "language": "zh", "reference": text}

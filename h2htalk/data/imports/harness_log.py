@@ -52,13 +52,9 @@ class ItemInput:
 
 @dataclass(frozen=True, slots=True)
 class LogRecord:
-    """One answer to an item.
+    """One answer to an item, by its id (`own_id`) or position, with its values by metric, or why there is none.
 
-    Attributes:
-        item: its id (`own_id`) or position.
-        answer: None where the log has no texts.
-        values: metric -> value, or why there is none.
-        failure: why there is no answer, else None.
+    `answer` is None where the log has no texts; `failure` says why there is no answer.
     """
 
     item: str
@@ -116,11 +112,7 @@ _MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 
 def read_inspect(path: Path) -> HarnessLog:
-    """Read a log; items that a run did not come to, because it was killed or cancelled, are failures.
-
-    Raises:
-        DataError: no whole log, or one that was marked as invalid.
-    """
+    """Read a log; items that a run did not come to, because it was killed or cancelled, are failures."""
     parts = _members(path) if path.suffix == ".eval" else iter([log := read_object(path), *(log.get("samples") or [])])
     header = next(parts)
     if header.get("invalidated"):
@@ -184,7 +176,7 @@ def _members(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def read_lm_eval(path: Path) -> HarnessLog:
-    """Read the samples of a task; metrics are named `METRIC,FILTER` if there are several filters. Raises DataError."""
+    """Read the samples of a task; metrics are named `METRIC,FILTER` if there are several filters."""
     lines = [line for _, line in read_jsonl(path, nan=True)]
     several = len({line.get("filter") for line in lines}) > 1
     values: dict[int, dict[str, float | str]] = {}
@@ -216,14 +208,7 @@ def is_opencompass(folder: Path) -> bool:
 
 
 def read_opencompass(folder: Path) -> HarnessLog:
-    """Read the data sets of one model; replicas are epochs.
-
-    Args:
-        folder: `WORK/TIME` where it holds one model, else `WORK/TIME/predictions/MODEL`.
-
-    Raises:
-        DataError: several models or none, or an evaluator that wrote no details.
-    """
+    """Read the data sets of one model, `WORK/TIME` or `WORK/TIME/predictions/MODEL`; replicas are epochs."""
     if (folder / "predictions").is_dir():
         models = sorted(path for path in (folder / "predictions").iterdir() if path.is_dir())
         if len(models) != 1:
@@ -265,7 +250,7 @@ def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterato
 
 
 def read_every_eval_ever(path: Path) -> HarnessLog:
-    """Read samples; the metric is `score`, or the evaluation's name where items have several. Raises DataError."""
+    """Read samples; the metric is `score`, or the evaluation's name where items have several."""
     rows = [row for _, row in read_jsonl(path, nan=True)]
     models, tasks = ({row[key]: 1 for row in rows} for key in ("model_id", "evaluation_name"))
     if len(models) > 1:
@@ -288,7 +273,7 @@ def read_every_eval_ever(path: Path) -> HarnessLog:
 
 
 def read_score_table(path: Path) -> HarnessLog:
-    """Read a CSV with `id`, `score` (empty: unscored) and, for several answers an item, `sample`. Raises DataError."""
+    """Read a CSV with `id`, `score` (empty: unscored) and, for several answers an item, `sample`."""
     records = []
     for where, row in read_rows(path):
         if not {"id", "score"} <= row.keys():
@@ -361,30 +346,25 @@ def read_members(
     try:
         with zipfile.ZipFile(require_file(path)) as archive:
             for name in choose(list(dict.fromkeys(archive.namelist()))):
-                where = f"{path}: {quoted(name)}"
-                yield where, _read_member(archive, name, where, most)
+                info, where = archive.getinfo(name), f"{path}: {quoted(name)}"
+                if info.file_size > most:
+                    raise DataError(f"{where}: larger than {most >> 20} MiB")
+                if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
+                    raise DataError(f"{where}: compressed in a way that is not read here")
+                yield where, _read_zstd(archive, info) if info.compress_type == ZSTD else archive.read(info)
     except _DAMAGED as error:
         raise DataError(f"{path}: no whole zip file (damaged, cut off or something else): {error}") from error
 
 
-def _read_member(archive: zipfile.ZipFile, name: str, where: str, most: int) -> bytes:
-    info = archive.getinfo(name)
-    if info.file_size > most:
-        raise DataError(f"{where}: larger than {most >> 20} MiB")
-    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, ZSTD):
-        raise DataError(f"{where}: encrypted, or compressed in a way that is not read here")
-    if info.compress_type == ZSTD:
-        import pyarrow as pa
+def _read_zstd(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    import pyarrow as pa
 
-        # zipfile hands over what it takes for stored as it is; the checksum is that of the content.
-        stored = copy.copy(info)
-        stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
-        del stored.CRC
-        stream: Any = pa.CompressedInputStream(archive.open(stored), "zstd")
-    else:
-        stream = archive.open(info)
-    with stream:
+    # zipfile hands over what it takes for stored as it is; the checksum is that of the content.
+    stored = copy.copy(info)
+    stored.compress_type, stored.file_size = zipfile.ZIP_STORED, info.compress_size
+    del stored.CRC
+    with pa.CompressedInputStream(archive.open(stored), "zstd") as stream:
         content: bytes = stream.read(info.file_size + 1)
-    if len(content) != info.file_size or zlib.crc32(content) != info.CRC:
-        raise DataError(f"{where}: damaged: not what the archive says of it")
+    if zlib.crc32(content) != info.CRC:
+        raise zipfile.BadZipFile(f"{quoted(info.filename)} is not what the archive says of it")
     return content

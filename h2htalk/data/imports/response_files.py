@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from h2htalk.data.files import read_jsonl
@@ -16,30 +16,27 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
 
     Args:
         path: the file.
-        ids: the split's scenario ids. An id missing from the file stays unscored; one missing from the split is an
-            error, because it belongs to another split.
+        ids: the split's scenario ids. An id missing from the file stays unscored.
 
     Raises:
-        DataError: a broken line, a foreign id, a repeated answer, or an item that lacks a sample which others
-            have; names file and line.
+        DataError: a broken line, an id of another split, a repeated answer, or an item that lacks a sample which
+            others have (an item's score is the mean of its samples); names file and line.
     """
     known = set(ids)
     responses: dict[SampleKey, Response | FailedResponse] = {}
-    lines: dict[str, list[tuple[int, str]]] = {}
+    lines: dict[str, str] = {}
     foreign: list[str] = []
     for where, record in read_jsonl(path, torn_tail=True):
         own = any(key in record for key in ("stage", "call", "job"))  # of a call store
         for response in read_outcomes(record, where) if own else (_read_foreign(record, where),):
             if response.id not in known:
-                # In ASCII: a foreign id may look exactly like one of the split's.
+                # Quoted: a foreign id may look exactly like one of the split's.
                 foreign.append(f"{quoted(response.id)} ({where.rpartition(':')[2]})")
-                continue
-            key = (response.id, response.sample)
-            if key not in responses:
-                lines.setdefault(response.id, []).append((response.sample, where))
-            elif not own:
+            elif (response.id, response.sample) in responses and not own:
                 raise DataError(f"{where}: a second response to {response.id}, sample {response.sample}")
-            fold_answer(responses, response)
+            else:
+                fold_answer(responses, response)
+                lines[response.id] = where
     if foreign:
         raise DataError(
             f"{path}: {len(foreign)} ids are not in the split: id (line) "
@@ -47,25 +44,15 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
         )
     if not responses:
         raise DataError(f"{path}: holds no response")
-    _require_equal_samples(lines)
-    return list(responses.values())
-
-
-def _require_equal_samples(lines: Mapping[str, Sequence[tuple[int, str]]]) -> None:
-    """Raise DataError unless every item has the samples 0 to K - 1, with one K for all.
-
-    An item's score is the mean of its samples: an item with fewer would never be scored.
-    """
-    count = max(map(len, lines.values()))
-    for item_id, found in lines.items():
-        lacking = sorted(set(range(count)) - {sample for sample, _ in found})
+    count = -(-len(responses) // len(lines))
+    for item_id, where in lines.items():
+        lacking = [sample for sample in range(count) if (item_id, sample) not in responses]
         if lacking:
             raise DataError(
-                f"{found[-1][1]}: {item_id} lacks sample {lacking[0]}; give every answered item the samples "
-                f"0 to {count - 1} (a call that gave no answer is a line with a failure)"
-                if count > 1
-                else f"{found[-1][1]}: {item_id} has sample {found[-1][0]} alone; the first sample is 0"
+                f"{where}: {item_id} lacks sample {lacking[0]}; give every answered item the samples 0 to {count - 1} "
+                "(a call that gave no answer is a line with a failure)"
             )
+    return list(responses.values())
 
 
 def _read_foreign(record: Mapping[str, object], where: str) -> Response | FailedResponse:
@@ -77,6 +64,5 @@ def _read_foreign(record: Mapping[str, object], where: str) -> Response | Failed
         if record.get(other) is not None:
             raise DataError(f"{where}: holds a response and a {other}; keep one of them")
     # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
-    read = ("id", "sample", "finish_reason")
-    own = {key: record[key] for key in read if key in record}
+    own = {key: record[key] for key in ("id", "sample", "finish_reason") if key in record}
     return read_response({**own, "text": record["response"]}, where)
