@@ -240,19 +240,21 @@ def redrawn(folder: FolderErasure) -> FolderErasure:
     from h2htalk.analysis.analyze import AnalyzeSpec, analyze
     from h2htalk.analysis.report.write_analysis import write_analysis
     from h2htalk.curation.release.card import redraw_figures
-    from h2htalk.data.releases.erasure import lost_figures, work_folder
+    from h2htalk.data.releases.erasure import lost_figures, partial_folders, remove_leftovers
 
     release = Path(folder.name)
     if folder.kind != "release" or not lost_figures(release):
         return folder
     try:
-        with work_folder(release) as made:
-            write_analysis(analyze(AnalyzeSpec(release)), made)
-            redraw_figures(release, made)
+        made = partial_folders(release)[0]
+        write_analysis(analyze(AnalyzeSpec(release)), made)
+        redraw_figures(release, made)
         return replace(folder, messages=(*folder.messages, "its figures were made again from the rows left"))
     except H2HTalkError as error:
         failed = f"its figures were removed, and not made again: {error}"
         return replace(folder, messages=(*folder.messages, failed), unfinished=True)
+    finally:
+        remove_leftovers(release)
 
 
 def curate_purge(

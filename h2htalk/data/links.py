@@ -17,7 +17,7 @@ from h2htalk.data.append_log import writer_lock
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
+from h2htalk.data.releases.release_folder import is_release, private_folder
 from h2htalk.errors import DataError
 
 COPY = "copy"
@@ -38,19 +38,13 @@ class Link:
 
 def read_links(folder: Path) -> tuple[Link, ...]:
     """Return the links of a folder in the order of adding; none without `links.jsonl`. Raises DataError."""
-    path = folder / FILE
-    if not os.path.lexists(path):
+    if not os.path.lexists(path := folder / FILE):
         return ()
-    base = os.path.realpath(folder)
-    links = []
+    base, links = os.path.realpath(folder), []
     for where, record in read_jsonl(path, unique_keys=True):
         kind, target = record.get("kind"), record.get("target")
-        is_hub = isinstance(target, str) and target.startswith(HUB)
-        if len(record) != 2 or kind not in KINDS or not isinstance(target, str) or (kind == "hub") != is_hub:
-            raise DataError(
-                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target alone, a path or hub:OWNER/NAME@TAG; "
-                "correct or remove the line"
-            )
+        if kind not in KINDS or not isinstance(target, str):
+            raise DataError(f"{where}: a link must hold kind ({', '.join(KINDS)}) and target; correct the line")
         links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 
@@ -70,12 +64,11 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
     """Record that `target` was made from a folder. A link that is there needs no right to write. Raises DataError."""
     # Real paths: `..` after a symbolic link leads elsewhere than its text says.
     stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
-    line = {"kind": kind, "target": stored}
-    if line in _lines(folder):
+    if (kind, stored) in _lines(folder):
         return
     with writer_lock(folder / FILE, "try again", timeout=_WAIT):
-        if line not in (lines := _lines(folder)):
-            write_jsonl(folder / FILE, [*lines, line])
+        lines = dict.fromkeys([*_lines(folder), (kind, stored)])
+        write_jsonl(folder / FILE, ({"kind": one, "target": to} for one, to in lines))
 
 
 def link_copies(folders: Iterable[Path], target: Path) -> None:
@@ -88,8 +81,8 @@ def link_copies(folders: Iterable[Path], target: Path) -> None:
             print(f"{target}: an erasure from {folder} will not name it: {error}", file=sys.stderr)
 
 
-def _lines(folder: Path) -> list[dict[str, str]]:
-    return [{"kind": link.kind, "target": link.target} for link in read_links(folder)]
+def _lines(folder: Path) -> list[tuple[str, str]]:
+    return [(link.kind, link.target) for link in read_links(folder)]
 
 
 def link_folder(source: str | Path) -> Path | None:
@@ -98,8 +91,7 @@ def link_folder(source: str | Path) -> Path | None:
     A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a
     release (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
     """
-    text = str(source)
-    if not text:
+    if not (text := str(source)):
         return None
     path = Path(text.rpartition("#")[0] if "#" in text and not os.path.lexists(text) else text)
     if is_workspace(path):

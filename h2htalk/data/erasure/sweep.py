@@ -11,7 +11,7 @@ from pathlib import Path
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, Link, follow_links, read_links
-from h2htalk.data.releases.erasure import remove_leftovers, whole_release
+from h2htalk.data.releases.erasure import remove_leftovers
 from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import HUB, private_folder
 from h2htalk.errors import H2HTalkError, listed
@@ -66,8 +66,7 @@ def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
         for path, folders, _ in os.walk(base):
             folders.sort()
             if (kind := kind_of(Path(path))) is not None:
-                whole = whole_release(Path(path), base) if kind.name == "release" else Path(path)
-                yield Link(kind.name, str(whole), whole)
+                yield Link(kind.name, path, Path(path))
                 folders.clear()
 
 

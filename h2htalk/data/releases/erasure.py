@@ -6,11 +6,9 @@ import html
 import os
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.erasure.erased_ids import Record
 from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
@@ -108,36 +106,12 @@ def partial_folders(release: Path) -> tuple[Path, Path]:
     return own.with_name(f".{own.name}.part"), own.with_name(f".{private.name}.part")
 
 
-def whole_release(path: Path, base: Path) -> Path:
-    """The release beside which a command, in `base`, made a folder that a kill has left; else the folder itself."""
-    inside = (one for one in (path, *path.parents) if base in one.parents and re.fullmatch(r"\..+\.part", one.name))
-    whole = next((one.with_name(one.stem[1:]) for one in inside), path)
-    return path if whole.is_symlink() else whole
-
-
 def remove_leftovers(release: Path) -> list[Path]:
-    """Remove and return what a killed command left beside a release. Raises DataError where a process works there."""
+    """Remove and return what a command that was killed left beside a release."""
     left = [path for path in partial_folders(release) if path.is_dir()]
-    if left:
-        with work_folder(release):
-            pass
+    for path in left:
+        remove_for_good(path)
     return left
-
-
-@contextmanager
-def work_folder(release: Path) -> Iterator[Path]:
-    """Yield the path of a new folder beside a release, which goes at the end, or after a kill with the next command.
-
-    Raises DataError where another process works there.
-    """
-    work = partial_folders(release)[0] / "made"
-    with writer_lock(work, WAIT):
-        try:
-            remove_for_good(work)
-            yield work
-        finally:
-            for path in partial_folders(release):
-                remove_for_good(path)
 
 
 def _item_allowed(text: str) -> str:

@@ -26,7 +26,6 @@ from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.release_folder import (
     CARD,
     HUB,
@@ -245,18 +244,19 @@ def erased_later(release: HubRelease) -> frozenset[str]:
 
 
 def pull(name: str, out: Path) -> HubRelease:
-    """Copy a release of the Hub into a new or empty folder, verified, as it was published. Raises H2HTalkError."""
+    """Copy a release of the Hub into a new or empty folder, verified, as it was published. Raises H2HTalkError.
+
+    `release.json` comes first: an erasure knows a copy that a kill left incomplete by it.
+    """
     require_new_folder(out)
     if (release := resolve(name)).part:
         raise ConfigError(f"{name}: a release is copied whole; leave out #{release.part}")
     folder, manifest = download(release)
     erased = erased_later(release)
     try:
-        with work_folder(out) as copy:
-            for path in (MANIFEST, *manifest.files):
-                (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / path, copy / path)
-            os.replace(copy, out)
+        for path in (MANIFEST, *manifest.files):
+            (out / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(folder / path, out / path)
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
     if erased:

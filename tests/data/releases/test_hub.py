@@ -16,7 +16,6 @@ from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.run_writer import RunWriter
-from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl
@@ -208,26 +207,17 @@ def test_pull_copies_a_release_exactly_into_a_new_folder(published: HubDouble, t
     assert published.requests == []
 
 
-@pytest.mark.parametrize("by", ["pull", "erase"])
-def test_what_a_killed_pull_left_is_removed(
-    published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
+def test_what_a_killed_pull_left_is_known_to_an_erasure(
+    published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    out, part = tmp_path / "new" / "copy", tmp_path / "new" / ".copy.part"
-    copied = shutil.copyfile
+    out, copied = tmp_path / "new" / "copy", shutil.copyfile
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfile", lambda *given: os._exit(KILLED) if "zh" in str(given) else copied(*given))
         assert killed_in(lambda: pull(NAME, out))
-    assert files_with(part, "plants")
-    if by == "pull":
-        pull(NAME, out)
-        assert [path.name for path in out.parent.iterdir()] == ["copy"]
-        return
-    with writer_lock(part / "made"):
-        (busy,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
-    assert (busy.unfinished, part.exists()) == (True, True)
+    assert files_with(out, "plants")
     (swept,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
-    assert swept.messages[0] == f"deleted, left by a command that was killed: {part}"
-    assert not part.exists()
+    assert swept.unfinished
+    assert "get the release again" in swept.messages[0]
 
 
 def test_an_erasure_empties_the_cache_of_a_release(published: HubDouble) -> None:
