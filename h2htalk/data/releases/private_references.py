@@ -28,10 +28,9 @@ def with_references(split: Split, path: Path, erased: str = "") -> Split:
     The split names its SHA-256, or where items were erased from the split, `erased` does. Raises DataError.
     """
     private = {scenario.id for scenario in split.scenarios if not scenario.references}
-    if not private:
-        raise DataError(f"{path}: split {split.name} holds its references itself; leave out --references")
-    if not split.references_sha256:
-        raise DataError(f"{path}: split {split.name} names no references_sha256 that the file could be checked against")
+    if not private or not split.references_sha256:
+        why = "names no references_sha256 that the file could be checked against" if private else "holds them itself"
+        raise DataError(f"{path}: leave out --references: split {split.name} {why}")
     references = read_private_references(path, split.references_sha256, erased)
     if lacking := sorted(private - set(references)):
         raise DataError(f"{path}: holds no references of {quoted(lacking[0])} ({len(lacking):,} such)")
@@ -44,10 +43,5 @@ def read_private_references(path: Path, *hashes: str) -> dict[str, tuple[str, ..
     if (found := sha256_of(path)) not in hashes:
         named = " or ".join(filter(None, hashes))
         raise DataError(f"{path}: is not the file of references: its SHA-256 is {found}, the split names {named}")
-    references: dict[str, tuple[str, ...]] = {}
-    for where, record in read_jsonl(path, unique_keys=True):
-        line = read_record(_Line, record, where)
-        if line.id in references:
-            raise DataError(f"{where}: {line.id}: a second line for this id; keep one")
-        references[line.id] = line.references
-    return references
+    lines = [read_record(_Line, record, where) for where, record in read_jsonl(path, unique_keys=True)]
+    return {line.id: line.references for line in lines}

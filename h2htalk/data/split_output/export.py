@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal
+from typing import Literal
 
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_jsonl, write_text
+from h2htalk.data.files import missing_folders, remove_file, remove_folders, require_new_folder, write_jsonl, write_text
 from h2htalk.data.languages import Language, find_language
 from h2htalk.data.parquet import write_parquet
 from h2htalk.data.persona import Persona
@@ -23,6 +23,7 @@ from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
+_EXAMPLE = {"source": "an example of h2htalk; write your own"}
 _TAGS = ("emotion", "complexity", "interaction", "risk")
 _CASE_FIELDS = ("study", "state", "degree", "request_type", "persona")
 
@@ -33,9 +34,8 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     Raises:
         DataError: the folder holds files already, or cannot be written; then everything written is removed.
     """
-    for path in (folder, private_folder(folder)):
-        if os.path.lexists(path) and (not os.path.isdir(path) or any(path.iterdir())):
-            raise DataError(f"{path}: not an empty folder; name a new one")
+    require_new_folder(folder)
+    require_new_folder(private_folder(folder))
     made = missing_folders(folder / "personas")
     written: list[Path] = []
     try:
@@ -50,25 +50,15 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
 
 
 def write_new_split(folder: Path, language: Language, study: str = "") -> list[Path]:
-    """Write a split to begin with (see `export_split`): a bundled scenario of each subtask, or case of a study.
+    """Write a split to begin with (see `export_split`): a bundled scenario of each subtask, or a case of a study.
 
-    Args:
-        language: of the items.
-        study: `high_risk`, `look_alike`, `instructions` or `arcs`; empty: scenarios.
-
-    Raises:
-        ConfigError: unknown language or study.
+    Raises ConfigError for an unknown language or study.
     """
-    find_language(language)
-    if study and study not in STUDIES:
-        raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
-    whole = load_split("high_risk" if study == "look_alike" else study or "mini")
+    whole = _examples(language, study)
     first: dict[str, Scenario | Case] = {}
     for item in whole.items:
         name = item.study if isinstance(item, Case) else item.subtask
-        if item.language == language and name in (study or SUBTASKS):
-            own = replace(item, id=f"{name}-1", provenance={"source": "an example of h2htalk; write your own"})
-            first.setdefault(name, own)
+        first.setdefault(name, replace(item, id=f"{name}-1", provenance=_EXAMPLE))
     split = replace(
         whole,
         name=folder.name or "split",
@@ -83,90 +73,77 @@ def write_new_split(folder: Path, language: Language, study: str = "") -> list[P
 
 
 def write_new_cases(path: Path, language: Language, study: str = "instructions") -> int:
-    """Write a file of cases to begin with: the family, or the case, of a bundled study; return how many.
+    """Write a file of cases to begin with: the first family of a bundled study; return how many.
 
-    Raises:
-        ConfigError: unknown language or study.
-        DataError: the file exists.
+    Raises ConfigError for an unknown language or study, DataError where the file exists.
     """
-    find_language(language)
-    if study not in STUDIES:
-        raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
+    cases = _examples(language, study).cases
     if os.path.lexists(path) or path.suffix != ".jsonl":
         raise DataError(f"{path}: {'exists' if os.path.lexists(path) else 'is no .jsonl file'}; name a new .jsonl file")
-    cases = load_split("high_risk" if study == "look_alike" else study).cases
-    own = [case for case in cases if case.language == language and case.study == study]
-    family = [case for case in own if case.family == own[0].family]
-    source = {"source": "an example of h2htalk; write your own"}
-    changed = [
-        replace(case, id=f"mine-1-d{case.degree}" if len(family) > 1 else "mine-1", family="mine-1", provenance=source)
-        for case in family
-    ]
-    write_jsonl(path, (case.to_dict() for case in changed))
-    return len(changed)
+    family = [case for case in cases if case.family == cases[0].family]
+    names = [f"mine-1-d{case.degree}" if len(family) > 1 else "mine-1" for case in family]
+    own = (replace(c, id=n, family="mine-1", provenance=_EXAMPLE) for c, n in zip(family, names, strict=True))
+    return write_jsonl(path, (case.to_dict() for case in own))
+
+
+def _examples(language: Language, study: str) -> Split:
+    """The bundled items of a study in a language; without a study, of the bundled scenarios."""
+    find_language(language)
+    if study and study not in STUDIES:
+        raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
+    whole = load_split("high_risk" if study == "look_alike" else study or "mini")
+    cases = tuple(case for case in whole.cases if case.language == language and case.study == study)
+    return replace(whole, scenarios=tuple(s for s in whole.scenarios if s.language == language), cases=cases)
 
 
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
     """Write the files of a split, yielding each once it exists."""
     data = folder / f"{'cases' if split.cases else 'scenarios'}.{file_format}"
-    records = (item.to_dict() for item in split.items)
-    if split.cases and file_format == "parquet":
+    records = [item.to_dict() for item in split.items]
+    if file_format == "jsonl":
+        write_jsonl(data, records)
+    elif split.cases:
         write_parquet(data, records, json_columns=["sessions", "history", "points", "facts", "tags", "provenance"])
-    elif file_format == "parquet":
+    else:
         nested = ["inputs", "tags", "provenance", "metadata"]
         if any(len(scenario.references) != 1 for scenario in split.scenarios):
-            # A file has one column for all rows.
-            nested.append("references")
-            records = (_with_references(record) for record in records)
+            nested.append("references")  # a file has one column for all rows
+            records = [one if "references" in one else one | {"references": [one.pop("reference")]} for one in records]
         write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
-    else:
-        write_jsonl(data, records)
     yield data
-    readme = folder / "README.md"
-    # So that `datasets.load_dataset(FOLDER)` finds the items, and not the personas beside them.
-    write_text(readme, f"---\nconfigs:\n- config_name: default\n  data_files: {data.name}\n---\n")
-    yield readme
-    header = folder / "split.toml"
-    values = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
-    write_text(header, "".join(f"{key} = {toml_string(value)}\n" for key, value in values.items()))
-    yield header
-    texts = "\n".join(json.dumps(item.to_dict(), ensure_ascii=False) for item in split.items) if split.invented else ""
-    if used := [name for name in split.invented if json.dumps(name, ensure_ascii=False)[1:-1] in texts]:
-        invented = folder / INVENTED
-        write_text(invented, "\n".join(used) + "\n")
-        yield invented
+    header = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
+    texts = {
+        # So that `datasets.load_dataset(FOLDER)` finds the items, and not the personas beside them.
+        "README.md": f"---\nconfigs:\n- config_name: default\n  data_files: {data.name}\n---\n",
+        "split.toml": "".join(f"{key} = {_toml_string(value)}\n" for key, value in header.items()),
+    }
+    held = "\n".join(json.dumps(record, ensure_ascii=False) for record in records) if split.invented else ""
+    if used := [name for name in split.invented if json.dumps(name, ensure_ascii=False)[1:-1] in held]:
+        texts[INVENTED] = "\n".join(used) + "\n"
+    for name, text in texts.items():
+        write_text(folder / name, text)
+        yield folder / name
     yield from write_personas(split.personas.values(), folder)
 
 
 def write_personas(personas: Iterable[Persona], folder: Path) -> Iterator[Path]:
     """Write each persona into `personas/` of a folder, yielding each file once it exists."""
-    for persona in personas:
-        path = folder / "personas" / f"{_file_name(persona.id)}.toml"
-        write_text(path, _persona_toml(persona))
+    for one in personas:
+        # An id comes from data and is not safe as a path.
+        safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in one.id[:64])
+        name = safe if safe == one.id else f"{safe}-{hashlib.sha256(one.id.encode()).hexdigest()[:8]}"
+        lines = [f"id = {_toml_string(one.id)}", f"relation = {_toml_string(one.relation)}"]
+        for language, given in one.names.items():
+            lines += ["", f"[{language}]", f"name = {_toml_string(given)}"]
+            lines.append(f"description = {_toml_string(one.descriptions[language])}")
+        path = folder / "personas" / f"{name}.toml"
+        write_text(path, "\n".join(lines) + "\n")
         yield path
 
 
-def _with_references(record: dict[str, Any]) -> dict[str, Any]:
-    return record if "references" in record else record | {"references": [record.pop("reference")]}
-
-
-def _persona_toml(persona: Persona) -> str:
-    lines = [f"id = {toml_string(persona.id)}", f"relation = {toml_string(persona.relation)}"]
-    for language, name in persona.names.items():
-        lines += ["", f"[{language}]", f"name = {toml_string(name)}"]
-        lines.append(f"description = {toml_string(persona.descriptions[language])}")
-    return "\n".join(lines) + "\n"
-
-
-def toml_string(text: str) -> str:
+def _toml_string(text: str) -> str:
     """Format a TOML basic string (JSON's escapes are TOML's, except DEL)."""
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
-
-
-def _file_name(persona_id: str) -> str:
-    # An id comes from data and is not safe as a path.
-    safe = "".join(c if c.isascii() and (c.isalnum() or c in "-_") else "_" for c in persona_id[:64])
-    return safe if safe == persona_id else f"{safe}-{hashlib.sha256(persona_id.encode()).hexdigest()[:8]}"
 
 
 # --- Description ------------------------------------------------------------------------------------------------------

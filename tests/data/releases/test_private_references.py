@@ -13,7 +13,7 @@ import pytest
 from h2htalk.data.files import json_line
 from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 
 MINI = load_split("mini@1").select("en", ["dialogue_base"])
 IDS = [s.id for s in MINI.scenarios]
@@ -27,40 +27,28 @@ def private_split(path: Path, lines: list[Mapping[str, Any]]) -> Split:
     return replace(MINI, scenarios=scenarios, references_sha256=digest)
 
 
-def lines_of(split: Split = MINI) -> list[Mapping[str, Any]]:
-    return [{"id": s.id, "references": list(s.references)} for s in split.scenarios]
+def lines_of() -> list[Mapping[str, Any]]:
+    return [{"id": s.id, "references": list(s.references)} for s in MINI.scenarios]
 
 
 def test_references_come_back_to_their_scenarios(tmp_path: Path) -> None:
+    """The file may hold those of other scenarios, too; scenarios that have references keep them."""
     path = tmp_path / "references.jsonl"
     split = private_split(path, lines_of()[::-1])
     assert with_references(split, path).scenarios == MINI.scenarios
-    part = replace(split, scenarios=split.scenarios[:2])
-    assert with_references(part, path).scenarios == MINI.scenarios[:2]
-
-
-def test_scenarios_that_have_references_keep_them(tmp_path: Path) -> None:
-    path = tmp_path / "references.jsonl"
-    split = private_split(path, lines_of()[1:])
-    mixed = replace(split, scenarios=(MINI.scenarios[0], *split.scenarios[1:]))
-    assert with_references(mixed, path).scenarios == MINI.scenarios
+    mixed = replace(split, scenarios=(MINI.scenarios[0], *split.scenarios[1:3]))
+    assert with_references(mixed, path).scenarios == MINI.scenarios[:3]
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda lines: lines[1:], rf"holds no references of '{IDS[0]}' \(1 such\)"),
-        (lambda lines: [*lines, lines[0]], rf"references.jsonl:8: {IDS[0]}: a second line for this id"),
         (
             lambda lines: [{"id": IDS[0], "references": []}, *lines[1:]],
             rf"jsonl:1: {IDS[0]}: references: must be a list of at least 1",
         ),
-        (lambda lines: [{"id": IDS[0], "references": ["a"] * 2}, *lines[1:]], rf"jsonl:1: {IDS[0]}: .* a text twice"),
-        (
-            lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]],
-            "reference: no such field; did you mean 'references'",
-        ),
-        (lambda lines: [{"references": ["a"]}, *lines[1:]], r"references.jsonl:1: "),
+        (lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]], "reference: no such field"),
     ],
 )
 def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path, change: Any, message: str) -> None:
@@ -76,9 +64,7 @@ def test_another_file_is_refused_by_its_hash(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("?", "!"))
     with pytest.raises(DataError, match=f"is not the file of references: .*{split.references_sha256}"):
         with_references(split, path)
-    with pytest.raises(ConfigError, match=r"nowhere\.jsonl: cannot be read: No such file"):
-        with_references(split, tmp_path / "nowhere.jsonl")
     with pytest.raises(DataError, match="names no references_sha256"):
         with_references(replace(split, references_sha256=""), path)
-    with pytest.raises(DataError, match="split mini holds its references itself"):
+    with pytest.raises(DataError, match="split mini holds them itself"):
         with_references(MINI, path)

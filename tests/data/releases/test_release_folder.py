@@ -36,41 +36,29 @@ def test_a_fragment_names_a_split_or_a_study(release: Path) -> None:
         load_split(f"{release}#arcs")
 
 
-def test_a_changed_file_is_refused(release: Path) -> None:
-    card = release / "README.md"
-    card.write_text(card.read_text() + "more\n")
+def test_changed_and_unlisted_files(release: Path) -> None:
+    """A data file that the manifest does not know is not read, a changed one refused."""
+    extra = release / data_file("en", "test").replace("00000-of-00001", "00001-of-00002")
+    extra.write_bytes((release / data_file("en", "dev")).read_bytes())
+    assert len(load_split(release).scenarios) == 4
+    (release / "README.md").write_text("more\n")
     with pytest.raises(DataError, match=r"README\.md: missing, or not the content"):
         load_split(release)
 
 
-def test_a_data_file_that_the_manifest_does_not_know_is_not_read(release: Path) -> None:
-    extra = release / data_file("en", "test").replace("00000-of-00001", "00001-of-00002")
-    extra.write_bytes((release / data_file("en", "dev")).read_bytes())
-    assert len(load_split(release).scenarios) == 4
-
-
-@pytest.mark.parametrize("name", ["../outside.txt", "/etc/passwd", ".hidden", "a/../../b", ""])
+@pytest.mark.parametrize("name", ["../outside.txt", "/etc/passwd", ".hidden", "a/../../b", "", "a" * 5000])
 def test_a_manifest_that_names_a_file_outside_is_refused(release: Path, name: str) -> None:
     raw = json.loads((release / MANIFEST).read_text())
     raw["files"][name] = "0" * 64
     (release / MANIFEST).write_text(json.dumps(raw))
-    with pytest.raises(DataError, match=r"release\.json: files.*must match pattern"):
+    with pytest.raises(DataError, match=r"release\.json: files.*must match pattern|missing, or not the content"):
         load_split(release)
 
 
-@pytest.mark.parametrize("size", [300 << 20, 17 << 20])
-def test_a_manifest_of_hundreds_of_megabytes_filled_the_memory(release: Path, size: int) -> None:
+def test_a_manifest_of_hundreds_of_megabytes_filled_the_memory_and_a_pipe_waited(release: Path) -> None:
     with (release / MANIFEST).open("r+b") as file:
-        file.truncate(size)
+        file.truncate(17 << 20)
     with pytest.raises(DataError, match=r"release\.json: larger than 16 MiB"):
-        load_split(release)
-
-
-def test_a_pipe_as_manifest_and_a_name_too_long_were_no_error(release: Path, tmp_path: Path) -> None:
-    raw = json.loads((release / MANIFEST).read_text())
-    raw["files"]["a" * 5000] = "0" * 64
-    (release / MANIFEST).write_text(json.dumps(raw))
-    with pytest.raises(DataError, match="missing, or not the content"):
         load_split(release)
     (release / MANIFEST).unlink()
     os.mkfifo(release / MANIFEST)
@@ -78,18 +66,13 @@ def test_a_pipe_as_manifest_and_a_name_too_long_were_no_error(release: Path, tmp
         read_manifest(release)
 
 
-def test_erased_items_are_left_out(tmp_path: Path) -> None:
-    release = make_release(tmp_path / "release")
+def test_erased_items_are_left_out_and_references_may_be_private(tmp_path: Path) -> None:
+    release = make_release(tmp_path / "release", {"test": [scenario(1), scenario(2, references=[])]})
     before = load_split(release).fingerprint
     (release / "tombstones.jsonl").write_text(json.dumps({"id": scenario(1).id}) + "\n")
     split = load_split(release)
-    assert scenario(1) not in split.scenarios
+    assert [(one.id, one.references) for one in split.scenarios] == [(scenario(2).id, ())]
     assert split.fingerprint != before
-
-
-def test_a_split_without_references_is_private(tmp_path: Path) -> None:
-    release = make_release(tmp_path / "release", {"test": [scenario(1, references=[])]})
-    assert load_split(release).scenarios[0].references == ()
 
 
 def test_the_private_folder_lies_beside_the_release_however_it_is_named(
