@@ -19,7 +19,7 @@ from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_
 from h2htalk.analysis.verb_nouns.pair_counting import PairJob, choose_processes, counting_pairs
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
-from h2htalk.data.arguments import PathText, check_fields, require_kind
+from h2htalk.data.arguments import PathText, check_fields
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
@@ -142,7 +142,6 @@ def analyze(spec: AnalyzeSpec) -> Analysis:
         DataError: a broken record in a split.
         MissingExtraError: a package that the analysis needs is not installed.
     """
-    require_kind(spec, AnalyzeSpec, "spec")
     if spec.language not in (None, *LANGUAGES):
         raise ConfigError(f"--language {quoted(spec.language)}: choose from {', '.join(LANGUAGES)}")
     whole = [load_split(name) for name in (spec.split, spec.compare_with) if name is not None]

@@ -26,7 +26,6 @@ from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Answers, Failure, Response, strip_thinking
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -91,7 +90,6 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further. Where
             it stops answering after some answers, those are scored, and a warning says that the run paused.
     """
-    require_kind(spec, EvaluateSpec, "spec")
     plan = make_plan(spec)
     metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
     engine, _, name = spec.model.partition(":")

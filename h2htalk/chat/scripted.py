@@ -124,6 +124,6 @@ def read_lines(raw: bytes, path: str) -> dict[SampleKey, tuple[Outcome, float]]:
             raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
         outcome: Outcome = Reply(record.text or "", record.finish_reason)
         if record.failure is not None:
-            outcome = Failure.from_dict(record.failure, where)
+            outcome = read_record(Failure, record.failure, f"{where}: failure", as_python=True)
         lines[record.id, record.sample] = outcome, record.delay
     return lines

@@ -21,7 +21,7 @@ from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.arguments import as_path
 from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
@@ -114,7 +114,7 @@ def choose_stages(
     """Read a specification, and which stages are asked for; arguments and errors as of `curate`."""
     folder = as_path(workspace, "workspace") if workspace is not None else None
     spec = read_spec(as_path(spec_path, "spec_path"), workspace=folder, processes=processes)
-    asked = [find_stage(name).name for name in as_list(stages, "stages")]
+    asked = [find_stage(name).name for name in stages]
     renewed = stages_from(from_stage) if from_stage else []
     if from_stage and asked and from_stage not in asked:
         raise ConfigError(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from h2htalk.data.append_log import writer_lock
 from h2htalk.data.files import missing_folders, read_json_object, remove_folders, write_problem
-from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, listed, quoted
 
 SUMMARY, PAGE = "summary.json", "index.html"
 MADE_BY = "h2htalk analyze"
@@ -21,28 +21,22 @@ _OURS = re.compile(r"(?:tables|figures)/[a-z0-9_]+\.(?:csv|svg|pdf|png)|index\.h
 
 
 def require_folder(folder: Path) -> None:
-    """Refuse a folder that an analysis must not be written into, before the work begins.
-
-    Allowed are a folder that does not exist yet, an empty one, and that of an earlier analysis.
+    """Refuse, before the work begins, a folder that is neither new nor empty nor that of an earlier analysis.
 
     Raises:
         ConfigError: a file, a folder that holds other things, or no permission to write.
     """
     try:
-        if os.path.lexists(folder) and not folder.is_dir():
-            raise ConfigError(f"--out {folder} is not a folder; name a new one")
         nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-        if not nearest.is_dir():
-            raise ConfigError(f"--out {folder}: {nearest} is not a folder; name another one")
+        others = sorted(name for name in os.listdir(nearest) if not name.startswith(_WRITING))
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
-        others = sorted(name for name in os.listdir(folder) if not name.startswith(_WRITING)) if folder.exists() else []
     except OSError as error:
         raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
-    if others and not _is_analysis(folder):
+    if nearest == folder and others and not _is_analysis(folder):
         raise ConfigError(
-            f"--out {folder} holds other things ({', '.join(map(quoted, others[:3]))}"
-            f"{', ...' if len(others) > 3 else ''}); name a new folder, or that of an earlier analysis"
+            f"--out {folder} holds other things ({listed([*map(quoted, others)], 3)}); name a new folder, or that of "
+            "an earlier analysis"
         )
 
 
@@ -66,31 +60,21 @@ def replaced(folder: Path) -> Iterator[Path]:
         DataError: the folder cannot be written, the disk is full, or another process is writing into it.
     """
     require_folder(folder)
-    made = missing_folders(folder)
+    made, lock = missing_folders(folder), folder / f"{_WRITING}writer.lock"
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        with _alone(folder):
+        # The first of two writers to end would remove the other's files.
+        with writer_lock(lock):
             new = Path(tempfile.mkdtemp(dir=folder, prefix=_WRITING))
             try:
                 yield new
                 _move(new, folder)
             finally:
                 shutil.rmtree(new, ignore_errors=True)
+                lock.unlink(missing_ok=True)
     except OSError as error:
         raise DataError(f"{folder}: {write_problem(error)}") from error
     finally:
         remove_folders(made)
-
-
-@contextlib.contextmanager
-def _alone(folder: Path) -> Iterator[None]:
-    """Exclude other processes that write an analysis here: the first to end would remove the other's files."""
-    lock = folder / f"{_WRITING}writer.lock"
-    with writer_lock(lock):
-        try:
-            yield
-        finally:
-            lock.unlink(missing_ok=True)
 
 
 def _move(new: Path, folder: Path) -> None:

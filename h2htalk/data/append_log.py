@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import errno
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from h2htalk.data.files import is_whole, json_line, read_jsonl, write_problem
 from h2htalk.errors import DataError
-
-if TYPE_CHECKING:
-    from filelock import BaseFileLock
 
 # Advice where another process writes.
 _ADVICE = "wait for it, or choose another --out"
@@ -30,50 +27,37 @@ class AppendLog:
     """
 
     def __init__(self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None) -> None:
-        """Open for appending and take the writer's lock.
-
-        Args:
-            path: the file; its folder is created when missing.
-            check: called with each existing record and its position (`name:line`).
+        """Open for appending and take the writer's lock; `check` gets each record that is there, and `name:line`.
 
         Raises:
             DataError: another process writes this file, or a whole line is not a record.
         """
         self.path = path
-        self._lock = _take_lock(path)
-        try:
-            if path.exists():
-                for where, record in read_jsonl(path, torn_tail=True):
+        with ExitStack() as stack:
+            stack.enter_context(writer_lock(path))
+            try:
+                for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
                     if check is not None:
                         check(record, where)
-            self._file = open(path, "ab", buffering=0)  # noqa: SIM115 - closed by close()
-            self._mend_tail()
-        except OSError as error:
-            self._lock.release()
-            raise DataError(f"{path}: {write_problem(error)}") from error
-        except BaseException:
-            self._lock.release()
-            raise
+                self._file = stack.enter_context(open(path, "ab", buffering=0))
+                self._mend_tail()
+            except OSError as error:
+                raise DataError(f"{path}: {write_problem(error)}") from error
+            self._stack = stack.pop_all()
 
     def _mend_tail(self) -> None:
         """Repair a last line without a line end: complete a whole one, cut a torn one."""
-        size = self.path.stat().st_size
         with self.path.open("rb") as file:
-            end = size
-            while end > 0:
-                start = max(0, end - 65536)
-                file.seek(start)
-                newline = file.read(end - start).rfind(b"\n")
-                if newline >= 0:
-                    end = start + newline + 1
-                    break
-                end = start
-            file.seek(end)
-            tail = file.read()
-        if tail and is_whole(tail):
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            if file.read() in (b"", b"\n"):
+                return
+            file.seek(0)
+            (tail,) = deque(file, 1)
+        if is_whole(tail):
             self._write(b"\n", size)
-        elif tail:
-            os.truncate(self.path, end)
+        else:
+            os.truncate(self.path, size - len(tail))
 
     def _write(self, lines: bytes, size: int) -> None:
         """Add lines to the file of `size` bytes, all or nothing; raises OSError."""
@@ -102,36 +86,23 @@ class AppendLog:
             raise DataError(f"{self.path}: {write_problem(error)}") from error
 
     def close(self) -> None:
-        """Close the file and release the lock."""
-        if not self._file.closed:
-            self._file.close()
-        self._lock.release()
+        """Close the file and release the lock. Calling it twice does no harm."""
+        self._stack.close()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 
 @contextmanager
 def writer_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> Iterator[None]:
-    """Hold a log's lock without opening the log: no other process writes it meanwhile.
+    """Hold the lock of a log, whose folder is created: no other process writes it meanwhile.
 
     Raises:
         DataError: another process writes the log, for longer than `timeout` seconds; ends with `advice`.
     """
-    lock = _take_lock(path, advice, timeout)
-    try:
-        yield
-    finally:
-        lock.release()
-
-
-def _take_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> BaseFileLock:
-    """Take the lock of a log; create its folder when missing."""
     from filelock import FileLock, Timeout
 
     try:
@@ -143,4 +114,7 @@ def _take_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> BaseFil
         raise DataError(f"{path}: another process is writing it; {advice}") from None
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error
-    return lock
+    try:
+        yield
+    finally:
+        lock.release()

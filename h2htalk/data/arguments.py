@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -27,19 +27,6 @@ def as_path(value: str | os.PathLike[str], name: str) -> Path:
     if not isinstance(text, str) or not text.strip() or "\0" in text:
         raise ConfigError(f"{name}: {quoted(value)} is not a path; give one as text or pathlib.Path")
     return Path(text)
-
-
-def as_list(values: Iterable[T], name: str) -> list[T]:
-    """Return an argument as a list. A lone text is refused: its characters are not what is meant."""
-    if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise ConfigError(f"{name}: {quoted(values)} is not a list; put it in brackets, even one alone")
-    return list(values)
-
-
-def require_kind(value: object, kind: type, name: str) -> None:
-    """Raise ConfigError unless an argument is of this class."""
-    if not isinstance(value, kind):
-        raise ConfigError(f"{name}: {quoted(value)} is not of h2htalk.{kind.__name__}")
 
 
 def typed(value: object, kind: Any, where: str) -> Any:
@@ -84,13 +71,12 @@ def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
     Raises:
         ConfigError: a line for each key that is unknown, missing or wrong; each starts with `where`, if there is one.
     """
-    own = [one for one in fields(kind) if one.init]  # type: ignore[arg-type]  # a dataclass
-    known, errors = [one.name for one in own], []
-    for key in sorted(set(raw) - set(known)):
-        errors.append(f"unknown key {key}; {suggest(key, known)}choose from {', '.join(known)}")
-    for one in own:
-        if one.name not in raw and one.default is MISSING and one.default_factory is MISSING:
-            errors.append(f"{one.name} is missing; give it on the command line or in the specification")
+    own = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
+    known = ", ".join(own)
+    errors = [f"unknown key {key}; {suggest(key, own)}choose from {known}" for key in sorted(set(raw) - set(own))]
+    for name, one in own.items():
+        if name not in raw and one.default is MISSING and one.default_factory is MISSING:
+            errors.append(f"{name} is missing; give it on the command line or in the specification")
     try:
         if not errors:
             return kind(**raw)

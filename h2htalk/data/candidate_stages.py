@@ -18,9 +18,6 @@ CANDIDATE_STAGES = ("review", "compose")
 def find_stage_folder(path: Path) -> Path | None:
     """The stage that a path names: a stage's folder, or of a workspace the last finished stage with candidates.
 
-    Returns:
-        None for other paths.
-
     Raises:
         DataError: the stage is not finished, or holds dialogues; names one that can be read.
     """
@@ -52,17 +49,13 @@ def last_candidates(workspace: Path) -> Path:
 
 def stage_header(folder: Path) -> dict[str, str]:
     """Name, version and description of a stage as a split, and that it holds surrogates."""
-    notes = [
-        note["message"]
-        for note in read_json_object(folder / "summary.json").values()
-        if isinstance(note, dict) and "message" in note
-    ]
+    summary = read_json_object(folder / "summary.json").values()
+    notes = [note["message"] for note in summary if isinstance(note, dict) and "message" in note]
+    title = f"Candidates of a curation's stage {folder.name}, on which no people decided"
     return {
         "name": f"{folder.resolve().parent.name}-{folder.name}",
         "version": str(read_json_object(folder / "stage.json").get("fingerprint")),
-        "description": ". ".join(
-            [f"Candidates of a curation's stage {folder.name}, on which no people decided", *notes]
-        ),
+        "description": ". ".join([title, *notes]),
         "surrogates": "private",
     }
 

@@ -46,7 +46,7 @@ def read_jsonl(
         DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
     """
     try:
-        with path.open("rb") as file:
+        with require_file(path).open("rb") as file:
             number = 0
             while line := file.readline(MAX_LINE):
                 number += 1
@@ -87,7 +87,7 @@ def parse_object(line: bytes, where: str, unique_keys: bool = False, nan: bool =
     try:
         # Without its line end, so that an error at the end is reported at a column of this line.
         text = line.rstrip(b"\r\n").decode()
-        record = (_UNIQUE_KEYS if unique_keys else _WITH_NAN if nan else _ANY_KEYS).decode(text)
+        record = (UNIQUE_KEYS if unique_keys else _WITH_NAN if nan else _ANY_KEYS).decode(text)
     except UnicodeDecodeError as error:
         raise DataError(f"{where}: not UTF-8 (byte {error.start}); save the file as UTF-8") from error
     except json.JSONDecodeError as error:
@@ -99,12 +99,12 @@ def parse_object(line: bytes, where: str, unique_keys: bool = False, nan: bool =
     return record
 
 
-def refuse_constant(name: str) -> None:
+def _refuse_constant(name: str) -> None:
     """Refuse NaN and infinities, which are Python's and not JSON's; for `json.loads`."""
     raise ValueError(f"{name} is not JSON; write null or leave the field out")
 
 
-def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+def _unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     """Refuse an object with a repeated key; for `json.loads`."""
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -114,9 +114,9 @@ def unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 # `json.loads` and `json.dumps` with arguments make a decoder or encoder for each line.
-_ANY_KEYS = json.JSONDecoder(parse_constant=refuse_constant)
+_ANY_KEYS = json.JSONDecoder(parse_constant=_refuse_constant)
 _WITH_NAN = json.JSONDecoder()
-_UNIQUE_KEYS = json.JSONDecoder(parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
+UNIQUE_KEYS = json.JSONDecoder(parse_constant=_refuse_constant, object_pairs_hook=_unique_pairs)
 _LINE = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
@@ -151,18 +151,14 @@ def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
         DataError: not readable, not JSON, or not an object.
     """
     try:
-        record = json.loads(read_bounded(path).decode(), parse_constant=refuse_constant)
+        content = read_bounded(path)
     except FileNotFoundError:
         if missing_ok:
             return {}
         raise
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{path}: broken JSON: {error}") from error
-    if not isinstance(record, dict):
-        raise DataError(f"{path}: must be a JSON object, not {type(record).__name__}")
-    return record
+    return parse_object(content, str(path))
 
 
 def sha256_of(path: Path) -> str:
@@ -211,15 +207,11 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 def write_output(path: Path, text: str, head: str) -> None:
     """Write a file that a user named over nothing, an empty file or one that begins with `head`. Raises DataError."""
-    replaceable = not os.path.lexists(path)
-    if os.path.isfile(path):  # opening a pipe would wait for its writer
-        try:
-            with path.open("rb") as file:
-                replaceable = file.read(len(head.encode())) in (b"", head.encode())
-        except OSError as error:
-            raise DataError(f"{path}: {write_problem(error)}") from error
-    if not replaceable:
-        raise DataError(f"{path}: is there already and is something else; name another file")
+    try:
+        if path.exists() and require_file(path).read_bytes()[: len(head.encode())] not in (b"", head.encode()):
+            raise DataError(f"{path}: is there already and is something else; name another file")
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
     write_text(path, text)
 
 

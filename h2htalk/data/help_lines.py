@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import DataError
@@ -83,25 +84,18 @@ class HelpLines:
 @cache
 def read_help_lines() -> HelpLines:
     """Read the bundled help lines."""
-    text = (Path(__file__).parent / "bundled" / "help_lines.toml").read_text(encoding="utf-8")
-    raw = tomllib.loads(text)
+    raw = tomllib.loads((Path(__file__).parent / "bundled" / "help_lines.toml").read_text(encoding="utf-8"))
     if missing := [code for code in LANGUAGES if code not in raw["wording"]]:
         raise DataError(
             f"help_lines.toml has no texts in {missing[0]}; add them to wording, countries and emergency numbers"
         )
-    countries = tuple(
-        Country(
-            table["code"],
-            {language: table[language] for language in LANGUAGES},
-            tuple(
-                EmergencyNumber(entry["number"], {language: entry[language] for language in LANGUAGES})
-                for entry in table["emergency"]
-            ),
-        )
-        for table in raw["country"]
-    )
     lines = tuple(HelpLine(**table) for table in raw["line"])
-    return HelpLines(Directory(**raw["directory"]), countries, lines, raw["wording"])
+    return HelpLines(Directory(**raw["directory"]), tuple(map(_country, raw["country"])), lines, raw["wording"])
+
+
+def _country(table: Mapping[str, Any]) -> Country:
+    emergency = (EmergencyNumber(one["number"], {code: one[code] for code in LANGUAGES}) for one in table["emergency"])
+    return Country(table["code"], {code: table[code] for code in LANGUAGES}, tuple(emergency))
 
 
 def lines_of(country: str) -> tuple[HelpLine, ...]:
@@ -125,10 +119,7 @@ def help_rows(language: Language) -> tuple[str, ...]:
 
 
 def help_text(language: Language) -> str:
-    """All of `help_rows`, a line each.
-
-    A reply that names help repeats these words from its prompt; that is no leak of the prompt.
-    """
+    """All of `help_rows`, a line each; no leak of the prompt where a reply repeats them."""
     return "\n".join(help_rows(language))
 
 

@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.files import json_line, refuse_constant, replacing, unique_pairs
-from h2htalk.errors import DataError, quoted
+from h2htalk.data.files import UNIQUE_KEYS, json_line, replacing, require_file
+from h2htalk.errors import DataError
 
 _JSON_COLUMNS = b"h2htalk_json_columns"
 
@@ -19,75 +19,22 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a Parquet file; columns written as JSON text by `write_parquet` are parsed.
 
     Raises:
-        DataError: not a Parquet file, a column of a kind that JSON lacks (a date, bytes), or a column
-            whose JSON is broken; names the file, and the row or the column.
+        DataError: not a Parquet file, or a column whose JSON is broken.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    number = 0
     try:
         # Opened here: pyarrow takes no path that is not UTF-8.
-        with path.open("rb") as source, pq.ParquetFile(source) as file:
-            schema = file.schema_arrow
-            _require_json_types(schema, path)
-            columns = _json_columns(schema, path)
-            number = 0
+        with require_file(path).open("rb") as source, pq.ParquetFile(source) as file:
+            nested = json.loads((file.schema_arrow.metadata or {}).get(_JSON_COLUMNS, b"[]"))
             for batch in file.iter_batches():
                 for row in batch.to_pylist():
                     number += 1
-                    where = f"{path}:row {number}"
-                    yield where, row | {name: _parsed(row[name], f"{where}: {name}") for name in columns}
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise DataError(f"{path}: not a readable Parquet file: {error}") from error
-
-
-def _require_json_types(schema: Any, path: Path) -> None:
-    """Raise DataError unless JSON can hold every value of every column."""
-    from pyarrow import types
-
-    plain = (
-        types.is_null,
-        types.is_boolean,
-        types.is_integer,
-        types.is_floating,
-        types.is_string,
-        types.is_large_string,
-    )
-    waiting = [(field.name, field.type) for field in schema]
-    while waiting:
-        name, kind = waiting.pop()
-        if types.is_struct(kind):
-            waiting += [(f"{name}.{field.name}", field.type) for field in kind]
-        elif types.is_dictionary(kind) or types.is_list(kind) or types.is_large_list(kind):
-            waiting.append((name, kind.value_type))
-        elif not any(is_kind(kind) for is_kind in plain):
-            raise DataError(f"{path}: column {quoted(name)} holds {kind}; store it as text or as a number")
-
-
-def _json_columns(schema: Any, path: Path) -> list[str]:
-    """The columns that hold JSON text, according to the file's metadata."""
-    note = (schema.metadata or {}).get(_JSON_COLUMNS, b"[]")
-    try:
-        names = json.loads(note)
-    except (ValueError, RecursionError):
-        names = None
-    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        raise DataError(f"{path}: its metadata {_JSON_COLUMNS.decode()} must be a JSON list of column names")
-    missing = [name for name in names if name not in schema.names]
-    if missing:
-        raise DataError(
-            f"{path}: its metadata {_JSON_COLUMNS.decode()} name column {quoted(missing[0])}, which is missing"
-        )
-    return names
-
-
-def _parsed(text: object, where: str) -> Any:
-    if not isinstance(text, str):
-        raise DataError(f"{where} must be JSON text, not {type(text).__name__}")
-    try:
-        return json.loads(text, parse_constant=refuse_constant, object_pairs_hook=unique_pairs)
-    except (ValueError, RecursionError) as error:
-        raise DataError(f"{where}: broken JSON: {error}") from error
+                    yield f"{path}:row {number}", row | {name: UNIQUE_KEYS.decode(row[name]) for name in nested}
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, pa.ArrowException) as error:
+        raise DataError(f"{path}: not a readable Parquet file (row {number}): {error}") from error
 
 
 def write_parquet(
@@ -111,11 +58,22 @@ def write_parquet(
     Returns:
         The number of rows.
     """
+    import pyarrow.parquet as pq
+
+    rows, count, convert = iter(records), 0, _table if schema is not None else _inferred
     try:
         # Opened here: pyarrow takes no path that is not UTF-8.
-        with replacing(path) as temporary, temporary.open("wb") as file:
-            batches = _batches(records, json_columns, batch_size)
-            if not (count := _write_batches(file, batches, json_columns, schema)):
+        with replacing(path) as temporary, temporary.open("wb") as file, contextlib.ExitStack() as stack:
+            writer = None
+            while batch := list(islice(rows, batch_size)):
+                lines = [dict(row) | {key: json_line(row[key])[:-1] for key in json_columns} for row in batch]
+                table = convert(lines, schema)
+                if writer is None:
+                    schema = table.schema.with_metadata({_JSON_COLUMNS: json.dumps(list(json_columns))})
+                    writer = stack.enter_context(pq.ParquetWriter(file, schema))
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+                count += len(batch)
+            if not count:
                 raise DataError(f"{path}: no record to write")
     except UnicodeEncodeError as error:
         raise DataError(
@@ -124,36 +82,10 @@ def write_parquet(
     return count
 
 
-def _batches(
-    records: Iterable[Mapping[str, Any]], json_columns: Sequence[str], batch_size: int
-) -> Iterator[list[dict[str, Any]]]:
-    rows = iter(records)
-    while batch := list(islice(rows, batch_size)):
-        yield [dict(row) | {key: json_line(row[key])[:-1] for key in json_columns} for row in batch]
-
-
-def _write_batches(file: Any, batches: Iterable[list[dict[str, Any]]], json_columns: Sequence[str], schema: Any) -> int:
-    """Write row groups to an open file; returns the number of rows, 0 when nothing was written."""
+def _inferred(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
-    typed, count, writer = schema is not None, 0, None
-    note = {_JSON_COLUMNS: json.dumps(list(json_columns))}
-    try:
-        for batch in batches:
-            table = _table(batch, schema) if typed else pa.Table.from_pylist(batch, schema=schema)
-            if writer is None:
-                schema = table.schema.with_metadata(note)
-                writer = pq.ParquetWriter(file, schema)
-            writer.write_table(table.replace_schema_metadata(schema.metadata))
-            count += len(batch)
-        if writer is not None:
-            writer.close()
-    finally:
-        if writer is not None:
-            with contextlib.suppress(OSError):  # closed above, or failed already, and that is reported
-                writer.close()
-    return count
+    return pa.Table.from_pylist(rows, schema=schema)
 
 
 def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:

@@ -162,7 +162,7 @@ def _message(one: Any, kind: Any, unknown: str, known: Sequence[str]) -> str:
     if one["type"] == "missing":
         return "is missing"
     if one["type"] in _UNKNOWN:
-        return f"no such field; {_suggest(one['loc'], kind, known)}{unknown}".rstrip("; ")
+        return f"no such field; {suggest(one['loc'][-1], [*_names(kind), *known])}{unknown}".rstrip("; ")
     limits = {k: int(v) if isinstance(v, float) and v.is_integer() else v for k, v in one.get("ctx", {}).items()}
     if one["type"] == "value_error":
         return str(limits["error"])
@@ -171,22 +171,12 @@ def _message(one: Any, kind: Any, unknown: str, known: Sequence[str]) -> str:
     return f"{text}, not {quoted(one['input'])}"
 
 
-def _suggest(place: Sequence[str | int], kind: Any, known: Sequence[str]) -> str:
-    """`suggest` for an unknown field at a place in records of a kind; empty where its type is not found."""
-    *above, name = place
-    for part in above:
-        kind = _record_in(get_type_hints(kind).get(part)) if isinstance(part, str) and _names(kind) else kind
-    return suggest(name, [*_names(kind), *(known if not above else ())])
-
-
-def _record_in(hint: Any) -> Any:
-    """The record among the arguments of a type: of an optional one, a tuple or a mapping."""
-    found = (_record_in(one) for one in get_args(hint))
-    return hint if _names(hint) else next(filter(None, found), None)
-
-
-def _names(kind: Any) -> tuple[str, ...]:
-    return tuple(getattr(kind, "__dataclass_fields__", getattr(kind, "model_fields", ())))
+def _names(kind: Any) -> Iterator[str]:
+    """The fields of a record, and of the records in them."""
+    own = getattr(kind, "__dataclass_fields__", getattr(kind, "model_fields", ()))
+    for hint in map(get_type_hints(kind).get, own) if own else get_args(kind):
+        yield from _names(hint)
+    yield from own
 
 
 def _outside_json(value: object, place: str = "", depth: int = 0) -> Iterator[str]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from h2htalk.data.dialogue import read_id
+from pydantic import ConfigDict, Field, with_config
+
 from h2htalk.data.files import read_jsonl
-from h2htalk.errors import DataError
+from h2htalk.data.records import Id, read_record
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
 SHORTEST_KEY = 8  # shorter ones are no secret and may be words
@@ -33,9 +33,14 @@ def _spellings(key: str) -> re.Pattern[str]:
 CALLS = "calls.jsonl"  # the call store of a folder (`chat/store/call_store`)
 # An item's id and the number of the sample, from 0.
 SampleKey = tuple[str, int]
-_TEXTS = ("thinking", "request_id", "model", "system_fingerprint", "endpoint")  # of a response, where it has them
 
 
+Count = Annotated[int, Field(strict=True, ge=0)]
+Moment = Annotated[float, Field(ge=0, lt=1e11)]
+_FOREIGN = ConfigDict(extra="ignore")  # a line of a call store, or of another tool, holds more
+
+
+@with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Usage:
     """Tokens of one call. None means that the engine did not report it: unknown, never zero.
@@ -45,29 +50,18 @@ class Usage:
     prices. `output_tokens` counts all that was written, `reasoning_tokens` the part of it before the reply.
     """
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
-    cache_write_1h_tokens: int | None = None
-    reasoning_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
+    cache_write_1h_tokens: Count | None = None
+    reasoning_tokens: Count | None = None
 
     def to_dict(self) -> dict[str, int]:
-        pairs = ((key, getattr(self, key)) for key in self.__slots__)
-        return {key: value for key, value in pairs if value is not None}
-
-    @classmethod
-    def from_dict(cls, raw: object, where: str) -> Usage:
-        if raw is None:
-            return cls()
-        if not isinstance(raw, Mapping):
-            raise DataError(f"{where}: usage must be an object")
-        counts = [raw.get(key) for key in cls.__slots__]
-        if any(c is not None and (not isinstance(c, int) or isinstance(c, bool) or c < 0) for c in counts):
-            raise DataError(f"{where}: usage counts must be whole numbers, 0 or more")
-        return cls(*counts)
+        return _known(self)
 
 
+@with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Failure:
     """Why a call gave no answer.
@@ -78,22 +72,14 @@ class Failure:
     """
 
     reason: str
-    message: str
-    attempts: int = 1
+    message: str = ""
+    attempts: Count = 1
 
     def to_dict(self) -> dict[str, Any]:
-        return {"reason": self.reason, "message": self.message, "attempts": self.attempts}
-
-    @classmethod
-    def from_dict(cls, raw: object, where: str) -> Failure:
-        if not isinstance(raw, Mapping) or not isinstance(raw.get("reason"), str):
-            raise DataError(f"{where}: failure must be an object with a reason")
-        attempts = raw.get("attempts", 1)
-        if not isinstance(attempts, int) or isinstance(attempts, bool) or attempts < 0:
-            raise DataError(f"{where}: attempts must be a whole number, 0 or more")
-        return cls(raw["reason"], str(raw.get("message", "")), attempts)
+        return _known(self)
 
 
+@with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Response:
     """A model's answer to one sample of one scenario, unchanged.
@@ -103,8 +89,8 @@ class Response:
     is what was asked, `at` the Unix time when the answer was stored, `seconds` what a live call took.
     """
 
-    id: str
-    sample: int
+    id: Id
+    sample: Count
     text: str
     finish_reason: str = "unknown"
     usage: Usage = field(default_factory=Usage)
@@ -113,7 +99,7 @@ class Response:
     model: str | None = None
     system_fingerprint: str | None = None
     endpoint: str | None = None
-    at: float | None = None
+    at: Moment | None = None
     seconds: float | None = None
 
     @property
@@ -122,57 +108,37 @@ class Response:
         return strip_thinking(self.text)
 
     def to_dict(self) -> dict[str, Any]:
-        record: dict[str, Any] = {
-            "id": self.id,
-            "sample": self.sample,
-            "text": self.text,
-            "finish_reason": self.finish_reason,
-            "usage": self.usage.to_dict(),
-        }
-        optional = {name: getattr(self, name) for name in (*_TEXTS, "at", "seconds")}
-        return record | {name: value for name, value in optional.items() if value is not None}
+        return _known(self) | {"usage": self.usage.to_dict()}
 
 
+@with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class FailedResponse:
     """A call that failed after its retries: the item stays unscored until a restart repairs it."""
 
-    id: str
-    sample: int
+    id: Id
+    sample: Count
     failure: Failure
-    at: float | None = None
+    at: Moment | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        record = {"id": self.id, "sample": self.sample, "failure": self.failure.to_dict()}
-        return record if self.at is None else record | {"at": self.at}
+        return _known(self) | {"failure": self.failure.to_dict()}
+
+
+def _known(record: Any) -> dict[str, Any]:
+    """The fields of a record that are not None."""
+    return {name: value for name in record.__slots__ if (value := getattr(record, name)) is not None}
 
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
-    """Read one response. `sample` may be absent (0) in files made elsewhere.
+    """Read one response; null is as good as absent, and `sample` may be absent (0) in files made elsewhere.
 
     Raises:
         DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
     """
-    response_id, sample = read_id(raw, where), raw.get("sample", 0)
-    if not isinstance(sample, int) or isinstance(sample, bool) or sample < 0:
-        raise DataError(f"{where}: sample must be a whole number, 0 or more")
-    if raw.get("failure") is not None:
-        return FailedResponse(response_id, sample, Failure.from_dict(raw["failure"], where), _read_time(raw))
-    text = raw.get("text")
-    if not isinstance(text, str):
-        raise DataError(f"{where}: needs a text (or a failure)")
-    finish_reason = raw.get("finish_reason")
-    texts = {key: sys.intern(raw[key]) for key in _TEXTS if type(raw.get(key)) is str}  # many are equal
-    return Response(
-        response_id,
-        sample,
-        text,
-        finish_reason if isinstance(finish_reason, str) else "unknown",
-        Usage.from_dict(raw.get("usage"), where),
-        **texts,
-        at=_read_time(raw),
-        seconds=raw["seconds"] if isinstance(raw.get("seconds"), float) else None,
-    )
+    given = {"sample": 0} | {key: value for key, value in raw.items() if value is not None}
+    kind: Any = FailedResponse if "failure" in given else Response
+    return read_record(kind, given, where, as_python=True)  # type: ignore[no-any-return]
 
 
 def read_outcomes(raw: Mapping[str, Any], where: str) -> Iterator[Response | FailedResponse]:
@@ -215,11 +181,6 @@ def read_answers(
                 check(response, where)
             fold_answer(answers, response)
     return answers
-
-
-def _read_time(raw: Mapping[str, Any]) -> float | None:
-    at = raw.get("at")
-    return at if isinstance(at, float) and 0 <= at < 1e11 else None
 
 
 _TAG = re.compile(r"<(/?)think(?:ing)?\s*>", re.IGNORECASE)

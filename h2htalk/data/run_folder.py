@@ -31,7 +31,8 @@ SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals"
 SOURCE = ("source", "commit")  # of a split, in run.json
 HALF_WRITTEN = ".*.json.*"  # left by a killed `write_text`
 
-_FIRST_FILES = {"inputs", CALLS, "calls.lock"}  # of a start that was killed
+LOCK = "calls.lock"
+_FIRST_FILES = {"inputs", CALLS, LOCK}  # of a start that was killed
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,19 +85,17 @@ class RunFolder:
         """Read `run.json`: spec, signature and package_version.
 
         Raises:
-            DataError: the folder is not a run, its run.json is damaged, something in it is a link, or an erasure from
-                it is not finished.
+            DataError: the folder is not a run, something in it is a link, or an erasure from it is not finished.
         """
-        path = self.manifest
         require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
         require_erased(self.path)
         try:
-            raw = read_json_object(path)
+            raw = read_json_object(self.manifest)
         except FileNotFoundError:
-            raise DataError(f"{self.path}: not a {self.kind} folder: it holds no {path.name}") from None
+            raise DataError(f"{self.path}: not a {self.kind} folder: it holds no {self.manifest.name}") from None
         if not isinstance(raw.get("spec"), dict):
-            raise DataError(f"{path}: must hold a spec and a signature")
+            raise DataError(f"{self.manifest}: must hold a spec and a signature")
         return raw
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:
@@ -159,16 +158,8 @@ class RunFolder:
 
     def split(self) -> Split:
         """Load the scenarios that were asked, unchanged but for those that were erased, and where they came from."""
-        source = self.split_source()
-        split = load_split(str(self.inputs / "split"))
-        return replace(split, source=source.get("source", ""), commit=source.get("commit", ""))
-
-    def split_source(self) -> dict[str, str]:
-        """Read the `source` and the `commit` of the split that was asked; empty where it was no release."""
         raw = self.read_run().get("split", {})
-        if not isinstance(raw, dict):
-            raise DataError(f"{self.manifest}: split must hold {' and '.join(SOURCE)}")
-        return {key: str(raw[key]) for key in SOURCE if key in raw}
+        return replace(load_split(str(self.inputs / "split")), **{key: raw[key] for key in SOURCE if key in raw})
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample.
@@ -189,36 +180,27 @@ def require_asked(
 ) -> None:
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
     if ids is not None and response.id not in ids:
-        raise DataError(
-            f"{where}: {quoted(response.id)} is not a scenario of this run; remove the line, or restore the file"
-        )
+        raise DataError(f"{where}: {quoted(response.id)} is not a scenario of this run; remove the line")
     if samples is not None and response.sample >= samples:
         raise DataError(
             f"{where}: sample {response.sample} of {quoted(response.id)}, but this run asks {samples} an item, "
-            "counted from 0; remove the line, or restore the file"
+            "counted from 0; remove the line"
         )
 
 
 def _require_free(path: Path, manifest: str) -> None:
     """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
-    if not os.path.isdir(path):
-        if os.path.exists(path):
-            raise DataError(f"{path}: is a file; name a folder with --out")
-        return
     try:
-        usable = not any(path.iterdir()) or _is_half_made(path)
+        names = {one.name for one in path.iterdir() if not one.match(HALF_WRITTEN)}
+    except FileNotFoundError:
+        return
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
-    if not usable:
-        raise DataError(f"{path}: holds other files and no {manifest}; name a new folder with --out")
-
-
-def _is_half_made(path: Path) -> bool:
+        raise DataError(f"{path}: cannot be read: {error.strerror}; name a folder with --out") from error
     # The log is created first and filled last: inputs without an empty log beside them are another program's.
-    log, names = path / CALLS, {p.name for p in path.iterdir() if not p.match(HALF_WRITTEN)}
-    if names == {"calls.lock"}:
-        return True
-    return names <= _FIRST_FILES and log.is_file() and log.stat().st_size == 0
+    log = path / CALLS
+    half_made = names == {LOCK} or (names <= _FIRST_FILES and log.is_file() and log.stat().st_size == 0)
+    if any(path.iterdir()) and not half_made:
+        raise DataError(f"{path}: holds other files and no {manifest}; name a new folder with --out")
 
 
 def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:
@@ -237,23 +219,11 @@ def _require_same(folder: RunFolder, signature: Signature, partial: bool = False
     different = [*differing_keys(protocol, asked), *differing_keys(subject, signature.subject)]
     if different:
         rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
-        command = f"h2htalk score {folder.path}{_scoring_options(there, signature)}"
-        advice = f"score its answers anew with `{command}`, or " if rescore else ""
+        advice = f"score its answers anew (`h2htalk score {folder.path}`, with these options), or " if rescore else ""
         # A tag on the Hub may have been moved to another commit.
-        made = folder.split_source()
-        origin = f" of {made['source']} at commit {made['commit']}" if made.get("commit") else ""
+        made = folder.read_run().get("split", {})
+        origin = f" of {made['source']} at commit {made['commit']}" if "commit" in made else ""
         raise ConfigError(
             f"{folder.path}: holds a {folder.kind}{origin} of another signature; it differs in {', '.join(different)}; "
             f"{advice}choose another --out"
         )
-
-
-def _scoring_options(there: Signature, asked: Signature) -> str:
-    """The options of `h2htalk score` that differ from those the run was made with."""
-    changed = [
-        (key, asked.protocol[key])
-        for key in ("embedder", "rouge")
-        if key in asked.protocol and asked.protocol[key] != there.protocol.get(key)
-    ]
-    # The signature holds an embedder as `name@revision`.
-    return "".join(f" --{key} {value.rpartition('@')[0] or value}" for key, value in changed)

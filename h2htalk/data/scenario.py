@@ -4,33 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, make_dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, make_dataclass
 from functools import cache
-from typing import Annotated, Any, Literal, cast
+from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    TypeAdapter,
-    ValidationInfo,
-    WithJsonSchema,
-    with_config,
-)
+from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo, WithJsonSchema, with_config
 from pydantic_core import core_schema
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language
-from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, read_record
+from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, read_record
 from h2htalk.data.subtasks import SUBTASKS, FieldKind
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]
 Risk = Literal["none", "elevated", "high"]
-COMPLEXITIES: tuple[Complexity, ...] = ("basic", "intermediate", "advanced")
-INTERACTIONS: tuple[Interaction, ...] = ("casual", "emotional_support", "memory")
-RISKS: tuple[Risk, ...] = ("none", "elevated", "high")
+COMPLEXITIES: tuple[Complexity, ...] = get_args(Complexity)
+INTERACTIONS: tuple[Interaction, ...] = get_args(Interaction)
+RISKS: tuple[Risk, ...] = get_args(Risk)
 
 MOST_REFERENCES = 5
 
@@ -43,9 +36,6 @@ class ScheduleEntry:
     time: Time
     activity: Text
 
-    def to_dict(self) -> dict[str, str]:
-        return {"time": self.time, "activity": self.activity}
-
 
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
@@ -56,9 +46,6 @@ class Tags:
     complexity: Complexity
     interaction: Interaction
     risk: Risk
-
-    def to_dict(self) -> dict[str, str]:
-        return asdict(self)
 
 
 InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
@@ -152,19 +139,14 @@ class Scenario:
 
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
-        record: dict[str, Any] = {
-            "id": self.id,
-            "subtask": self.subtask,
-            "language": self.language,
-            "persona": self.persona,
-            "inputs": {key: _plain(value) for key, value in self.inputs.items()},
-            **({"reference": self.reference} if len(self.references) == 1 else {"references": list(self.references)}),
-            "tags": self.tags.to_dict(),
-            "provenance": dict(self.provenance),
-            "licence": self.licence,
-        }
-        if self.metadata:
-            record["metadata"] = dict(self.metadata)
+        record: dict[str, Any] = {}
+        # As they are: pydantic writes infinity as null, which is an error where they are written.
+        own = {"provenance": dict(self.provenance), "metadata": dict(self.metadata)}
+        for name, value in (adapter(Scenario).dump_python(self, mode="json") | own).items():
+            if name == "references" and len(value) == 1:
+                record["reference"] = value[0]
+            elif name != "metadata" or value:
+                record[name] = value
         return record
 
     @property
@@ -176,10 +158,6 @@ class Scenario:
     def turns(self) -> tuple[Turn, ...]:
         """The conversation among the inputs; empty for subtasks without one."""
         return cast(tuple[Turn, ...], self.inputs.get("history", ()))
-
-
-def _plain(value: InputValue) -> Any:
-    return value if isinstance(value, str) else [item if isinstance(item, str) else item.to_dict() for item in value]
 
 
 def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenario]:
@@ -194,23 +172,17 @@ def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenari
     for scenario in sorted(scenarios, key=lambda s: hashlib.sha256(s.id.encode()).digest()):
         of = scenario.metadata.get("kind") if "case" in scenario.provenance else scenario.subtask
         strata.setdefault((str(of), scenario.language), []).append(scenario)
+    languages: dict[str, list[str]] = {}
+    for of, language in sorted(strata):
+        languages.setdefault(of, []).append(language)
+    order = sorted(
+        ((turn - number) % len(own), number, (of, language))
+        for number, (of, own) in enumerate(languages.items())
+        for turn, language in enumerate(own)
+    )
     chosen: set[str] = set()
     for depth in range(max(map(len, strata.values()), default=0)):
-        for key in _strata_in_turn(strata):
+        for *_, key in order:
             if depth < len(strata[key]) and len(chosen) < limit:
                 chosen.add(strata[key][depth].id)
     return [s for s in scenarios if s.id in chosen]
-
-
-def _strata_in_turn(strata: Collection[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Order strata so that every subtask comes once before any comes twice, its languages by turns."""
-    languages: dict[str, list[str]] = {}
-    for subtask, language in sorted(strata):
-        languages.setdefault(subtask, []).append(language)
-    turns = range(max(map(len, languages.values()), default=0))
-    return [
-        (subtask, own[(number + turn) % len(own)])
-        for turn in turns
-        for number, (subtask, own) in enumerate(languages.items())
-        if turn < len(own)
-    ]

@@ -7,16 +7,15 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, make_dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import with_config
 
-from h2htalk.data.arguments import PathText, as_list, typed
 from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.files import read_jsonl, read_toml
+from h2htalk.data.files import read_bounded, read_jsonl, read_toml
 from h2htalk.data.parquet import read_parquet
 from h2htalk.data.persona import Persona, personas_of
 from h2htalk.data.records import STRICT, Text, read_record
@@ -40,13 +39,27 @@ from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 BUNDLED_FOLDER = Path(__file__).parent / "bundled" / "splits"
-# The keys of `split.toml`, all of them texts; the optional ones are left out where they are empty.
-HEADER = ("name", "version", "description", "licence", "references_sha256", "canary", "surrogates")
+# Keys of `split.toml` that are left out where they are empty.
 OPTIONAL = ("references_sha256", "canary", "surrogates")
 # In a folder: names, dates of birth and addresses that are invented or public, one a line.
 INVENTED = "invented.txt"
-_HEADER = dict.fromkeys(HEADER, Text) | {"description": str, "references_sha256": SHA256}
-_Header = with_config(STRICT)(make_dataclass("_Header", [(*one, field(default="")) for one in _HEADER.items()]))
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The content of a `split.toml`."""
+
+    name: Text
+    version: Text = "unversioned"
+    description: str = ""
+    licence: Text = "see each scenario"
+    references_sha256: SHA256 = ""
+    canary: Text = ""
+    surrogates: Text = ""
+
+
+HEADER = tuple(one.name for one in fields(Header))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,10 +116,10 @@ class Split:
         """
         if self.cases and subtasks:
             raise ConfigError(f"split {self.name}: cases of a study have no subtasks; leave out --subtask")
-        wanted = {find_subtask(name, "--subtask").name for name in as_list(subtasks, "subtasks")} or set(SUBTASKS)
+        wanted = {find_subtask(name, "--subtask").name for name in subtasks} or set(SUBTASKS)
         kept = [s for s in self.scenarios if s.subtask in wanted and language in (None, s.language)]
         if limit is not None:
-            kept = stratified_sample(kept, typed(limit, int, "limit"))
+            kept = stratified_sample(kept, limit)
         if not kept:
             raise ConfigError(f"split {self.name}: no scenario left after --language, --subtask and --limit")
         return replace(self, scenarios=tuple(kept), cases=())
@@ -152,12 +165,12 @@ def load_split(name: str | Path) -> Split:
         DataError: a broken record (file and line), a duplicate id, or a persona without a description.
         HubError: the Hub cannot be reached, or sends other files than were published.
     """
-    text = typed(name, PathText, "name")
+    text = str(name)
     if text.startswith(HUB):
         return _load_hub(text)
-    folder, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
-    if is_release(Path(folder)):
-        return _load_release(Path(folder), fragment)
+    release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
+    if is_release(Path(release)):
+        return _load_release(Path(release), fragment)
     source = resolve_split(text)
     header = split_header(source)
     folder = source if source.is_dir() else source.parent
@@ -182,7 +195,7 @@ def _invented(folder: Path) -> tuple[str, ...]:
     if not os.path.lexists(path):
         return ()
     try:
-        lines = _require_file(path).read_text(encoding="utf-8-sig").splitlines()
+        lines = read_bounded(path).decode("utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return tuple(filter(None, map(str.strip, lines)))
@@ -323,7 +336,6 @@ def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tupl
     else:
         paths = [source]
     for path in paths:
-        _require_file(path)
         if path.suffix == ".parquet":
             yield from read_parquet(path)
         else:
@@ -335,13 +347,6 @@ def is_stage(source: Path) -> bool:
     return os.path.isfile(source / "stage.json")
 
 
-def _require_file(path: Path) -> Path:
-    # Reading a pipe would block for ever.
-    if not path.is_file():
-        raise DataError(f"{path}: is not a file; remove it from the split's folder")
-    return path
-
-
 def split_header(source: Path) -> dict[str, str]:
     """Read `split.toml` of a split's folder, with defaults for missing keys.
 
@@ -351,20 +356,10 @@ def split_header(source: Path) -> dict[str, str]:
     # The name is written into tables and TOML, which must be UTF-8; a file name may hold other bytes.
     absolute = Path(os.path.abspath(source))
     name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
-    header = {
-        "name": name.strip() or "split",
-        "version": "unversioned",
-        "description": "",
-        "licence": "see each scenario",
-        "references_sha256": "",
-        "canary": "",
-        "surrogates": "",
-    }
+    header = asdict(Header(name.strip() or "split"))
     if is_stage(source):
         return header | stage_header(source)
     path = source / "split.toml"
     if not source.is_dir() or not os.path.lexists(path):
         return header
-    raw = read_toml(path, error=DataError)
-    read_record(_Header, raw, str(path))
-    return header | raw
+    return asdict(read_record(Header, {"name": header["name"]} | read_toml(path, error=DataError), str(path)))

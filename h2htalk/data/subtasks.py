@@ -7,17 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 from h2htalk.data.languages import RECORDS, LengthLimit
 from h2htalk.errors import DataError, quoted, suggest
 
 Dimension = Literal["dialogue", "recollection", "itinerary"]
-Mode = Literal["empathetic interaction", "personality development"]
 # What an input field holds: conversation turns, short texts, a schedule, or one text.
 FieldKind = Literal["turns", "texts", "schedule", "text"]
-
-
 Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
 
 
@@ -43,16 +40,18 @@ class Contract:
 class Subtask:
     """A subtask, and what the rest of the package must know of it.
 
-    `count` is Table 1's number of scenarios and weighs the subtask in the overall score; `column` is its
-    heading in Table 2; `inputs` names the fields of a scenario's `inputs` and what each holds;
-    `level` is I, II or III for the itinerary subtasks that a judge scores (section 4.1), else None;
-    `max_tokens` is the reply budget a model gets; `contract` is what code can check about its answer.
+    Attributes:
+        name: starts with its dimension.
+        column: its heading in Table 2.
+        count: Table 1's number of scenarios, which weighs the subtask in the overall score.
+        inputs: the fields of a scenario's `inputs` and what each holds.
+        max_tokens: the reply budget a model gets.
+        contract: what code can check about its answer.
+        level: I, II or III for the itinerary subtasks that a judge scores (section 4.1).
     """
 
     name: str
-    title: str
     column: str
-    dimension: Dimension
     count: int
     inputs: tuple[tuple[str, FieldKind], ...]
     max_tokens: int
@@ -60,9 +59,13 @@ class Subtask:
     level: Literal["I", "II", "III"] | None = None
 
     @property
-    def mode(self) -> Mode:
-        """Section 3.1's two modes: dialogue is interaction, the other two build the companion."""
-        return "empathetic interaction" if self.dimension == "dialogue" else "personality development"
+    def title(self) -> str:
+        """The paper's name: `DialogueBase`."""
+        return self.name.title().replace("_", "")
+
+    @property
+    def dimension(self) -> Dimension:
+        return cast(Dimension, self.name.partition("_")[0])
 
     @property
     def is_chat(self) -> bool:
@@ -75,126 +78,32 @@ class Subtask:
         return self.contract.form == "memories"
 
 
-# In the column order of Table 2.
-SUBTASKS: dict[str, Subtask] = {
-    s.name: s
-    for s in (
-        Subtask(
-            "dialogue_base",
-            "DialogueBase",
-            "Standard",
-            "dialogue",
-            1882,
-            (("history", "turns"),),
-            96,
-            Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
-        ),
-        Subtask(
-            "dialogue_emotion",
-            "DialogueEmotion",
-            "Emotional",
-            "dialogue",
-            99,
-            (("history", "turns"),),
-            192,
-            Contract("speech", (1, 3), "long_reply", one_action=True, nameless=True),
-        ),
-        Subtask(
-            "dialogue_schedule",
-            "DialogueSchedule",
-            "Schedule",
-            "dialogue",
-            533,
-            (("today_schedule", "schedule"), ("current_activity", "text"), ("history", "turns")),
-            96,
-            Contract("speech", (1, 2), "reply", one_action=True, nameless=True),
-        ),
-        Subtask(
-            "itinerary_basic",
-            "ItineraryBasic",
-            "Basic",
-            "itinerary",
-            207,
-            (("hobbies", "texts"), ("memories", "texts")),
-            192,
-            Contract("paragraph", length="paragraph", third_person=True),
-            "I",
-        ),
-        Subtask(
-            "itinerary_middle",
-            "ItineraryMiddle",
-            "Middle",
-            "itinerary",
-            444,
-            (("day_overview", "text"),),
-            128,
-            Contract("day"),
-            "II",
-        ),
-        Subtask(
-            "itinerary_advanced",
-            "ItineraryAdvanced",
-            "Advanced",
-            "itinerary",
-            143,
-            (("itinerary", "schedule"), ("arrangement", "text")),
-            384,
-            Contract("sub_schedule"),
-            "III",
-        ),
-        Subtask(
-            "itinerary_response",
-            "ItineraryResponse",
-            "Response",
-            "itinerary",
-            163,
-            (("current_activity", "text"), ("user_message", "text")),
-            96,
-            Contract("speech", (1, 1), first_person=True),
-        ),
-        Subtask(
-            "itinerary_initialization",
-            "ItineraryInitialization",
-            "Initiation",
-            "itinerary",
-            76,
-            (("itinerary", "schedule"), ("memories", "texts")),
-            128,
-            Contract("speech", (1, 3), first_person=True, nameless=True),
-        ),
-        Subtask(
-            "recollection_synthesis",
-            "RecollectionSynthesis",
-            "Synthesis",
-            "recollection",
-            412,
-            (("history", "turns"),),
-            192,
-            Contract("memories"),
-        ),
-        Subtask(
-            "recollection_refinement",
-            "RecollectionRefinement",
-            "Refinement",
-            "recollection",
-            589,
-            (("memories", "texts"),),
-            128,
-            Contract("line", length="line", first_person=True),
-        ),
-        Subtask(
-            "recollection_initialization",
-            "RecollectionInitialization",
-            "Initialization",
-            "recollection",
-            102,
-            (("memories", "texts"),),
-            128,
-            Contract("paragraph", nameless=True),
-        ),
-    )
-}
-
+_REPLY = Contract("speech", (1, 2), "reply", one_action=True, nameless=True)
+_LONG_REPLY = Contract("speech", (1, 3), "long_reply", one_action=True, nameless=True)
+_BASIC = Contract("paragraph", length="paragraph", third_person=True)
+_RESPONSE = Contract("speech", (1, 1), first_person=True)
+_SUB_SCHEDULE = Contract("sub_schedule")
+_OPENING = Contract("speech", (1, 3), first_person=True, nameless=True)
+_PARAGRAPH = Contract("paragraph", nameless=True)
+_LINE = Contract("line", length="line", first_person=True)
+_HISTORY: tuple[str, FieldKind] = ("history", "turns")
+_MEMORIES: tuple[str, FieldKind] = ("memories", "texts")
+_ITINERARY: tuple[str, FieldKind] = ("itinerary", "schedule")
+_ACTIVITY: tuple[str, FieldKind] = ("current_activity", "text")
+_ROWS = (  # in the column order of Table 2
+    Subtask("dialogue_base", "Standard", 1882, (_HISTORY,), 96, _REPLY),
+    Subtask("dialogue_emotion", "Emotional", 99, (_HISTORY,), 192, _LONG_REPLY),
+    Subtask("dialogue_schedule", "Schedule", 533, (("today_schedule", "schedule"), _ACTIVITY, _HISTORY), 96, _REPLY),
+    Subtask("itinerary_basic", "Basic", 207, (("hobbies", "texts"), _MEMORIES), 192, _BASIC, "I"),
+    Subtask("itinerary_middle", "Middle", 444, (("day_overview", "text"),), 128, Contract("day"), "II"),
+    Subtask("itinerary_advanced", "Advanced", 143, (_ITINERARY, ("arrangement", "text")), 384, _SUB_SCHEDULE, "III"),
+    Subtask("itinerary_response", "Response", 163, (_ACTIVITY, ("user_message", "text")), 96, _RESPONSE),
+    Subtask("itinerary_initialization", "Initiation", 76, (_ITINERARY, _MEMORIES), 128, _OPENING),
+    Subtask("recollection_synthesis", "Synthesis", 412, (_HISTORY,), 192, Contract("memories")),
+    Subtask("recollection_refinement", "Refinement", 589, (_MEMORIES,), 128, _LINE),
+    Subtask("recollection_initialization", "Initialization", 102, (_MEMORIES,), 128, _PARAGRAPH),
+)
+SUBTASKS: dict[str, Subtask] = {subtask.name: subtask for subtask in _ROWS}
 DIMENSIONS: tuple[Dimension, ...] = ("dialogue", "itinerary", "recollection")
 TOTAL_COUNT = sum(s.count for s in SUBTASKS.values())  # 4,650
 # Of a language, each with a task of its own on the Hub's benchmark tab.

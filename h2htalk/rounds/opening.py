@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.arguments import as_path, require_kind
+from h2htalk.data.arguments import as_path
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.files import write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link, link_folder
@@ -54,7 +54,6 @@ def open_round(spec: RoundSpec, out: str | Path) -> tuple[Status, list[str]]:
         RoundError, DataError, ConfigError: the round is closed, `out` holds another round, the items, annotators or
             settings are invalid, or the platform cannot be reached. The same call can be repeated.
     """
-    require_kind(spec, RoundSpec, "spec")
     spec = RoundSpec.from_dict(spec.to_dict(), "RoundSpec")
     folder = RoundFolder(as_path(out, "out"))
     opened = _is_opened(folder, spec)

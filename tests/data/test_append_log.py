@@ -92,14 +92,6 @@ def test_a_whole_last_line_without_its_line_end_is_kept(tmp_path: Path, tail: st
     assert len(seen) == 2
 
 
-def test_a_whole_last_line_that_is_no_record_is_an_error_and_not_cut(tmp_path: Path) -> None:
-    path = tmp_path / "part-0.jsonl"
-    path.write_bytes(b'{"n":0}\n[1]')
-    with pytest.raises(DataError, match=r"part-0\.jsonl:2: must be a JSON object"):
-        AppendLog(path)
-    assert path.read_bytes() == b'{"n":0}\n[1]'
-
-
 APPENDER = """
 import sys
 from pathlib import Path
@@ -138,25 +130,14 @@ def test_kill_9_at_random_moments_loses_nothing_that_was_finished(tmp_path: Path
     assert finished > 10
 
 
-def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_path: Path) -> None:
+@pytest.mark.parametrize("line", ["nonsense\n", "[1]"])
+def test_a_whole_line_that_is_no_record_is_an_error_and_gives_the_lock_back(tmp_path: Path, line: str) -> None:
     path = tmp_path / "part-0.jsonl"
-    path.write_bytes(b'{"n":0}\nnonsense\n{"n":1}\n')
+    path.write_text('{"n":0}\n' + line)
     for _ in range(2):
-        with pytest.raises(DataError, match=r"part-0\.jsonl:2: broken JSON"):
+        with pytest.raises(DataError, match=r"part-0\.jsonl:2: "):
             AppendLog(path)
-    assert path.read_bytes() == b'{"n":0}\nnonsense\n{"n":1}\n'
-
-
-def test_the_check_of_earlier_records_may_refuse_them(tmp_path: Path) -> None:
-    path = tmp_path / "part-0.jsonl"
-    path.write_bytes(b'{"n":0}\n')
-
-    def refuse(record: dict[str, Any], where: str) -> None:
-        raise DataError(f"{where}: not a response")
-
-    with pytest.raises(DataError, match=r"part-0\.jsonl:1: not a response"):
-        AppendLog(path, refuse)
-    AppendLog(path).close()
+    assert path.read_text() == '{"n":0}\n' + line
 
 
 # --- A second writer --------------------------------------------------------------------------------------------
@@ -185,26 +166,6 @@ def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_p
     AppendLog(path).close()
 
 
-def test_a_second_opening_in_the_same_process_is_refused_too(tmp_path: Path) -> None:
-    path = tmp_path / "part-0.jsonl"
-    messages = []
-
-    def open_again() -> None:
-        try:
-            AppendLog(path).close()
-        except DataError as error:
-            messages.append(str(error))
-
-    with AppendLog(path):
-        open_again()
-        thread = threading.Thread(target=open_again)
-        thread.start()
-        thread.join()
-    assert messages == [f"{path}: {REFUSED}"] * 2
-    open_again()
-    assert len(messages) == 2
-
-
 def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     content = b'{"n":0}\nnonsense\n{"torn'
@@ -221,23 +182,13 @@ def test_the_lock_alone_keeps_writers_out_and_leaves_the_file_as_it_is(tmp_path:
     assert path.read_bytes() == content
 
 
-def test_another_thread_may_close_the_log(tmp_path: Path) -> None:
-    path = tmp_path / "part-0.jsonl"
-    log = AppendLog(path)
-    thread = threading.Thread(target=log.close)
-    thread.start()
-    thread.join()
-    with AppendLog(path) as again:
-        assert again.path == path
-
-
-def test_closing_twice_is_harmless(tmp_path: Path) -> None:
+def test_another_thread_may_close_the_log_twice(tmp_path: Path) -> None:
     log = AppendLog(tmp_path / "part-0.jsonl")
-    log.close()
-    log.close()
-    with AppendLog(log.path) as again:
-        again.append({"id": "a"})
-    assert log.path.read_text() == '{"id":"a"}\n'
+    for _ in range(2):
+        thread = threading.Thread(target=log.close)
+        thread.start()
+        thread.join()
+    AppendLog(log.path).close()
 
 
 @pytest.mark.parametrize("place", ["a file/part-0.jsonl", "a folder"])
@@ -256,48 +207,25 @@ from pathlib import Path
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.append_log import AppendLog
 from h2htalk.errors import DataError
-path, limit = Path(sys.argv[1]), int(sys.argv[2])
-if limit:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
+resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 stored = 0
-with AppendLog(path) as log:
-    for attempt in range(60):
-        try:
+with AppendLog(Path(sys.argv[1])) as log:
+    try:
+        while True:
             log.append_all([{"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500}])
             stored += 2
-        except DataError as error:
-            print(error)
-            break
-    else:
-        sys.exit("the disk never filled")
-    records = [record["n"] for _, record in read_jsonl(path)]
-    assert records == list(range(stored)), (records, stored)
-    assert path.read_bytes().endswith(b"}\\n")
-    if limit:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
-    log.append_all([{"n": "small"}, {"n": "last"}])
-    print(stored, "stored")
+    except DataError as error:
+        assert "the disk is full; what was stored is kept: free space" in str(error), error
+    assert [record["n"] for _, record in read_jsonl(log.path)] == list(range(stored))
+    assert log.path.read_bytes().endswith(b"}\\n")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+    log.append({"n": "small"})
+print(stored)
 """
 
 
-def check_full_disk(done: subprocess.CompletedProcess[str]) -> None:
-    assert done.returncode == 0, done.stderr
-    message, count = done.stdout.splitlines()
-    assert "part-0.jsonl: the disk is full; what was stored is kept: free space" in message
-    assert int(count.split()[0]) > 3
-
-
 def test_a_file_size_limit_leaves_the_file_at_its_last_whole_line(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", FILL, str(tmp_path / "part-0.jsonl"), "100000"]
-    check_full_disk(subprocess.run(command, capture_output=True, text=True, check=False))
-
-
-def test_a_full_disk_leaves_the_file_at_its_last_whole_line(tmp_path: Path) -> None:
-    """A real one: 128 KiB of tmpfs, mounted where only the child sees it."""
-    mount = 'mount -t tmpfs -o size=128k tmpfs "$1" && exec "$2" -c "$3" "$1/part-0.jsonl" 0'
-    private = ["unshare", "--mount", "--map-root-user"]
-    may = subprocess.run([*private, "mount", "-t", "tmpfs", "tmpfs", str(tmp_path)], capture_output=True, check=False)
-    if may.returncode:
-        pytest.skip("no tmpfs can be mounted here; the test with a file-size limit stands for it")
-    command = [*private, "sh", "-c", mount, "sh", str(tmp_path), sys.executable, FILL]
-    check_full_disk(subprocess.run(command, capture_output=True, text=True, check=False))
+    command = [sys.executable, "-c", FILL, str(tmp_path / "part-0.jsonl")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 3

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -64,27 +63,6 @@ def test_an_interrupted_writer_leaves_the_old_file_and_nothing_else(
         write(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
-    path = tmp_path / "x"
-    versions = ["a" * 300_000, "b" * 300_000]
-    write_text(path, versions[0])
-    stop = threading.Event()
-    seen = set()
-
-    def watch() -> None:
-        while not stop.is_set():
-            seen.add(path.read_text())
-
-    reader = threading.Thread(target=watch)
-    reader.start()
-    for turn in range(60):
-        write_text(path, [versions[turn % 2][:100_000], versions[turn % 2][100_000:]])
-    stop.set()
-    reader.join()
-    assert seen <= set(versions)
-    assert seen
 
 
 @pytest.mark.parametrize(

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import datetime
-import json
 import os
 from pathlib import Path
-from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 
+TURNS = [{"role": "user", "content": "Hi."}]
 ROWS = [
     {"id": f"r{i}", "value": None if i % 3 == 2 else i / 7, "tags": {"n": i, "list": ["你好", None]}} for i in range(25)
 ]
@@ -58,69 +60,20 @@ def test_a_path_that_is_not_utf_8_is_as_good_as_any(tmp_path: Path) -> None:
     assert [p.name for p in tmp_path.iterdir()] == [path.name]
 
 
-# --- Files of others --------------------------------------------------------------------------------------------
-
-
-def write_foreign(path: Path, row: dict[str, Any], note: bytes | None = None) -> Path:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    table = pa.Table.from_pylist([row])
-    if note is not None:
-        table = table.replace_schema_metadata({b"h2htalk_json_columns": note})
-    pq.write_table(table, path)
-    return path
-
-
 @pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        (datetime.datetime(2026, 11, 20), r"column 'provenance' holds timestamp\[us\]; store it as text"),
-        (b"\xff", "column 'provenance' holds binary; store it as text"),
-        ({"a": [{"day": datetime.date(2026, 11, 20)}]}, r"column 'provenance.a.day' holds date32\[day\];"),
-    ],
-    ids=["time", "bytes", "nested"],
+    ("note", "cell"),
+    [(b"5", "{}"), (b"{", "{}"), (b'["nope"]', "{}"), (b'["tags"]', 5), (b'["tags"]', '{"n":1,"n":2}')],
 )
-def test_a_column_that_json_does_not_know_is_named(tmp_path: Path, value: object, message: str) -> None:
-    """Such values came as far as the fingerprint, and ended there with a traceback."""
-    path = write_foreign(tmp_path / "x.parquet", {"id": "a", "provenance": value})
-    with pytest.raises(DataError, match=f"^{path}: {message}"):
+def test_a_foreign_file_with_broken_json_columns_is_named(tmp_path: Path, note: bytes, cell: object) -> None:
+    path = tmp_path / "x.parquet"
+    table = pa.Table.from_pylist([{"id": "a", "tags": cell}])
+    pq.write_table(table.replace_schema_metadata({b"h2htalk_json_columns": note}), path)
+    with pytest.raises(DataError, match=r"x\.parquet: not a readable Parquet file"):
         list(read_parquet(path))
 
 
-def test_lists_structures_and_categories_of_others_are_read(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    row = {"id": "a", "inputs": {"history": [{"role": "user", "n": 1}]}, "x": 0.5, "y": True, "z": None}
-    table = pa.Table.from_pylist([row])
-    table = table.set_column(0, "id", table.column("id").dictionary_encode())
-    pq.write_table(table, tmp_path / "x.parquet")
-    assert [r for _, r in read_parquet(tmp_path / "x.parquet")] == [row]
-
-
-@pytest.mark.parametrize(
-    ("note", "cell", "message"),
-    [
-        (b"5", "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
-        (b"[1]", "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
-        (b"[" * 100_000, "{}", ": its metadata h2htalk_json_columns must be a JSON list of column names"),
-        (b'["nope"]', "{}", ": its metadata h2htalk_json_columns name column 'nope', which is missing"),
-        (b'["tags"]', None, ":row 1: tags must be JSON text, not NoneType"),
-        (b'["tags"]', 5, ":row 1: tags must be JSON text, not int"),
-        (b'["tags"]', "{", ":row 1: tags: broken JSON: "),
-        (b'["tags"]', "[" * 100_000, ":row 1: tags: broken JSON: "),
-        (b'["tags"]', '{"n": NaN}', ":row 1: tags: broken JSON: NaN is not JSON"),
-        (b'["tags"]', '{"n": 1, "n": 2}', ":row 1: tags: broken JSON: the key 'n' is repeated"),
-    ],
-)
-def test_wrong_json_in_a_column_is_named(tmp_path: Path, note: bytes, cell: object, message: str) -> None:
-    path = write_foreign(tmp_path / "x.parquet", {"id": "a", "tags": cell}, note)
-    with pytest.raises(DataError) as raised:
-        list(read_parquet(path))
-    assert str(raised.value).startswith(f"{path}{message}")
-
-
-def test_a_file_that_names_no_columns_is_read_as_it_lies(tmp_path: Path) -> None:
-    path = write_foreign(tmp_path / "x.parquet", {"id": "a", "tags": json.dumps({"n": 1})})
-    assert [row for _, row in read_parquet(path)] == [{"id": "a", "tags": '{"n": 1}'}]
+def test_a_value_that_json_does_not_know_is_refused_as_a_record(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([{"id": "a", "at": datetime.date(2026, 11, 20)}]), tmp_path / "x.parquet")
+    ((where, row),) = read_parquet(tmp_path / "x.parquet")
+    with pytest.raises(DataError, match=r"row 1: a: metadata: at: holds a date"):
+        Dialogue.from_dict({"id": "a", "language": "en", "messages": TURNS, "metadata": row}, where)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from dataclasses import replace
@@ -126,35 +125,14 @@ def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(folder:
     assert tree(folder.path) == before
 
 
-@pytest.mark.parametrize(
-    ("asked", "command"),
-    [
-        ({"embedder": "minilm@sha256:0123456789abcdef(en)"}, "h2htalk score {} --embedder minilm"),
-        ({"embedder": "bge-m3:/a@b@sha256:01"}, "h2htalk score {} --embedder bge-m3:/a@b"),
-        ({"rouge": "f1", "metrics": "2"}, "h2htalk score {} --rouge f1"),
-        ({"embedder": "x@1", "rouge": "recall"}, "h2htalk score {} --embedder x --rouge recall"),
-        ({"contracts": "2", "judge": "none"}, "h2htalk score {}"),
-        ({"embedder": "x@1", "items": "2"}, None),
-        ({"prompts": "2"}, None),
-    ],
-)
-def test_what_scoring_alone_decides_is_scored_anew_by_the_command_named(
-    folder: RunFolder, split: Split, asked: dict[str, str], command: str | None
+@pytest.mark.parametrize(("key", "rescored"), [("embedder", True), ("rouge", True), ("prompts", False)])
+def test_what_scoring_alone_decides_can_be_scored_anew(
+    folder: RunFolder, split: Split, key: str, rescored: bool
 ) -> None:
-    """Without the option, `score` gave the old embedder's numbers again."""
     open_writer(folder, split).close()
-    with pytest.raises(ConfigError) as raised:
-        folder.require_usable(replace(SIGNATURE, protocol={**SIGNATURE.protocol, **asked}))
-    advice = f"score its answers anew with `{(command or '').format(folder.path)}`, or " if command else ""
-    assert str(raised.value).endswith(f"); {advice}choose another --out")
-
-
-def test_a_second_writer_is_refused_until_the_first_is_closed(folder: RunFolder, split: Split) -> None:
-    first = open_writer(folder, split)
-    with pytest.raises(DataError, match="another process is writing it"):
-        open_writer(folder, split)
-    first.close()
-    open_writer(folder, split).close()
+    with pytest.raises(ConfigError, match="choose another --out") as raised:
+        folder.require_usable(replace(SIGNATURE, protocol={**SIGNATURE.protocol, key: "x@2"}))
+    assert (f"h2htalk score {folder.path}" in str(raised.value)) == rescored
 
 
 def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
@@ -183,7 +161,7 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     [
         ('{"id":"e","sample":0,"text":"x"}', "'e' is not a scenario of this run; remove the line"),
         ('{"id":"a","sample":2,"text":"x"}', "sample 2 of 'a', but this run asks 2 an item, counted from 0"),
-        ('{"id":"z","sample":0,"failure":{"reason":"timeout"}}', "'z' is not a scenario of this run"),
+        ('{"id":"b"}', "b: text: is missing"),
     ],
 )
 def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resuming(
@@ -201,7 +179,6 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
             read()
         assert str(raised.value).startswith(f"{folder.path}/calls.jsonl:2: {message}")
     assert tree(folder.path) == before
-    assert len(folder.answers()) == 2
 
 
 # --- Folders of others ------------------------------------------------------------------------------------------
@@ -212,8 +189,6 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
     [
         ["notes.txt"],
         ["inputs/my-data.csv"],
-        ["inputs/split/scenarios.jsonl"],
-        ["calls.jsonl"],
         ["calls.jsonl", "mine.jsonl"],
         ["calls.lock", "inputs/my-data.csv"],
         [".hidden"],
@@ -234,30 +209,17 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
 
 def test_a_file_is_no_folder(tmp_path: Path, split: Split) -> None:
     (tmp_path / "run").write_text("mine")
-    with pytest.raises(DataError, match="is a file; name a folder with --out"):
-        open_writer(RunFolder(tmp_path / "run"), split)
-    with pytest.raises(DataError, match="cannot be written"):
-        open_writer(RunFolder(tmp_path / "run" / "deeper"), split)
-
-
-def test_a_name_too_long_is_one_line(tmp_path: Path, split: Split) -> None:
-    with pytest.raises(DataError, match="cannot be written: File name too long"):
-        open_writer(RunFolder(tmp_path / ("n" * 300)), split)
+    for path in (tmp_path / "run", tmp_path / "run" / "deeper", tmp_path / ("n" * 300)):
+        with pytest.raises(DataError, match=r"cannot be read: .*; name a folder with --out"):
+            open_writer(RunFolder(path), split)
 
 
 DAMAGED = [
     "",
-    "{",
     "[]",
-    "null",
-    "[" * 100_000,
-    '{"spec": NaN}',
     '{"spec": {}}',
     '{"spec": "x", "signature": {}}',
-    '{"spec": {}, "signature": {"protocol": {}, "subject": {"engine": "hf", "model": "m"}}}',
-    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {}}}',
     '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {"engine": "hf"}}}',
-    '{"spec": {}, "signature": {"protocol": {"items": 1}, "subject": {"engine": "hf", "model": "m"}}}',
 ]
 
 
@@ -268,14 +230,6 @@ def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, conten
         open_writer(RunFolder(tmp_path), split)
     assert "\n" not in str(raised.value)
     assert tree(tmp_path) == {"run.json": content.encode()}
-
-
-def test_a_line_that_is_no_response_is_named(folder: RunFolder, split: Split) -> None:
-    open_writer(folder, split).close()
-    (folder.path / "calls.jsonl").write_text('{"id":"a","text":"x"}\n{"id":"b"}\n')
-    for read in (folder.answers, lambda: open_writer(folder, split)):
-        with pytest.raises(DataError, match=r"calls\.jsonl:2: needs a text"):
-            read()
 
 
 # --- Starts that did not come far -------------------------------------------------------------------------------
@@ -300,11 +254,6 @@ def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, le
     assert folder.signature() == other
     assert folder.split() == split
     assert set(os.listdir(folder.path)) == {"run.json", "inputs", "calls.jsonl", "calls.lock"}
-
-
-def test_discard_leaves_nothing_of_a_run_without_an_answer(tmp_path: Path, split: Split) -> None:
-    open_writer(RunFolder(tmp_path / "runs" / "first"), split).discard()
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None:
@@ -339,36 +288,9 @@ def test_discard_leaves_what_was_there_before(tmp_path: Path, split: Split) -> N
     assert (tmp_path / "runs" / "notes.txt").read_text() == "mine"
 
 
-def test_discard_leaves_what_somebody_put_there_meanwhile(folder: RunFolder, split: Split) -> None:
-    writer = open_writer(folder, split)
-    (folder.path / "notes.txt").write_text("mine")
-    writer.discard()
-    assert os.listdir(folder.path) == ["notes.txt"]
-
-
 def test_discard_keeps_every_answer(folder: RunFolder, split: Split) -> None:
     writer = open_writer(folder, split)
     writer.store(FailedResponse("a", 0, FAILED))
     writer.discard()
     assert set(folder.answers()) == {("a", 0)}
     assert folder.signature() == SIGNATURE
-
-
-def test_discard_keeps_a_run_that_was_resumed(folder: RunFolder, split: Split) -> None:
-    open_writer(folder, split).close()
-    before = tree(folder.path)
-    open_writer(folder, split).discard()
-    assert tree(folder.path) == before
-
-
-def test_scores_lie_under_their_protocol(folder: RunFolder) -> None:
-    path = folder.scores(SIGNATURE)
-    assert path == folder.path / "scores" / f"{SIGNATURE.fingerprint}.parquet"
-    assert folder.scores(replace(SIGNATURE, subject={})) == path
-
-
-def test_run_json_reads_like_a_document(folder: RunFolder, split: Split) -> None:
-    open_writer(folder, split).close()
-    text = (folder.path / "run.json").read_text(encoding="utf-8")
-    assert json.loads(text)
-    assert text.startswith('{\n  "spec": {\n')

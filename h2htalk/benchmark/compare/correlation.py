@@ -18,7 +18,7 @@ from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics.bootstrap import FEW, LEAST, rank_correlation
 from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.arguments import as_path
 from h2htalk.data.imports.harness_log import read_rows
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
@@ -126,7 +126,7 @@ def correlate(
         ConfigError: the runs' protocols differ (the keys are named), or a table lacks a column.
         DataError: a folder is no scored run, or a table cannot be read.
     """
-    loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in as_list(runs, "runs"))]
+    loaded = [load_run(path) for path in dict.fromkeys(as_path(path, "runs") for path in runs)]
     first = sorted((run.summary.signature for run in loaded), key=lambda one: one.human)[:1]  # people's have no prompts
     for run in loaded:
         if different := first[0].differing(run.summary.signature):

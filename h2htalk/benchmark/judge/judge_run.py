@@ -29,7 +29,6 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
 from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import require_kind
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -127,7 +126,6 @@ def judge_run(spec: JudgeSpec) -> Summary:
         ConfigError, DataError, MissingExtraError, ModelCallError: the run is not scored, holds no answer to judge, or a
             judge cannot be asked.
     """
-    require_kind(spec, JudgeSpec, "spec")
     with writer_lock(RunFolder(spec.path).shard, WAIT):
         panel, answers = _open(spec)
         for calls in panel:

@@ -24,7 +24,6 @@ from h2htalk.benchmark.score_run import open_metrics, store_answers
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
 from h2htalk.chat.model_identity import model_name
-from h2htalk.data.arguments import require_kind
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.scenario import Scenario
@@ -74,7 +73,6 @@ def judge_probe(spec: JudgeSpec, language: str | None = None) -> Probe:
         ConfigError, DataError, MissingExtraError, ModelCallError: the judge cannot be asked.
         IncompleteError: no call was answered.
     """
-    require_kind(spec, JudgeSpec, "spec")
     _write_run(spec.path, language)
     summary = judge_run(replace(spec, scope="all"))
     run = load_run(spec.path)

@@ -29,7 +29,7 @@ from h2htalk.benchmark.report.table2 import (
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.arguments import as_list, as_path
+from h2htalk.data.arguments import as_path
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.text.tables import Table
 
@@ -95,7 +95,7 @@ def leaderboard(
         ConfigError: `runs` is no list of paths, there is no such metric, or a run was scored without an embedder.
         DataError: a folder holds no scored run, or one that was edited since.
     """
-    return rank_runs([load_run(as_path(run, "runs")).summary for run in as_list(runs, "runs")], paper, metric)
+    return rank_runs([load_run(as_path(run, "runs")).summary for run in runs], paper, metric)
 
 
 def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None = None) -> Leaderboard:

@@ -30,7 +30,7 @@ from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
 from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import as_path, require_kind
+from h2htalk.data.arguments import as_path
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.version import installed_versions
@@ -61,7 +61,6 @@ def run_study(spec: StudySpec) -> StudyResult:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model or the judge cannot be asked, or the folder
             holds something else.
     """
-    require_kind(spec, StudySpec, "spec")
     plan = plan_study(spec)  # a wrong name is told before anything is loaded
     metrics = open_metrics(spec.ask.embedder, spec.ask.rouge)
     if spec.judge:

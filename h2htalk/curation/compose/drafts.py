@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from h2htalk.curation.candidates import MODEL, Reference
@@ -72,7 +72,7 @@ def scenario_of(
         "persona": persona.id,
         "inputs": draft.inputs,
         "reference": reference,
-        "tags": draft.tags.to_dict(),
+        "tags": asdict(draft.tags),
         "provenance": provenance,
         "licence": dialogue.licence,
     }

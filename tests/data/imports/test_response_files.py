@@ -98,7 +98,7 @@ def test_foreign_ids_are_counted_and_the_first_five_named_with_their_lines(tmp_p
     [
         ({"id": "s-0", "response": "again"}, ":2: a second response to s-0, sample 0"),
         ({"id": "s-1", "response": None}, ":2: response must be text, not NoneType"),
-        ({"id": "s-1"}, ":2: needs a text (or a failure)"),
+        ({"id": "s-1"}, ":2: s-1: text: is missing"),
         ({"id": "s-1", "response": "x", "failure": {"reason": "timeout"}}, ":2: holds a response and a failure"),
         # One of the two was scored, and nobody was told which.
         ({"id": "s-1", "response": "x", "text": "y"}, ":2: holds a response and a text; keep one of them"),
