@@ -22,18 +22,7 @@ from typing import Any
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.costs.prices import add, dollars_text
-from h2htalk.chat.protocol import (
-    Answer,
-    Billing,
-    Call,
-    FailedCall,
-    OnDone,
-    Outcome,
-    Request,
-    Sampling,
-    WireFormat,
-    outcomes,
-)
+from h2htalk.chat.protocol import Answer, Call, FailedCall, OnDone, Outcome, Request, Sampling, WireFormat, outcomes
 from h2htalk.chat.provider_answers import clean
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
 from h2htalk.data.responses import SampleKey
@@ -74,7 +63,6 @@ def run_batches(
         ConfigError: the batch might pass the limit of costs (nothing is sent then), the provider refuses the job, or
             the store holds an open job of another model.
         ModelCallError: the provider cannot be used. A job that runs goes on; the same call attaches to it.
-        DataError: the store is damaged, or another process writes it.
     """
     calls.open(batch=True)
     run = _Run(jobs, wire, requests, options, calls, on_done, sleep, clock)
@@ -95,7 +83,6 @@ class _Run:
         places: the positions of the requests by id and sample.
         done: one outcome for each request, None while there is none.
         tries: how many batches asked for a request so far.
-        fatal: advice, once a whole job failed for a reason that every call would meet.
         fruitless: jobs in a row without results.
         since: time of the first of the current network errors; None while there is none.
         hold: seconds that the API asks the client to wait.
@@ -113,7 +100,6 @@ class _Run:
     places: dict[SampleKey, int] = field(default_factory=dict)
     done: list[Outcome | None] = field(default_factory=list)
     tries: Counter[int] = field(default_factory=Counter)
-    fatal: str | None = None
     fruitless: int = 0
     since: float | None = None
     hold: float = 0.0
@@ -135,20 +121,18 @@ class _Run:
                 self._asked(record)
         while True:
             self._wait_for_all()
-            if self.fatal is not None:
-                raise ModelCallError(self.fatal)
             missing = [index for index, outcome in enumerate(self.done) if outcome is None]
             if not missing:
                 return [outcome for outcome in self.done if outcome is not None]
             self._submit(missing)
 
+    def _calls_of(self, record: BatchRecord) -> list[PaidCall]:
+        return self.calls.store.calls_of(record)
+
     def _asked(self, record: BatchRecord, times: int = 1) -> None:
         """Note that a job asks for these items (-1: it did not after all)."""
         for call in self._calls_of(record):
             self.tries.update(dict.fromkeys((self.places[item] for item in call.items if item in self.places), times))
-
-    def _calls_of(self, record: BatchRecord) -> list[PaidCall]:
-        return self.calls.store.calls_of(record)
 
     def _tries(self, call: Call) -> int:
         return max(self.tries[index] for index in call.indexes)
@@ -158,10 +142,8 @@ class _Run:
     def _submit(self, places: Sequence[int]) -> None:
         """Submit jobs for these requests. A job that may or may not exist stays `sending` in the store.
 
-        Raises:
-            CostLimitError: they might exceed the limit; nothing was sent. (Once others have their outcomes, these
-                requests fail with `max_cost` instead.)
-            ConfigError, ModelCallError: the provider refuses.
+        Where they might exceed the limit nothing is sent: CostLimitError, or, once others have their outcomes, these
+        requests fail with `max_cost`.
         """
         made = self.wire.calls([self.requests[place] for place in places])
         calls = [replace(call, indexes=tuple(places[index] for index in call.indexes)) for call in made]
@@ -192,42 +174,45 @@ class _Run:
         size = 0
         for call in calls:
             length = len(line_bytes(self.jobs.line(_LONGEST_ID, self.wire.body(call, batch=True)))) + 1
-            full = len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes
-            if chunks[-1] and full:
+            if chunks[-1] and (len(chunks[-1]) >= self.jobs.most_calls or size + length > self.jobs.most_bytes):
                 chunks.append([])
                 size = 0
             chunks[-1].append(call)
             size += length
         return chunks
 
-    def _lines(self, record: BatchRecord, calls: Sequence[Call]) -> Iterator[Mapping[str, Any]]:
-        for number, call in enumerate(calls):
-            yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
-
     def _send(self, record: BatchRecord, calls: Sequence[Call]) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
         deadline, tries, note = self.clock() + self.options.deadline, 0, self.calls.store.note
+
+        def lines() -> Iterator[Mapping[str, Any]]:
+            for number, call in enumerate(calls):
+                yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
+
         while True:
             tries += 1
             sending = False
             try:
-                if record.file is None and (file := self.jobs.upload(record, self._lines(record, calls))):
+                if record.file is None and (file := self.jobs.upload(record, lines())):
                     record = note(record, "uploaded", file=file)
-                after = self.jobs.newest()
-                record = note(record, "sending", when=self.clock(), after=after)
+                record = note(record, "sending", when=self.clock(), after=self.jobs.newest())
                 sending = True
-                job = self.jobs.create(record, self._lines(record, calls))
-                note(record, "submitted", provider_id=job.id)
+                note(record, "submitted", provider_id=self.jobs.create(record, lines()).id)
                 return
             except JobCallError as error:
-                if sending and not _is_refusal(error):
+                if sending and not error.refused:
                     return
                 failed = self._failure(error)
             pause = max(min(FIRST_POLL * 2 ** (tries - 1), LONGEST_POLL), failed.wait or 0.0)
-            again = failed.retry and failed.fatal is None and tries < self.options.attempts
-            if not again or self.clock() + pause > deadline:
+            again = failed.retry and failed.fatal is None
+            if not again or tries >= self.options.attempts or self.clock() + pause > deadline:
                 self.calls.abandon(record, failed.reason, why=failed.message)
-                raise _advice(failed, pause if again else 0.0)
+                if not again:
+                    raise ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
+                raise ModelCallError(
+                    f"the batch could not be submitted: {failed.message}; check the connection, its proxy and the "
+                    "base URL in the environment, or start again later"
+                )
             self.sleep(pause)
 
     def _failure(self, error: JobCallError) -> FailedCall:
@@ -283,22 +268,25 @@ class _Run:
         search = self.jobs.find(record, known)
         if search.job is not None:
             self.calls.store.note(record, "submitted", provider_id=search.job.id)
-            return True
-        if search.running or abs(self.clock() - record.when) < SETTLE:
+        elif search.running or abs(self.clock() - record.when) < SETTLE:
             what = ", ".join(search.running) or "the list of jobs"
             self._show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
             return False
-        if search.unreadable:
+        elif search.unreadable:
             jobs = ", ".join(search.unreadable)
-            self._abandon(record, f"may be one of {jobs}, whose results are no longer kept", "possibly_paid")
+            self._lose(record, f"may be one of {jobs}, whose results are no longer kept")
         else:
             self._asked(record, -1)
-            self._abandon(record, "never submitted", "free")
+            self.calls.abandon(record, "never submitted")
+            self._count_fruitless("never submitted")
         return True
 
-    def _abandon(self, record: BatchRecord, reason: str, billing: Billing) -> None:
-        """Give up a job that may have been sent and gave no results; its missing items are submitted again."""
-        self.calls.abandon(record, reason, billing)
+    def _lose(self, record: BatchRecord, reason: str) -> None:
+        """Give up a job that may have been computed; its missing items are submitted again."""
+        self.calls.abandon(record, reason, "possibly_paid")
+        self._count_fruitless(reason)
+
+    def _count_fruitless(self, reason: str) -> None:
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
             raise ModelCallError(
@@ -318,11 +306,7 @@ class _Run:
         raise ConfigError(f"batch job {job.id} was refused, nothing was charged: {problem}; {advice}, then start again")
 
     def _endure(self, error: JobCallError, record: BatchRecord) -> None:
-        """Note an error; the caller asks again after a pause.
-
-        Raises:
-            ModelCallError: the error is permanent, or has lasted too long.
-        """
+        """Note an error; the caller asks again after a pause. Raises ModelCallError for one that lasts."""
         goes_on = f"batch job {record.label} is not lost, the same command attaches to it"
         if error.status in (404, 410):
             raise ModelCallError(
@@ -351,9 +335,9 @@ class _Run:
         """Take all results of an ended job, in any order: each settles its call in the store, then is delivered.
 
         Results that cannot be read, are of another job or repeat one are ignored. After a broken stream all are read
-        again; what was settled and delivered before stays.
+        again; what was settled and delivered before stays. Raises ModelCallError where no call can succeed.
         """
-        counts, fatal = Counter[str](), ""
+        counts, fatal = Counter[str](), None
         left = {record.custom_id(n): call for n, call in enumerate(self._calls_of(record))}
         try:
             for result in self.jobs.results(job):
@@ -366,7 +350,7 @@ class _Run:
             if error.status not in (404, 410):
                 raise
             # The results are gone; calls without a result are possibly paid.
-            self._abandon(record, f"its results are no longer kept ({error.message})", "possibly_paid")
+            self._lose(record, f"its results are no longer kept ({error.message})")
             return
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded
@@ -374,12 +358,12 @@ class _Run:
         for reserved in left.values():
             counts["missing"] += 1
             self._take(reserved, lambda _: failed)
-        if not counts["succeeded"]:
-            self.fatal = fatal or None
         self.calls.store.note(record, "collected", status=job.status, **counts)
         self.fruitless = 0
         if counts["ignored"]:
             _say(f"batch job {job.id}: ignored {counts['ignored']:,} results of other calls or repeated ones")
+        if fatal and not counts["succeeded"]:
+            raise ModelCallError(fatal)
 
     def _found(self, result: Result, call: Call) -> Answer | FailedCall:
         if result.kind == "succeeded":
@@ -388,8 +372,9 @@ class _Run:
             return _LEFTOVER[result.kind]
         failed = self.wire.read_error(result.status, result.body, {})
         # A reply that the provider's filter blocked may have been written, so the API's rules hold for it.
-        billing: Billing = "free" if result.free and not failed.refusal else failed.billing
-        return replace(failed, billing=billing, request_id=failed.request_id or result.request_id)
+        free = result.free and not failed.refusal
+        request_id = failed.request_id or result.request_id
+        return replace(failed, billing="free" if free else failed.billing, request_id=request_id)
 
     def _take(self, reserved: PaidCall, read: Callable[[Call], Answer | FailedCall]) -> str | None:
         """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch.
@@ -419,21 +404,3 @@ class _Run:
 def _say(text: str) -> None:
     """Print a line on standard error, in place of the progress line of a terminal."""
     print(("\r\x1b[K" if sys.stderr.isatty() else "") + printable(text), file=sys.stderr, flush=True)
-
-
-def _is_refusal(error: JobCallError) -> bool:
-    """Whether a job certainly does not exist: nothing was sent, or the API refused it. A server that broke may have
-    created it before."""
-    if error.status is None:
-        return not error.reached
-    return (400 <= error.status < 500 and error.status not in (408, 499)) or error.status == 529
-
-
-def _advice(failed: FailedCall, pause: float) -> H2HTalkError:
-    if failed.fatal is not None or not failed.retry:
-        return ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
-    wait = f", which asks to wait {pause:,.0f} s" if pause > LONGEST_POLL else ""
-    advice = "start again later"
-    if failed.reason == "connection":
-        advice = "check the connection, its proxy and the base URL in the environment, then start again"
-    return ModelCallError(f"the batch could not be submitted: {failed.message}{wait}; {advice}")

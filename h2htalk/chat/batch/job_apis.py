@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from importlib import import_module
 from itertools import chain
+from operator import attrgetter
 from typing import Any, ClassVar, Final, Literal, TypeVar
 
 import httpx2
@@ -105,6 +106,14 @@ class JobCallError(Exception):
     body: object = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def refused(self) -> bool:
+        """Whether a job certainly does not exist: nothing was sent, or the API refused it. A server that broke may have
+        created it before."""
+        if self.status is None:
+            return not self.reached
+        return (400 <= self.status < 500 and self.status not in (408, 499)) or self.status == 529
+
 
 class JobsApi:
     """One provider's batch jobs over its SDK, whose retries are off: a repeated `create` would be a second job.
@@ -115,13 +124,15 @@ class JobsApi:
     most_calls: ClassVar[int]  # that a job may hold, with a margin
     most_bytes: ClassVar[int]  # that its requests may have, with a margin
     after: ClassVar[str]  # the parameter of the list that names the last job of the page before
+    methods: ClassVar[str]  # the SDK's methods for jobs, as a path of attributes
+    outputs: ClassVar[str]  # and the one that streams an output
 
     def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
         """Take the SDK's client, and the function that reads a broken connection."""
         timeout = httpx2.Timeout(TRANSFER_TIMEOUT, connect=CONNECT_TIMEOUT)
         self.client = client.with_options(max_retries=0, timeout=timeout)
-        self.batches: Any = None  # the SDK's methods for jobs, with raw responses
-        self.stream: Any = None  # and the one that streams an output
+        self.batches = attrgetter(self.methods)(self.client).with_raw_response
+        self.stream = attrgetter(self.outputs)(self.client)
         self._failure = failure
         self._sdk = import_module(type(client).__module__.partition(".")[0])
 
@@ -213,11 +224,7 @@ class OpenAIJobs(JobsApi):
     most_calls = 50_000
     most_bytes = 190_000_000
     after = "after"
-
-    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
-        super().__init__(client, failure)
-        self.batches = self.client.batches.with_raw_response
-        self.stream = self.client.files.with_streaming_response.content
+    methods, outputs = "batches", "files.with_streaming_response.content"
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"custom_id": custom_id, "method": "POST", "url": ENDPOINT, "body": body}
@@ -302,11 +309,7 @@ class AnthropicJobs(JobsApi):
     most_calls = 100_000
     most_bytes = 240_000_000
     after = "after_id"
-
-    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
-        super().__init__(client, failure)
-        self.batches = self.client.messages.batches.with_raw_response
-        self.stream = self.client.messages.batches.with_streaming_response.results
+    methods, outputs = "messages.batches", "messages.batches.with_streaming_response.results"
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         return {"custom_id": custom_id, "params": body}
