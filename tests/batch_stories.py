@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
-from batch_double_wire import DoubleJob
+from provider_batches import Job
 
 from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.protocol import Outcome, Reply, Request
@@ -136,7 +136,7 @@ def kill_at(wanted: str, error: BaseException | None = None) -> Callable[[str], 
     return hook
 
 
-def stranger(double: BatchDouble, calls: int, seconds: float = 0.0) -> DoubleJob:
+def stranger(double: BatchDouble, calls: int, seconds: float = 0.0) -> Job:
     """A job of somebody else, made so many seconds from now."""
     body = {"messages": [{"content": "somebody else's"}]}
-    return double.create([(f"nightly-{n}", body) for n in range(calls)], double.now + seconds)
+    return double.create(double.provider, [(f"nightly-{n}", body) for n in range(calls)], created=double.now + seconds)

@@ -174,8 +174,8 @@ class HostedRun:
     def charges_by_item(self) -> Counter[str]:
         """Item -> replies that the server charged for."""
         counts: Counter[str] = Counter()
-        for message, count in self.server.books.by_item().items():
-            counts[item_of(message)] += count
+        for charge in self.server.charged():
+            counts[item_of(charge.item)] += charge.samples
         return counts
 
     def books(self) -> Books:

@@ -6,7 +6,7 @@ import base64
 import json
 from urllib.parse import quote, quote_plus
 
-from provider_faults import KEY
+from provider_wires import KEY
 
 
 def spellings(key: str) -> set[bytes]:

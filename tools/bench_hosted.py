@@ -26,8 +26,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "doubles"))
 
 from make_synthetic_split import write_split
 from measure import Cost, measure
-from provider_books import price_file
-from providers import ProviderServer
+from providers import ProviderServer, price_file
 
 from h2htalk.chat.costs.prices import load_prices
 from h2htalk.chat.protocol import Answer, Bound, Call, Message, Reply, Request, Sampling

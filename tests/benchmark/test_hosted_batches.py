@@ -21,7 +21,7 @@ def batch_run(server: ProviderServer, folder: Path, provider: str, items: int = 
 
 
 def our_jobs(server: ProviderServer) -> int:
-    return sum(not job.strange for job in server.jobs.all)
+    return sum(not job.strange for job in server.jobs)
 
 
 @BOTH
@@ -34,7 +34,7 @@ def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(tm
         "item5": "context_length",
         "item6": "canceled",
     }
-    with ProviderServer(faults_at=at, jobs=JobPlan(polls=3, polls_failed=1, results_cut=1)) as server:
+    with ProviderServer(faults_at=at, plan=JobPlan(looks=3, polls_failed=1, results_cut=1)) as server:
         run = batch_run(server, tmp_path, provider)
         run.run(code=3)
         assert {item: failure["reason"] for item, failure in run.failures().items()} == {
@@ -53,7 +53,7 @@ def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(tm
 def test_a_job_whose_creation_was_never_answered_is_found_or_made_once(
     tmp_path: Path, provider: str, plan: JobPlan
 ) -> None:
-    with ProviderServer(jobs=plan) as server:
+    with ProviderServer(plan=plan) as server:
         run = batch_run(server, tmp_path, provider)
         # What came of the creation may have to be found out by a second start.
         ended = run.run(code=None)
@@ -68,13 +68,13 @@ def test_a_job_whose_creation_was_never_answered_is_found_or_made_once(
 
 @OPENAI_FIRST
 def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
+    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
         run = batch_run(server, tmp_path, provider)
         process = run.start()
         wait_for_job(server, process)
         process.send_signal(signal.SIGINT)
         ended = run.finish(process, code=130)
-        (job,) = server.jobs.all
+        (job,) = server.jobs
         assert job.id in ended.stderr
         assert not job.canceled
         # Without --batch the same items would be asked twice.
@@ -82,7 +82,7 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
         assert "--batch" in refused.stderr
         with ProviderServer() as other:  # which has no such job
             assert "--accept-endpoint" in replace(run, server=other).run(code=2).stderr
-        server.jobs.plan.polls = 0
+        server.plan.looks = 0
         run.run()
         assert our_jobs(server) == 1
         assert len(run.stored()) == ITEMS
@@ -92,12 +92,12 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
 @pytest.mark.slow
 @ANTHROPIC_FIRST
 def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(jobs=JobPlan(polls=10_000)) as server:
+    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
         run = batch_run(server, tmp_path, provider, 60)
         process = run.start()
         wait_for_job(server, process)
         run.kill(process)
-        server.jobs.plan.polls = 0
+        server.plan.looks = 0
         process = run.start()
         run.wait_until_stored(1, process)
         run.kill(process)
@@ -118,7 +118,7 @@ def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) 
         run.run(code=2)
         assert len(run.stored()) == 3
         server.mend()
-        server.plan.at = {"item7": "context_length"}
+        server.faults_at = {"item7": "context_length"}
         run.run(code=3, batch=True)
         assert len(run.stored()) == 11
         server.mend()
@@ -129,17 +129,17 @@ def test_a_run_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) 
 
 @BOTH
 def test_our_job_is_found_behind_pages_of_others(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(jobs=JobPlan(strangers=45, create_dropped=1)) as server:
+    with ProviderServer(plan=JobPlan(strangers=45, create_dropped=1)) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 3, {"batch": True})
         run.run()
-        assert sum(not job.strange for job in server.jobs.all) == 1
+        assert sum(not job.strange for job in server.jobs) == 1
         assert run.require_true_books().paid == server.bill()
 
 
 def wait_for_job(server: ProviderServer, process: subprocess.Popen[str]) -> None:
     """Until a job was made and looked at."""
     limit = time.monotonic() + 30
-    while not any(job.polls for job in server.jobs.all):
+    while not any(job.looks for job in server.jobs):
         assert time.monotonic() < limit, "no job was made"
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.01)

@@ -50,7 +50,7 @@ def ask(provider: str, *texts: str, form: ResponseSchema | None = RATING) -> lis
 
 @BOTH
 def test_structured_output_is_filled_or_a_typed_failure(provider: str, server: ProviderServer) -> None:
-    server.plan.at = {
+    server.faults_at = {
         "broken": "malformed_form",
         "high": "out_of_range",
         "no": "refusal",

@@ -55,7 +55,7 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[ProviderServer]:
-    with ProviderServer(faults_at={"item1": "http_500:1"}, jobs=JobPlan(polls=2)) as running:
+    with ProviderServer(faults_at={"item1": "http_500:1"}, plan=JobPlan(looks=2)) as running:
         for key, value in running.environment().items():
             monkeypatch.setenv(key, value)
         yield running
@@ -99,7 +99,7 @@ def test_whatever_write_is_the_last_one_every_answer_is_kept_and_paid_once(
     # Half a line, or a whole one, after which it is not known that it was written.
     for at, part in [(at, part) for at in range(1, pen.writes + 1) for part in (0.5, 1.0)][points]:
         earlier = len(server.charged())
-        server.plan.seen.clear()
+        server.seen.clear()
         run = HostedRun(server, tmp_path / f"{at}-{part}", MODELS[provider], ITEMS, settings)
         assert not go(run, Pen(at, part), monkeypatch)
         stored, charged = run.stored(), server.charged()[earlier:]

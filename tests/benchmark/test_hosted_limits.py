@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from hosted_runs import BOTH, MODELS, HostedRun
-from providers import JobPlan, ProviderServer
+from providers import ProviderServer
 
 MIXED = {"gateway_timeout": 0.15, "cut": 0.15, "drop_after": 0.1, "overloaded": 0.1, "no_usage": 0.1}
 
@@ -53,8 +53,8 @@ def test_a_batch_that_might_pass_the_limit_is_refused_whole(tmp_path: Path, prov
         ended = run.run("--max-cost", "0.02", code=2)
         assert "max-cost" in ended.stderr
         assert len(ended.errors) == 1, ended.stderr
-        assert server.jobs.all == []
-        assert server.jobs.files == {}
+        assert server.jobs == []
+        assert server.files == {}
         run.run("--max-cost", "20")
         assert len(run.stored()) == 12
         assert run.require_true_books().paid == server.bill()
@@ -67,7 +67,7 @@ def test_the_limit_holds_for_batches_that_expire_and_are_asked_again(tmp_path: P
         run = HostedRun(server, tmp_path, MODELS[provider], 12, {"batch": True})
         run.run("--max-cost", limit)
         assert len(run.stored()) == 12
-        assert len(server.jobs.all) == 2
+        assert len(server.jobs) == 2
         books = run.require_true_books()
         assert books.paid == server.bill() <= limit
 
@@ -89,7 +89,7 @@ def test_a_limit_needs_a_price(tmp_path: Path) -> None:
 
 @BOTH
 def test_the_costs_command_agrees_with_the_servers_bill(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(faults_at={"item2": "cut:1", "item3": "http_500:1"}, jobs=JobPlan()) as server:
+    with ProviderServer(faults_at={"item2": "cut:1", "item3": "http_500:1"}) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 8)
         run.run()
         books = run.require_true_books()

@@ -1,4 +1,4 @@
-"""Batch APIs of both providers in memory, behind the real SDKs' transport: every byte, time and failure to order.
+"""The batch APIs of both providers in memory, behind the real SDKs' transport: every byte, time and failure to order.
 
     double = BatchDouble("openai")
     double.run(requests("a", "b"), folder)        # run_batches with the real SDK's client
@@ -11,9 +11,8 @@ from __future__ import annotations
 
 import json
 import random
-import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -21,16 +20,8 @@ from typing import Any
 import anthropic
 import httpx2
 import openai
-from batch_double_wire import (
-    FATES,
-    TOKENS,
-    DoubleJob,
-    Pieces,
-    anthropic_job,
-    anthropic_row,
-    openai_job,
-    openai_row,
-)
+from provider_batches import BatchApi, Found, Job
+from provider_wires import Refused, error
 
 from h2htalk.chat.batch.batch_runner import run_batches
 from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs
@@ -44,12 +35,20 @@ from h2htalk.chat.store.call_store import CallStore, StageCalls
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-made-up-0123456789"
+TOKENS = (20, 10)  # input and output that each reply is charged for
 USD = {"input": Decimal(3), "output": Decimal(15), "cache_read": Decimal("0.3")}
 PRICE = Price(**USD, cache_write=Decimal(4), cache_write_1h=Decimal(6), batch=Decimal("0.5"))
 CALL_USD = (TOKENS[0] * USD["input"] + TOKENS[1] * USD["output"]) / 1_000_000 / 2
 MODELS = {"openai": OpenAIWire("gpt-test", KEY), "anthropic": AnthropicWire("claude-test", KEY)}
-
-Fate = Callable[[str, int], str]  # of a text, when it is asked for the n-th time (from 1)
+REFUSALS = {
+    "invalid": Refused(400, "invalid_request_error", "prompt is too long: 9 tokens > 8 maximum"),
+    "overloaded": Refused(503, "overloaded_error", "Overloaded"),
+    "timeout": Refused(504, "timeout_error", "Timed out"),
+    "fatal": Refused(401, "authentication_error", "no"),
+}
+# What becomes of a text, when it is asked for the n-th time (from 1): `ok`, a key of `REFUSALS`, `expired`, `canceled`,
+# `garbage`, `missing` (computed, but no result is kept), `uncomputed`. All but `ok`, `garbage`, `missing` are free.
+Fate = Callable[[str, int], str]
 
 
 def requests(*texts: str, samples: int = 1) -> list[Request]:
@@ -61,21 +60,21 @@ def requests(*texts: str, samples: int = 1) -> list[Request]:
     ]
 
 
-class BatchDouble:
+class BatchDouble(BatchApi):
     """See the module. `before` and `after` are called with `METHOD path`, around what a call does; what they raise
     stands for a connection that breaks before or after the provider did its part."""
 
+    page_size = 2  # paging is part of every search
+
     def __init__(self, provider: str, fate: Fate = lambda text, times: "ok", seed: int = 0) -> None:
+        super().__init__()
         self.provider, self.fate = provider, fate
         self.api = MODELS[provider]
         self.random = random.Random(seed)
         self.now = 1_800_000_000.0
         self.runtime = 20.0  # seconds that a job takes
         self.list_lag = 0.0  # seconds until a job shows in the list
-        self.list_is_stale = False  # it shows no job's end
         self.pauses: list[float] = []
-        self.jobs: list[DoubleJob] = []
-        self.files: dict[str, bytes] = {}
         self.asked: Counter[str] = Counter()
         self.charged: Counter[str] = Counter()
         self.calls: list[str] = []
@@ -94,12 +93,10 @@ class BatchDouble:
         """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
         client = httpx2.Client(transport=httpx2.MockTransport(self.handle))
         if self.provider == "openai":
-            return OpenAIJobs(
-                openai.OpenAI(api_key=KEY, base_url="http://double/v1", http_client=client), connection_failure
-            )
-        return AnthropicJobs(
-            anthropic.Anthropic(api_key=KEY, base_url="http://double", http_client=client), connection_failure
-        )
+            sdk = openai.OpenAI(api_key=KEY, base_url="http://double/v1", http_client=client)
+            return OpenAIJobs(sdk, connection_failure)
+        claude = anthropic.Anthropic(api_key=KEY, base_url="http://double", http_client=client)
+        return AnthropicJobs(claude, connection_failure)
 
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
@@ -127,112 +124,72 @@ class BatchDouble:
         finally:
             calls.store.close()
 
-    # --- The wire -----------------------------------------------------------------------------------------------
-
     def handle(self, request: httpx2.Request) -> httpx2.Response:
         call = f"{request.method} {request.url.path}"
         self.calls.append(call)
         self.before(call)
         if self.answers:
             return self.answers.pop(0)
-        answer = self._answer(request, request.url.path.removeprefix("/v1"))
+        try:
+            found = self.answer(request.method, request.url.path, request.url.params, request.read())
+        except Refused as refused:
+            return self.error(refused.status, refused.kind, refused.message)
         self.after(call)
-        return answer
-
-    def _answer(self, request: httpx2.Request, path: str) -> httpx2.Response:
-        match request.method, path.strip("/").split("/"):
-            case "POST", ["files"]:
-                file_id = f"file-{len(self.files)}"
-                boundary = re.search(rb"boundary=([^;]+)", request.headers["content-type"].encode())
-                assert boundary
-                parts = request.read().split(b"--" + boundary[1])
-                [content] = [part for part in parts if b"filename=" in part]
-                self.files[file_id] = content.split(b"\r\n\r\n", 1)[1].removesuffix(b"\r\n")
-                return httpx2.Response(200, json={"id": file_id, "object": "file"})
-            case "GET", ["files", name, "content"]:
-                job_id, _, kind = name.partition("+")
-                job = self.job(job_id)
-                if job is None or job.archived:
-                    return self.error(404, "not_found_error", "no such file")
-                return self._stream(
-                    [row for row in self._results(job) if (row.get("error") is None) == (kind == "out")]
-                )
-            case "POST", ["batches"]:
-                sent = json.loads(request.content)
-                rows = [json.loads(line) for line in self.files[sent["input_file_id"]].splitlines()]
-                lines = [(row["custom_id"], row["body"]) for row in rows]
-                return self._show(self.create(lines, file=sent["input_file_id"], metadata=sent["metadata"]))
-            case "POST", ["messages", "batches"]:
-                rows = json.loads(request.content)["requests"]
-                return self._show(self.create([(row["custom_id"], row["params"]) for row in rows]))
-            case "GET", ["batches"] | ["messages", "batches"]:
-                return self._page(request)
-            case "GET", ["batches", job_id] | ["messages", "batches", job_id] if job := self.job(job_id):
-                return self._show(job)
-            case "GET", ["messages", "batches", job_id, "results"] if job := self.job(job_id):
-                return self._stream(self._results(job))
-        return self.error(404, "not_found_error", f"nothing at {path}")
-
-    def error(self, status: int, kind: str, text: str) -> httpx2.Response:
-        return httpx2.Response(status, json={"type": "error", "error": {"type": kind, "message": text}})
-
-    def _page(self, request: httpx2.Request) -> httpx2.Response:
-        """Two jobs at most, newest first, whatever was asked for: paging is part of every search."""
-        after = request.url.params.get("after") or request.url.params.get("after_id")
-        newest = [job for job in self.jobs[::-1] if self.now >= job.created + self.list_lag]
-        start = next((n + 1 for n, job in enumerate(newest) if job.id == after), 0)
-        page = newest[start : start + 2]
-        data = [json.loads(self._show(job, self.list_is_stale).content) for job in page]
-        last = page[-1].id if page else None
-        return httpx2.Response(200, json={"data": data, "has_more": start + 2 < len(newest), "last_id": last})
-
-    def _stream(self, rows: list[dict[str, Any]]) -> httpx2.Response:
-        lines = [json.dumps(row, ensure_ascii=False).encode() for row in rows]
+        if isinstance(found, dict):
+            return httpx2.Response(200, json=found)
+        lines = [json.dumps(row, ensure_ascii=False).encode() for row in found]
         lines += [row if isinstance(row, bytes) else json.dumps(row).encode() for row in self.extra]
         self.random.shuffle(lines)
         content = b"\n".join(lines) + (b"\n" if self.random.random() < 0.5 else b"")
         broken, self.cut = self.cut > 0, max(0, self.cut - 1)
         return httpx2.Response(200, stream=Pieces(content, broken))
 
-    # --- Jobs ---------------------------------------------------------------------------------------------------
+    def error(self, status: int, kind: str, text: str) -> httpx2.Response:
+        return httpx2.Response(status, json=error("anthropic", Refused(status, kind, text), "req-e"))
 
-    def create(self, lines: list[tuple[str, Any]], created: float | None = None, **more: Any) -> DoubleJob:
-        """A job of ours, or, called by a test, of somebody else."""
-        name = "batch" if self.provider == "openai" else "msgbatch"
-        at = self.now if created is None else created
-        job = DoubleJob(f"{name}_{len(self.jobs)}", lines, at, problems=self.problems, **more)
-        self.jobs.append(job)
-        return job
+    def listed(self, provider: str) -> list[Job]:
+        return [job for job in super().listed(provider) if self.now >= job.created + self.list_lag]
 
-    def job(self, job_id: str) -> DoubleJob | None:
-        return next((job for job in self.jobs if job.id == job_id), None)
+    def create(self, provider: str, lines: list[tuple[str, Any]], **more: Any) -> Job:
+        return super().create(provider, lines, **{"created": self.now, "problems": self.problems, **more})
 
-    def end(self, job: DoubleJob) -> bool:
-        """Whether a job has ended; it computes all its calls when it does."""
-        if job.problems or (self.now < job.created + self.runtime and not job.canceled):
-            return bool(job.problems)
-        if job.results is None:
-            job.results = [row for line in job.lines if (row := self._compute(job, *line)) is not None]
-        return True
+    def ends(self, job: Job) -> bool:
+        return self.now >= job.created + self.runtime
 
-    def _results(self, job: DoubleJob) -> list[dict[str, Any]]:
-        assert self.end(job), "results were asked for before the job had ended"
-        return job.results or []
-
-    def _compute(self, job: DoubleJob, custom_id: str, body: Any) -> dict[str, Any] | None:
+    def compute(self, job: Job, body: Any) -> tuple[Found, str]:
         text = body["messages"][-1]["content"]
         self.asked[text] += 1
-        fate = "canceled" if job.canceled else self.fate(text, self.asked[text])
-        assert fate in FATES
-        kind = {"expired": "expired", "canceled": "canceled"}.get(fate, "errored")
-        job.counts["succeeded" if fate in ("ok", "garbage", "missing") else kind] += 1
-        if fate in ("ok", "garbage", "missing"):
-            self.charged[text] += 1
-        if fate in ("missing", "uncomputed"):
-            return None
-        speak = openai_row if self.provider == "openai" else anthropic_row
-        return {"custom_id": custom_id} | speak(fate, text, body)
+        fate = self.fate(text, self.asked[text])
+        if fate in REFUSALS or fate in ("expired", "canceled"):
+            return REFUSALS.get(fate, fate), "req-e"
+        if fate == "uncomputed":
+            job.counts["succeeded"] -= 1
+            return None, ""
+        self.charged[text] += 1
+        if fate == "missing":
+            return None, ""
+        usage = dict(zip(("prompt_tokens", "completion_tokens"), TOKENS, strict=True))
+        said = {"role": "assistant", "content": f"re: {text}"}
+        made: dict[str, Any] = {"id": "chatcmpl-1", "usage": usage}
+        content: dict[str, Any] = {
+            "choices": [{"index": n, "finish_reason": "stop", "message": said} for n in range(body.get("n") or 1)]
+        }
+        if self.provider == "anthropic":
+            usage = dict(zip(("input_tokens", "output_tokens"), TOKENS, strict=True))
+            made = {"id": f"msg-{text}", "stop_reason": "end_turn", "usage": usage}
+            content = {"content": [{"type": "text", "text": f"re: {text}"}]}
+        return made | (content if fate == "ok" else {}), f"req-{text}"
 
-    def _show(self, job: DoubleJob, stale: bool = False) -> httpx2.Response:
-        speak = openai_job if self.provider == "openai" else anthropic_job
-        return httpx2.Response(200, json=speak(job, self.end(job) and not stale))
+
+class Pieces(httpx2.SyncByteStream):
+    """A body in pieces that end anywhere; a broken one ends in the middle."""
+
+    def __init__(self, content: bytes, broken: bool) -> None:
+        self.content, self.broken = content, broken
+
+    def __iter__(self) -> Iterator[bytes]:
+        content = self.content[: len(self.content) * 2 // 3] if self.broken else self.content
+        for start in range(0, len(content), 97):
+            yield content[start : start + 97]
+        if self.broken:
+            raise httpx2.RemoteProtocolError("peer closed connection")

@@ -8,8 +8,8 @@ from pathlib import Path
 import httpx2
 import pytest
 from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, requests
-from batch_double_wire import DoubleJob
 from batch_stories import both, fates, interrupt_once_there_is, jobs_in, texts, totals
+from provider_batches import Job
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure
@@ -214,7 +214,7 @@ def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(pr
     def archive(call: str) -> None:
         double.jobs[:1] = [archived(job) for job in double.jobs[:1]]
 
-    def archived(job: DoubleJob) -> DoubleJob:
+    def archived(job: Job) -> Job:
         job.archived = True
         return job
 

@@ -11,10 +11,10 @@ from unittest import mock
 
 import pytest
 from batch_double import CALL_USD, PRICE, BatchDouble, requests
-from batch_double_wire import DoubleJob
 from batch_stories import Killed, Story, both, stranger
 from hypothesis import example, given
 from hypothesis import strategies as st
+from provider_batches import Job
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.data.append_log import AppendLog
@@ -128,7 +128,7 @@ def require_nothing_stored_is_asked(run: Story) -> None:
     """Look at every job that is made: no sample in it has a reply already."""
     create = run.double.create
 
-    def watched(lines: list[tuple[str, object]], created: float | None = None, **more: object) -> DoubleJob:
+    def watched(provider: str, lines: list[tuple[str, object]], **more: object) -> Job:
         asked: Counter[str] = Counter()
         for _, body in lines:
             text = json.loads(json.dumps(body))["messages"][-1]["content"]
@@ -136,6 +136,6 @@ def require_nothing_stored_is_asked(run: Story) -> None:
         for text, count in asked.items():
             missing = [r for r in run.asked if r.id == text and not isinstance(run.answer(r), Reply)]
             assert text == "somebody else's" or count <= len(missing), f"{text} was asked for again"
-        return create(lines, created, **more)  # type: ignore[arg-type]
+        return create(provider, lines, **more)  # type: ignore[arg-type]
 
     run.double.create = watched  # type: ignore[method-assign]

@@ -43,7 +43,7 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: 
 def read_one(provider: str, row: dict[str, Any]) -> Any:
     """A result line, read by way of the SDK."""
     double = BatchDouble(provider)
-    job = double.create([("x-0", {"messages": [{"content": "a"}]})])
+    job = double.create(provider, [("x-0", {"messages": [{"content": "a"}]})])
     double.now += 100.0
     double.end(job)
     job.results = [row]

@@ -215,7 +215,7 @@ def test_compose_by_batches_makes_the_same_calls_at_half_the_price(
     found = {}
     for name, batch in (("live", False), ("batch", True)):
         (tmp_path / name).mkdir()
-        with serving(monkeypatch, dearest=True, jobs=JobPlan(polls=2)) as server, hurried():
+        with serving(monkeypatch, dearest=True, plan=JobPlan(looks=2)) as server, hurried():
             with pytest.raises((ConfigError, IncompleteError), match=r"max_cost 0\.0001"):
                 compose(tmp_path / name, batch=batch, max_cost=0.0001)
             assert not server.charged()
