@@ -6,18 +6,24 @@
 from __future__ import annotations
 
 import functools
+import gc
 import os
 import signal
 import ssl
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+import typer.main
 from hypothesis import settings
 from possessive_patterns import refuse_possessive
 
 # Before a module of the package compiles its patterns.
 refuse_possessive()
+
+from h2htalk.text import tokens  # noqa: E402
+from h2htalk.text.embeddings.minilm import MiniLM  # noqa: E402
 
 # HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
 settings.register_profile("few", max_examples=5, deadline=None)
@@ -33,6 +39,30 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Once a process: jieba's dictionary and MiniLM are loaded, the command line is built, an SDK's client reads its 140
+# certificates (30 ms).
+tokens.release_tokenizers = lambda: None
+typer.main.get_command = functools.cache(typer.main.get_command)
+ssl.create_default_context = functools.cache(ssl.create_default_context)
+load_minilm, loaded_minilm = MiniLM.__init__, dict[str, Any]()
+
+
+def _share_minilm(self: MiniLM) -> None:
+    if not loaded_minilm:
+        load_minilm(self)
+        loaded_minilm.update(vars(self))
+    vars(self).update(loaded_minilm)
+
+
+MiniLM.__init__ = _share_minilm  # type: ignore[method-assign]
+
+
+def pytest_collection_finish() -> None:
+    """Take what was imported and collected, a million objects, out of the garbage collector's rounds."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Tests neither read nor fill the user's cache; one folder serves the whole run, all its processes included."""
@@ -42,9 +72,13 @@ def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     (folder / "cache").mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("H2HTALK_CACHE", str(folder / "cache"))
-        # Each client of an SDK reads a file of 140 certificates, 30 ms.
-        patch.setattr(ssl, "create_default_context", functools.cache(ssl.create_default_context))
         yield
+
+
+@pytest.fixture
+def no_pdf(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures in two of three forms: the fonts of a PDF cost as much as all the rest of a figure."""
+    monkeypatch.setattr("h2htalk.analysis.figures.saving.FORMATS", ("svg", "png"))
 
 
 @pytest.fixture

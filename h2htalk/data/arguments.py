@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
+from functools import cache, partial
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_type_hints
 
@@ -15,8 +16,7 @@ from h2htalk.data.records import adapter, messages_of
 from h2htalk.errors import ConfigError, quoted, suggest
 
 T = TypeVar("T")
-
-
+type_hints = cache(partial(get_type_hints, include_extras=True))  # by class: equal `Annotated` are not the same
 # A field that takes a path, or the name of a split, as text or `Path`, and keeps it as text.
 PathText = Annotated[str | Path, AfterValidator(str)]
 
@@ -43,7 +43,7 @@ def check_fields(spec: Any) -> None:
     Raises ConfigError, with a line for each wrong field, which names its option.
     """
     errors: list[str] = []
-    for name, kind in get_type_hints(type(spec), include_extras=True).items():
+    for name, kind in type_hints(spec.__class__).items():
         value, option = getattr(spec, name), option_of(field_info(kind).title or name)
         try:
             if isinstance(value, str) and "\0" in value:

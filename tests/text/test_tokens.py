@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.errors import ConfigError
-from h2htalk.text.tokens import release_tokenizers, tokenize, tokenizer_signature
+from h2htalk.text.tokens import chinese_words, tokenize, tokenizer, tokenizer_signature
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -110,7 +110,8 @@ def test_words_that_somebody_teaches_jieba_do_not_change_a_score() -> None:
     jieba.add_word("来到北京清华")
     try:
         assert jieba.lcut("我来到北京清华大学") != before
-        release_tokenizers()
+        tokenizer.cache_clear()
+        chinese_words.cache_clear()
         assert tokenize("我来到北京清华大学", "zh") == before
     finally:
         jieba.del_word("来到北京清华")

@@ -36,8 +36,9 @@ class TemplateSet(Templates):
                     f"{', '.join(LANGUAGES)}"
                 )
         templates = cls.of({} if alone else _bundled(), own)
+        changed = [name for name, (_, text) in own.items() if name not in _bundled() or text != _bundled()[name][1]]
         # A user's companion template may lack a block that bundled subtasks fill.
-        for name in templates.sources if any(name.endswith("/_companion.j2") for name in own) else own:
+        for name in templates.sources if any(name.endswith("/_companion.j2") for name in changed) else changed:
             templates._check(name)
         return templates
 

@@ -194,5 +194,5 @@ def prompt_tokens(request: Request) -> int:
 
 def rough_tokens(text: str) -> int:
     """Four letters or one and a half Chinese characters a token."""
-    ascii_letters = sum(map(str.isascii, text))
+    ascii_letters = len(text.encode("ascii", "ignore"))
     return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)

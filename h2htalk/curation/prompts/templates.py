@@ -33,7 +33,7 @@ class Prompts(Templates):
                     f"{path}: no prompt has this name; choose from {choices}, in {' or '.join(LANGUAGES)}"
                 )
         prompts = cls.of(_bundled(), own)
-        for name in prompts.sources:
+        for name in own:
             prompts.parse(name)
         return prompts
 

@@ -100,6 +100,7 @@ def test_the_same_analysis_gives_the_same_bytes_in_any_number_of_processes(
             assert (tmp_path / path.relative_to(folder)).read_bytes() == path.read_bytes(), path.name
 
 
+@pytest.mark.usefixtures("no_pdf")
 def test_hostile_words_stay_text_in_every_file(tmp_path: Path) -> None:
     word = "=cmd|' /C calc'!A0</script>\x00$\\frac{1}{2}$"
     made = made_analysis(("en",), limit=2, words=[WordCount(word, 3, 2)], pairs=[VerbNounPair("+run", "@noun")])

@@ -526,6 +526,7 @@ def test_the_card_counts_the_annotations_that_came(tmp_path: Path) -> None:
     assert "crowd: 1 to 3, expert: 3" in (tmp_path / "release" / "croissant.json").read_text()
 
 
+@pytest.mark.usefixtures("no_pdf")
 def test_figures_are_those_of_the_public_rows(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Words and counts of an erased person and of private references came into a card that every gate passed.
 
