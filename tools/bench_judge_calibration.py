@@ -19,7 +19,7 @@ LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
 
 def item(at: int, score: float, rating: float | None = None, length: float = 0.0, subtask: str = "") -> JudgedItem:
     panel = () if rating is None else (score,)
-    return JudgedItem(f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, {}, rating, panel)
+    return JudgedItem(f"{subtask}{at}", subtask, f"{subtask}{at}", score, None, length, rating, panel)
 
 
 def bias_table() -> None:

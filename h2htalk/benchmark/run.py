@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.benchmark.judge.judgements import require_stored
 from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
 from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptOf, PromptSet
@@ -140,10 +139,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         DataError: the folder holds no run, the run was never scored, or its answers, its scores or its summary
             changed since.
     """
-    run = load_scored(as_path(path, "path"))
-    if run.summary.judging is not None:
-        require_stored(run.data.folder.path, run.summary.judging.files)
-    return run
+    return load_scored(as_path(path, "path"))
 
 
 def load_scored(folder: Path) -> Run:

@@ -50,7 +50,6 @@ class JudgeFigures:
         ratings: 20 R by subtask (0 to 100).
         points: yes-or-no point -> share of yes, in percent.
         queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
-        files: the files that the ratings are made of, each with its size and hash.
         disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
         corrected: `levels` or a level's subtask -> 20 J corrected by people's labels; n of `total` items were labelled.
         correction: the estimator and the number of labels, or why nothing is corrected; empty without labels.
@@ -68,7 +67,6 @@ class JudgeFigures:
     points: Mapping[str, Cell]
     queue: Mapping[str, int]
     items: int
-    files: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     unread: Mapping[str, str] = field(default_factory=dict)
     disagreement: float | None = None
     corrected: Mapping[str, Cell] = field(default_factory=dict)

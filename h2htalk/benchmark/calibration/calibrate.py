@@ -17,7 +17,7 @@ from statistics import fmean
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Label, load_judged, read_labels
+from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Labels, load_judged, read_labels
 from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge
@@ -26,15 +26,13 @@ from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap, rank_correlation
 from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, design_effect, regression, stratified
 from h2htalk.benchmark.statistics.table2_averages import Cell
-from h2htalk.data.responses import Response, SampleKey
+from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import t_quantile
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.tables import Table
 
-Labels = Mapping[SampleKey, Label]
 LEVELS = tuple(name for name, subtask in SUBTASKS.items() if subtask.level)
-POINTS = "points"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +104,7 @@ class Correction:
     """A corrected mean, or why there is none.
 
     Attributes:
-        group: `levels`, a subtask, a dimension or `points`. figure: `R`, `J` (0 to 5) or a yes-or-no point (0 to 1).
+        group: `levels`, a subtask or a dimension. figure: `R` or `J`, 0 to 5.
         own: the judges' own mean. estimator: its name, or why the correction is refused.
     """
 
@@ -119,10 +117,10 @@ class Correction:
     mean: CorrectedMean | None = None
 
     def ends(self) -> list[float | None]:
-        """The corrected mean, its interval over these items and that over such items, within the figure's scale."""
-        most, m = 1.0 if self.group == POINTS else 5.0, self.mean
+        """The corrected mean, its interval over these items and that over such items, from 0 to 5."""
+        m = self.mean
         found = (m.value, m.low_here, m.high_here, m.low, m.high) if m else (None,) * 5
-        return [None if end is None else min(most, max(0.0, end)) for end in found]
+        return [None if end is None else min(5.0, max(0.0, end)) for end in found]
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,19 +180,14 @@ def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) ->
 
 
 def _corrections(
-    judged: JudgedRun, labelled: Sequence[JudgedItem], labels: Labels, plan: LabelPlan | None, random: bool
+    judged: JudgedRun, labelled: Sequence[JudgedItem], plan: LabelPlan | None, random: bool
 ) -> Iterator[Correction]:
-    """R and J of levels I to III, together and each; R of the dimensions' other subtasks; yes-or-no points."""
+    """R and J of levels I to III, together and each; R of the dimensions' other subtasks."""
     rated = {one.id: one for one in labelled}
     items = [rated.get(item, one) for item, one in judged.items.items() if plan is None or item in plan.strata]
     groups = {ALL_LEVELS: LEVELS, **{name: (name,) for name in LEVELS}}
     for name in DIMENSIONS:
         groups[name] = tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in LEVELS)
-
-    def sample(own: list[JudgedItem], scores: list[float], errors: dict[int, float], known: list[float]) -> LabelSample:
-        strata = None if plan is None else [plan.strata[one.id] for one in own]
-        return LabelSample(own, scores, errors, known, strata, random)
-
     for group, subtasks in groups.items():
         if plan is not None and group not in plan.serves:  # it would have too few labels in some stratum
             continue
@@ -204,18 +197,9 @@ def _corrections(
             if own and (errors or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
                 # J is (1 - ALPHA) times the sum of R and this multiple of S.
                 known = [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * (figure == "J") for one in own]
-                scale = 1 - ALPHA if figure == "J" else 1.0
-                yield correct(group, figure, sample(own, [one.score for one in own], errors, known), scale)
-    for point in sorted({name for label in labels.values() for name in label.points}):
-        own = [one for one in items if point in one.points]
-        said: dict[str, list[float]] = {}  # by item, judges minus people of the same answers
-        for key, label in labels.items():
-            if point in label.points and key[0] in judged.items:
-                share = judged.ratings[key].points[point]
-                said.setdefault(key[0], []).append(share - fmean(label.points[point].values()))
-        errors = {at: fmean(said[one.id]) for at, one in enumerate(own) if one.id in said}
-        if errors:
-            yield correct(POINTS, point, sample(own, [one.points[point] for one in own], errors, [0.0] * len(own)))
+                strata = None if plan is None else [plan.strata[one.id] for one in own]
+                sample = LabelSample(own, [one.score for one in own], errors, known, strata, random)
+                yield correct(group, figure, sample, 1 - ALPHA if figure == "J" else 1.0)
 
 
 # --- A run's calibration -----------------------------------------------------------------------------------------
@@ -253,8 +237,7 @@ class Calibration:
         rows: list[tuple[str | float | None, ...]] = []
         for one in self.corrections:
             group = SUBTASKS[one.group].title if one.group in SUBTASKS else one.group.title()
-            group = "Levels I to III" if one.group == ALL_LEVELS else group
-            name = one.figure if one.group == POINTS else f"{group}, {one.figure}"
+            name = f"{'Levels I to III' if one.group == ALL_LEVELS else group}, {one.figure}"
             value, *ends = one.ends()
             refused = "refused" if value is None else value
             rows.append((name, one.own, refused, *ends, f"{one.labels}/{one.items}", one.estimator))
@@ -287,7 +270,7 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         answers = [one for one in run.run.answers.values() if isinstance(one, Response)]
         drawn = {(one.id, one.sample) for one in answers if answer_id(one) in plan.answers}
         planned = {key: one for key, one in labels.items() if key in drawn}
-        everything = {key[0] for key, one in labels.items() if one.ratings} >= run.items.keys()
+        everything = {key[0] for key in labels} >= run.items.keys()
         if planned and (len(planned) == len(labels) or not everything):  # others were chosen in another way
             unplanned, labels = len(labels) - len(planned), planned
         else:
@@ -303,10 +286,10 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         judges=tuple(read_judge(run.path, name).label for name in run.judging.judges),
         items=len(run.items),
         labelled=len(own),
-        annotators=len({name for one in labels.values() for name in one.ratings if name}),
+        annotators=len({name for own in labels.values() for name in own if name}),
         drawn="at random" if random else "in an unknown way" if plan is None else "by the plan",
         findings=(*agreements(own), *error_effects(own)),
-        corrections=tuple(_corrections(run, own, labels, plan, random)),
+        corrections=tuple(_corrections(run, own, plan, random)),
         notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
     )
     write_corrected_cells(run.path, _cells(run, found))

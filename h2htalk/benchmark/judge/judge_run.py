@@ -16,7 +16,6 @@ from h2htalk.benchmark.judge.judgements import (
     answer_id,
     fence_secret,
     judgements_folder,
-    require_stored,
     write_judge,
 )
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
@@ -176,8 +175,6 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
     """The panel and what it judges. Templates of the user's own write all prompts in a bounded process first."""
     run = load_scored(spec.path)
-    if run.summary.judging is not None:  # files that were removed are made again
-        require_stored(spec.path, run.summary.judging.files, missing_ok=True)
     answers = judged_answers(run, spec.scope)
 
     def panel() -> list[JudgeCalls]:

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.judge.judgements import read_judge, stored_files
+from h2htalk.benchmark.judge.judgements import read_judge
 from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging, whole_mean
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
@@ -151,7 +151,6 @@ def _figures(
             "judge": sum(r < THRESHOLD for _, r in by_judges),
         },
         items=len(by_judges),
-        files=stored_files(folder.path, judging.judges),
         disagreement=fmean(spreads) if spreads else None,
         corrected=corrected.cells,
         correction=corrected.correction,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import re
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -24,7 +24,6 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_answers
 from h2htalk.errors import DataError
 
-StoredFile = tuple[int, str]  # size in bytes and SHA-256
 _NOT_JUDGED = Judgement(unscored="not judged")
 
 
@@ -142,39 +141,6 @@ class Judgements:
 def _require_answer(reply: Response | FailedResponse, where: str) -> None:
     if reply.id.count("/") < 2:
         raise DataError(f"{where}: not a judgement: its id names no answer")
-
-
-def stored_files(run: Path, judges: Sequence[str]) -> dict[str, StoredFile]:
-    """Return the size and hash of the files that the ratings of a run are made of, by their place in the run."""
-    paths = [*([judgements_folder(run) / CALLS] if judges else []), run / "adjudication" / "ratings.jsonl"]
-    return {
-        path.relative_to(run).as_posix(): (path.stat().st_size, _start_hash(path, path.stat().st_size))
-        for path in paths
-        if path.exists()
-    }
-
-
-def require_stored(run: Path, files: Mapping[str, StoredFile], missing_ok: bool = False) -> None:
-    """Raise DataError where a file of ratings was edited since it was read; what was appended since does not count."""
-    for name, (size, digest) in files.items():
-        path = run / name
-        if missing_ok and not path.exists():
-            continue
-        if not path.exists() or path.stat().st_size < size or _start_hash(path, size) != digest:
-            raise DataError(
-                f"{path}: these judgements were edited since the run was scored; restore the file, or take it "
-                f"as it is with `h2htalk score {run}`"
-            )
-
-
-def _start_hash(path: Path, size: int) -> str:
-    """The SHA-256 of the first bytes of a file, in hexadecimal."""
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while size > 0 and (piece := file.read(min(size, 1 << 20))):
-            digest.update(piece)
-            size -= len(piece)
-    return digest.hexdigest()
 
 
 def fence_secret(folder: Path) -> bytes:

@@ -15,4 +15,4 @@ def judged_item(
 ) -> JudgedItem:
     """An item with one answer."""
     name = f"{subtask}-{at:04}"
-    return JudgedItem(name, subtask, name, score, 0.4, length, {}, people, (score,))
+    return JudgedItem(name, subtask, name, score, 0.4, length, people, (score,))
