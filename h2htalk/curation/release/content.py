@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
-from h2htalk.data.case import Case
+from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
@@ -23,7 +23,6 @@ from h2htalk.data.releases.release_folder import (
     TEST,
     VOTES,
     Manifest,
-    case_configs,
     case_row,
     read_cases,
     read_manifest,
@@ -124,7 +123,7 @@ def read_content(folder: Path, private: Path | None = None) -> tuple[Manifest, R
         if scenarios:
             full = [replace(one, references=one.references or references.get(one.id, ())) for one in scenarios]
             splits[split] = tuple(ReleaseItem(one, tuple(votes[one.id].values())) for one in full)
-    cases = tuple(case for study in case_configs(manifest) for case in read_cases(folder, manifest, study, TEST))
+    cases = tuple(case for study in STUDIES for case in read_cases(folder, manifest, study, TEST))
     content = ReleaseContent(splits, cases, personas_of(folder))
     _require_whole(content, manifest, folder)
     return manifest, content

@@ -73,10 +73,8 @@ def remove_for_good(path: Path) -> None:
         else:
             path.unlink(missing_ok=True)
     except OSError as error:
-        raise DataError(
-            f"{error.filename or path}: cannot be removed: {error.strerror or error}; remove it and start the same "
-            "command again"
-        ) from error
+        place, why = error.filename or path, error.strerror or error
+        raise DataError(f"{place}: cannot be removed: {why}; remove it and start the same command again") from error
 
 
 def remove_partial_files(folder: Path) -> None:

@@ -12,6 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
@@ -35,11 +36,8 @@ from h2htalk.errors import DataError, H2HTalkError
 class FolderErasure:
     """What an erasure did in one folder, or for a version on the Hub; `kind` is empty where nothing is there.
 
-    Attributes:
-        removed: how many items it removed now.
-        items: ids of all items that were ever erased from it, which what was made from it may hold.
-        messages: what it could not reach, with the command or page that does it.
-        unfinished: whether the same erasure must be started again.
+    `removed` counts the items that it removed now, `items` are the ids of all that were ever erased from it. `messages`
+    say what it could not reach; where it is `unfinished`, the same erasure must be started again.
     """
 
     removed: int = 0
@@ -54,7 +52,6 @@ class ErasableFolder(ABC):
     """What the table cannot say of a folder: how to lock and verify it, and to make again what rests on all items."""
 
     def __init__(self, path: Path) -> None:
-        """Open the folder. Raises H2HTalkError where nothing can be erased from it."""
         self.path = path
 
     def locked(self) -> AbstractContextManager[object]:
@@ -84,11 +81,7 @@ class ErasableFolder(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Files with rows about items; patterns and fields are separated by spaces.
-
-    `fields` may name the item, `A.B` for the field B of an object. `item` finds it in that name, which is the item's
-    own where it does not match.
-    """
+    """Files (patterns) whose rows name an item in `fields` (`A.B`: in an object), by the pattern `item` or as it is."""
 
     files: str
     fields: str = "id"
@@ -96,27 +89,20 @@ class Rows:
 
     def items(self, row: Record) -> set[str]:
         """The items that a row is about."""
-        names = {str(value) for value in (_field(row, name) for name in self.fields.split()) if value is not None}
+        names = set()
+        for field in self.fields.split():
+            value: Any = row
+            for part in field.split("."):
+                value = value.get(part) if isinstance(value, Mapping) else None
+            names |= {str(value)} if value is not None else set()
         return {match[1] if (match := re.fullmatch(self.item, name, re.DOTALL)) else name for name in names}
-
-
-def _field(row: Any, name: str) -> Any:
-    for part in name.split("."):
-        row = row.get(part) if isinstance(row, Mapping) else None
-    return row
 
 
 @dataclass(frozen=True, slots=True)
 class FolderKind:
-    """A kind of folder.
+    """A kind of folder: its name in links, the file that identifies it, the command that shows it, its ErasableFolder.
 
-    Attributes:
-        name: its name in links.
-        marker: the file that identifies it.
-        shown_by: the command that shows it.
-        folder: `module:class` of its ErasableFolder.
-        rows: the files that lose the rows of erased items.
-        derived: patterns, separated by spaces, of what is deleted because it rests on all items.
+    `rows` are the files that lose the rows of erased items, `derived` what is deleted because it rests on all items.
     """
 
     name: str
@@ -125,10 +111,6 @@ class FolderKind:
     folder: str
     rows: tuple[Rows, ...]
     derived: str = ""
-
-
-def _matching(folder: Path, patterns: str) -> list[Path]:
-    return sorted(path for pattern in patterns.split() for path in folder.glob(pattern))
 
 
 _JUDGED = "(.*)/[^/]*/[^/]*"  # an answer is `ITEM/SAMPLE/HASH`, a reply of a study `CASE/PLACE/HASH:QUESTION`
@@ -164,10 +146,7 @@ FOLDER_KINDS: Mapping[str, FolderKind] = {kind.name: kind for kind in _KINDS}
 
 
 def erase(path: Path, erased: ErasedIds) -> FolderErasure:
-    """Remove the items of erased ids from a folder of any kind, and complete an erasure that was interrupted.
-
-    Where nothing of a kind is there, the result has no `kind`. Raises H2HTalkError.
-    """
+    """Remove the items of erased ids from a folder of any kind, and complete an erasure that was interrupted."""
     if (kind := kind_of(path)) is None:
         return FolderErasure()
     refuse_links(path)  # a round of others may name any folder by one
@@ -195,10 +174,10 @@ def _remove(kind: FolderKind, folder: ErasableFolder) -> list[str]:
         return []
     remove_partial_files(folder.path)
     for rows in kind.rows:
-        for path in _matching(folder.path, rows.files):
+        for path in [*chain.from_iterable(map(folder.path.glob, rows.files.split()))]:
             if path.suffix in (".jsonl", ".parquet"):
                 filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
-    for path in _matching(folder.path, kind.derived):
+    for path in [*chain.from_iterable(map(folder.path.glob, kind.derived.split()))]:
         remove_for_good(path)
     return list(folder.remake())
 

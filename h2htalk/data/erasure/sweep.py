@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -33,7 +33,10 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
     named = {os.path.realpath(one.target) for one in find_folders(also)}
     for link, path, linked in _folders(start, also):
         swept = _sweep_folder(link.kind, path, erased)
-        made = _links_of(path) if swept.items else ()
+        try:
+            made = (*read_links(path), *read_links(private_folder(path))) if swept.items else ()
+        except H2HTalkError:  # `follow_links` reports it for a linked folder; those of others are not followed
+            made = ()
         others = [one for one in made if not one.path or os.path.realpath(one.path) not in named]
         if others and not linked:
             targets = listed([one.path or one.target for one in others])
@@ -46,7 +49,9 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
             erased = replace(erased, items=erased.items | swept.items)
             # On the Hub, and on a page, is what the folder had when that was made.
             yield from (_sweep_hub(one.target) for one in made if one.kind == "hub")
-            yield from _name_copies(made)
+            message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"
+            for copy in (one.path for one in made if one.kind == COPY and one.path and os.path.lexists(one.path)):
+                yield FolderErasure(messages=(message,), name=_shown(copy), kind=COPY)
 
 
 def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[Link, Path, bool]]:
@@ -70,13 +75,6 @@ def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
                 folders.clear()
 
 
-def _links_of(path: Path) -> Collection[Link]:
-    try:
-        return (*read_links(path), *read_links(private_folder(path)))
-    except H2HTalkError:  # `follow_links` reports it for a linked folder; those of others are not followed
-        return ()
-
-
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
     try:
         left = remove_leftovers(path) if linked_as == "release" else []
@@ -85,7 +83,7 @@ def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasur
         if not result.kind:
             more.append(f"this {linked_as} is not there any more; if it was moved, name its folder with --also")
         elif result.items and result.kind == "release":
-            more += _deleted(delete_rows(path.resolve().name))
+            more += [f"deleted from the cache: {rows}" for rows in delete_rows(path.resolve().name)]
         result = replace(result, messages=(*result.messages, *more))
     except H2HTalkError as error:
         kind = kind_of(path)
@@ -95,8 +93,7 @@ def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasur
 
 def sweep_source(name: str) -> FolderErasure:
     """Delete what this machine keeps of a data set on the Hub that dialogues were gathered from."""
-    message = "the data set on the Hub still holds the raw text, and gathering from it again loads it again"
-    return _sweep_hub(name, message)
+    return _sweep_hub(name, "the data set on the Hub still holds the raw text, and gathering again loads it again")
 
 
 def _sweep_hub(name: str, message: str = "") -> FolderErasure:
@@ -108,19 +105,8 @@ def _sweep_hub(name: str, message: str = "") -> FolderErasure:
         f"dataset`, and HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private "
         "--repo-type dataset`"
     )
-    return FolderErasure(messages=(*_deleted(delete_cached(repo)), message), name=name, kind="hub")
-
-
-def _deleted(paths: Sequence[Path]) -> Iterator[str]:
-    return (f"deleted from the cache: {path}" for path in paths)
-
-
-def _name_copies(links: Collection[Link]) -> Iterator[FolderErasure]:
-    """Name the pages and files that were made from a folder before an item left it, if they are still there."""
-    message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"
-    for path in (link.path for link in links if link.kind == COPY):
-        if path is not None and os.path.lexists(path):
-            yield FolderErasure(messages=(message,), name=_shown(path), kind=COPY)
+    deleted = [f"deleted from the cache: {one}" for one in delete_cached(repo)]
+    return FolderErasure(messages=(*deleted, message), name=name, kind="hub")
 
 
 def _shown(path: Path) -> str:

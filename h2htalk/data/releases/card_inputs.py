@@ -22,10 +22,7 @@ _SHOWN = "lengths_{0} words_{0}_instruction words_{0}_response pairs_{0}_instruc
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The row of a model or of a trivial answer: means on the 0-100 scale with their intervals, None where undefined.
-
-    `cells`: `overall` with Table 1's weights, `items_mean`, then the dimensions.
-    """
+    """The row of a model or of a trivial answer: `overall`, `items_mean`, dimensions, with intervals, from 0 to 100."""
 
     name: str
     split: str
@@ -44,13 +41,14 @@ def read_results(folder: Path) -> list[Result]:
     run.read_run()
     try:
         summary = run.read_summary()
-        if summary["incomplete"]:
-            raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
-        return [*_results(summary)]
+        results = [*_results(summary)]
     except FileNotFoundError:
         raise ConfigError(f"{folder}: the run was not scored yet; run `h2htalk score {folder}`") from None
     except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{run.summary}: not a summary of this version: {error!r}; {SCORE_AGAIN}") from error
+    if summary["incomplete"]:
+        raise ConfigError(f"{folder}: the run is incomplete; complete it, or leave it out of the card")
+    return results
 
 
 def _results(summary: Mapping[str, Any]) -> Iterator[Result]:

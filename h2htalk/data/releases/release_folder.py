@@ -58,14 +58,10 @@ _Inside = Annotated[str, StringConstraints(pattern=r"^[^./\\][^/\\]*(/[^./\\][^/
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """`release.json`.
+    """`release.json`: the number of rows by config and split, and the SHA-256 of every other published file by path.
 
-    Attributes:
-        canary: a string that no other text holds; a model that knows it was trained on the release.
-        configs: config -> split -> number of rows.
-        files: path -> SHA-256 of every published file but this one.
-        references_sha256: of the file with the references of split `test` where they are private, else empty.
-        facts: what the card shows: counts, agreement, funnel, quotas.
+    A model that knows the `canary` was trained on the release. `references_sha256` is that of the file with the private
+    references of split `test`, or empty. `facts` are what the card shows: counts, agreement, funnel, quotas.
     """
 
     name: str
@@ -105,10 +101,9 @@ def read_manifest(folder: Path) -> Manifest:
         manifest = read_record(Manifest, read_bounded(path, LARGEST), str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
-    for config, splits in manifest.configs.items():
-        for name in (data_file(config, split) for split in splits):
-            if name not in manifest.files:
-                raise DataError(f"{path}: configs: files does not list {name}; get the release again")
+    for name in (data_file(config, split) for config, splits in manifest.configs.items() for split in splits):
+        if name not in manifest.files:
+            raise DataError(f"{path}: configs: files does not list {name}; get the release again")
     return manifest
 
 
@@ -123,15 +118,10 @@ def hash_files(folder: Path) -> dict[str, str]:
     return {name: sha256_of(path) for name, path in files.items() if name != MANIFEST}
 
 
-def changed_files(folder: Path, manifest: Manifest) -> list[str]:
-    """List the files of the manifest that are missing in the folder or have another content."""
-    files = {name: folder / name for name in manifest.files}
-    return [name for name, path in files.items() if not os.path.isfile(path) or sha256_of(path) != manifest.files[name]]
-
-
 def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
-    if wrong := changed_files(folder, manifest):
+    files = {name: folder / name for name in manifest.files}
+    if wrong := [n for n, path in files.items() if not os.path.isfile(path) or sha256_of(path) != manifest.files[n]]:
         raise DataError(
             f"{folder}: {listed(wrong)}: missing, or not the content that release.json records; get the "
             "release again, or build it again"
@@ -164,9 +154,8 @@ def write_rows(folder: Path, config: str, split: str, rows: Sequence[Mapping[str
     import pyarrow as pa
 
     messages = pa.list_(pa.struct([("role", pa.string()), ("content", pa.string())]))
-    texts = pa.list_(pa.string())
-    kinds = {"messages": messages, "references": texts, "tags": texts, "degree": pa.int64()}
-    kinds |= {"annotators": texts, "values": texts, "agreement": pa.float64()}
+    kinds = dict.fromkeys(("references", "tags", "annotators", "values"), pa.list_(pa.string()))
+    kinds |= {"messages": messages, "degree": pa.int64(), "agreement": pa.float64()}
     schema = pa.schema([(name, kinds.get(name, pa.string())) for name in rows[0]])
     json_columns = [name for name in rows[0] if name in _JSON]
     return write_parquet(folder / data_file(config, split), rows, json_columns=json_columns, schema=schema)
@@ -187,11 +176,10 @@ def item_rows(folder: Path, manifest: Manifest) -> Iterator[dict[str, Any]]:
 
 def read_scenarios(folder: Path, manifest: Manifest, split: str) -> list[Scenario]:
     """The scenarios of a split, of every language."""
-    found = []
-    for where, record in _records(folder, manifest, "", split):
-        tags = {name: record.pop(name, None) for name in TAGS}
-        found.append(Scenario.from_dict({**record, "tags": tags}, where))
-    return found
+    return [
+        Scenario.from_dict(record | {"tags": {name: record.pop(name, None) for name in TAGS}}, where)
+        for where, record in _records(folder, manifest, "", split)
+    ]
 
 
 def read_cases(folder: Path, manifest: Manifest, study: str, split: str) -> list[Case]:
@@ -205,21 +193,16 @@ def _records(folder: Path, manifest: Manifest, prefix: str, split: str) -> Itera
             yield where, {key: value for key, value in row.items() if key not in ("messages", "canary")}
 
 
-def case_configs(manifest: Manifest) -> list[str]:
-    """The studies whose cases a release holds."""
-    return [study for study in STUDIES if any(f"{study}_{language}" in manifest.configs for language in LANGUAGES)]
-
-
 def choose_part(manifest: Manifest, fragment: str, name: str) -> tuple[str, str]:
     """The study (empty: scenarios) and the split that `SPLIT`, `STUDY` or `STUDY/SPLIT` names; default: test.
 
     Raises ConfigError, which names the parts, for another one.
     """
     parts: dict[str, tuple[str, str]] = {}
-    for study in ("", *case_configs(manifest)):
+    for study in ("", *STUDIES):
         configs = [f"{study}_{language}" if study else language for language in LANGUAGES]
         splits = sorted({one for config in configs for one in manifest.configs.get(config, {})})
-        parts |= {study: (study, TEST)} if study else {}
+        parts |= {study: (study, TEST)} if study and splits else {}
         parts |= {f"{study}/{one}".strip("/"): (study, one) for one in splits}
     wanted = fragment or next((one for one in parts if one != DEV), TEST)
     if wanted not in parts:

@@ -224,7 +224,7 @@ def test_one_process_writes_a_store_and_readers_need_no_lock(tmp_path: Path) -> 
         ("run", ".", "{}", None),
         ("run", "judgements", "{}/0/ab12", "{}"),
         ("study", ".", "sap/live/{}/1.1", "{}"),
-        ("study", "judgements", "ab12/sap/live/{}/1.1", "{}"),
+        ("study", "judgements", "{}/sap.live.1/ab12", "{}"),
     ],
 )
 def test_an_erased_call_keeps_its_money_and_not_its_text(
