@@ -43,8 +43,7 @@ def test_evaluate_prints_the_table_and_writes_a_run_that_stands_alone(tmp_path: 
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (("nosuch", "--split", "mini@1"), "unknown engine 'nosuch'"),
-        (("nosuch", "--split", "mini@1"), "baseline"),
+        (("opnai:gpt-4o", "--split", "mini@1", "--batch"), "unknown engine 'opnai'"),
         (("baseline:best", "--split", "mini@1"), "unknown baseline 'best'"),
         (("embedded:gpt", "--split", "mini@1", "--embedder", "none"), "unknown embedded model 'gpt'"),
         (("scripted:missing.jsonl", "--split", "mini@1", "--embedder", "none"), "missing.jsonl"),
@@ -134,12 +133,6 @@ def test_paths_that_are_not_utf_8_work_from_evaluate_to_report(tmp_path: Path) -
     assert "n\\udcff/exported/scenarios.parquet" in done.stdout
 
 
-def test_a_hostile_name_in_an_error_cannot_act_on_the_terminal(tmp_path: Path) -> None:
-    done = h2htalk("evaluate", "no\x1b[31msuch", "--split", "mini@1", "--out", tmp_path / "run")
-    assert done.returncode == 2
-    assert "\x1b" not in done.stderr
-
-
 def without(modules: tuple[str, ...], *words: object) -> subprocess.CompletedProcess[str]:
     """The command line on a machine that lacks these packages."""
     hide = "".join(f"sys.modules[{name!r}] = None; " for name in modules)
@@ -195,7 +188,6 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
     ("words", "said"),
     [
         (("--engine-option", "dtype"), "--engine-option 'dtype': write KEY=VALUE, such as dtype=bfloat16"),
-        (("--engine-option", "=half"), "write KEY=VALUE"),
         (
             ("--engine-option", "dtype=half", "--engine-option", "dtype=auto"),
             "--engine-option: dtype is given twice",
@@ -205,7 +197,6 @@ def test_the_servers_key_stands_in_no_file_and_no_message(tmp_path: Path) -> Non
             ("--engine-option", "dtype=half", "--dry-run"),
             "--engine-option: scripted has no engine options (dtype)",
         ),
-        (("--max-cost", "-1"), "--max-cost: must be 0 or more, not -1.0"),
     ],
 )
 def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[str, ...], said: str) -> None:
@@ -214,11 +205,3 @@ def test_options_of_engines_and_money_are_checked(tmp_path: Path, words: tuple[s
     assert done.returncode == 2
     assert said in done.stderr
     assert not (tmp_path / "run").exists()
-
-
-def test_a_backend_that_does_not_exist_is_named_whatever_else_is_asked(tmp_path: Path) -> None:
-    common = ("--split", "mini@1", "--embedder", "none", "--out", tmp_path / "run")
-    for words in (("--batch",), ("--engine-option", "dtype=half"), ("--thinking", "5"), ()):
-        done = h2htalk_here("evaluate", "opnai:gpt-4o", *common, *words)
-        assert done.returncode == 2
-        assert "unknown engine 'opnai'" in done.stderr

@@ -36,12 +36,9 @@ def test_two_splits_are_set_side_by_side(tmp_path: Path) -> None:
     ("words", "message"),
     [
         (("nowhere",), "no split 'nowhere'"),
-        (("mini@1", "--compare-with", "nowhere"), "no split 'nowhere'"),
         (("mini@1", "--compare-with", ""), "--compare-with is empty"),
-        ((" ",), "SPLIT is empty"),
         (("mini@1", "--language", "fr"), "choose from en, zh"),
         (("mini@1", "--limit", "0"), "--limit is 0"),
-        (("mini@1", "--processes", "-1"), "--processes is -1"),
         (("mini@1", "--tokenizer", "nowhere.json"), "no such file or folder"),
         (("mini@1", "--spacy-model", "en_nowhere"), "no spaCy pipeline 'en_nowhere'"),
         (("mini@1", "--embedder", "/nowhere"), "nowhere"),

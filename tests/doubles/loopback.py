@@ -1,20 +1,14 @@
 """A server of chat completions, and of Anthropic's messages, on the loopback interface, with faults to order.
 
-In a test, a thread of its own:
-
     with LoopbackServer(faults={"http_500": 0.02, "hang": 0.005}) as server:
         open_chat(server.spec).complete(...)
         server.mend()
-
-In a benchmark, a process of its own: `python tests/doubles/loopback.py --latency 0.05 --fault http_500=0.02`.
-It prints its URL, serves until it is terminated, and answers `GET /counts` and `POST /mend` beside chat.
 
 An item is a request body. Its hash draws the fault, so the same item fails the same way each time.
 """
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import contextlib
 import hashlib
@@ -22,15 +16,77 @@ import json
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
-
-from loopback_answers import FAULTS, REPLY, SPOKEN_FAULTS, Answer, completion, message
-
-__all__ = ["FAULTS", "REPLY", "Answer", "LoopbackServer", "completion", "last_message", "message"]
 
 GIANT_BYTES = 17 * 2**20
 DRIP_SECONDS = 0.02
 CHAT_ROUTE, MESSAGES_ROUTE = b"POST /v1/chat/completions ", b"POST /v1/messages "
+REPLY = "That sounds like a long day. I am here, so tell me what stayed with you the most?"
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One HTTP answer. `body` may be text, bytes or anything that JSON can hold."""
+
+    body: Any = b""
+    status: int = 200
+    headers: Mapping[str, str] = field(default_factory=dict)
+    delay: float = 0.0  # seconds
+
+    def encode(self) -> bytes:
+        body = self.body.encode() if isinstance(self.body, str) else self.body
+        body = body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = [f"HTTP/1.1 {self.status} -", f"content-length: {len(body)}"]
+        lines += [f"{name}: {value}" for name, value in self.headers.items()]
+        return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def completion(text: str | None = REPLY, finish_reason: str = "stop", **message: Any) -> dict[str, Any]:
+    """The JSON of a chat completion; `message` adds fields such as `refusal` or `reasoning_content`."""
+    return {
+        "id": "chatcmpl-loopback",
+        "object": "chat.completion",
+        "model": "loopback",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": text, **message},
+                "finish_reason": finish_reason,
+            }
+        ],
+        "usage": {"prompt_tokens": 120, "completion_tokens": 24, "total_tokens": 144},
+    }
+
+
+def message(text: str = REPLY, **changed: Any) -> dict[str, Any]:
+    """The JSON of an answer of Anthropic's messages API."""
+    return {
+        "id": "msg_loopback",
+        "type": "message",
+        "role": "assistant",
+        "model": "loopback",
+        "content": [{"type": "text", "text": text}],
+        "stop_reason": "end_turn",
+        "usage": {"input_tokens": 120, "output_tokens": 24},
+    } | changed
+
+
+def _refuse(status: int, message: str, code: str, **headers: str) -> Answer:
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return Answer({"error": {"message": message, "code": code}}, status, named)
+
+
+# What the server says for each fault. The others (hang, drop, cut, drip, giant) are things it does.
+SPOKEN_FAULTS: dict[str, Answer] = {
+    "http_500": _refuse(500, "the engine fell over", "internal_error"),
+    "rate_limited": _refuse(429, "slow down", "rate_limit_exceeded", retry_after="1"),
+    "malformed": Answer('{"choices": [{"message": {"content": "cut o'),
+    "unauthorized": _refuse(401, "Incorrect API key provided", "invalid_api_key"),
+    "unknown_model": _refuse(404, "The model does not exist", "model_not_found"),
+    "context_length": _refuse(400, "This model's maximum context length is 2048 tokens", "context_length_exceeded"),
+}
+FAULTS = (*SPOKEN_FAULTS, "hang", "drop", "cut", "drip", "giant")
 
 
 class LoopbackServer:
@@ -209,7 +265,7 @@ class _Connection(asyncio.Protocol):
 
     def respond(self, head: bytes, body: bytes) -> None:
         if not head.startswith((CHAT_ROUTE, MESSAGES_ROUTE)):
-            self.transport.write(self._other_route(head).encode())
+            self.transport.write(Answer({"error": {"message": "no such route"}}, 404).encode())
             return
         server = self.server
         self.waiting += 1
@@ -250,39 +306,8 @@ class _Connection(asyncio.Protocol):
             self.transport.write(b" ")
             asyncio.get_running_loop().call_later(DRIP_SECONDS, self.drip)
 
-    def _other_route(self, head: bytes) -> Answer:
-        if head.startswith(b"POST /mend "):
-            self.server.mend()
-            return Answer({"mended": True})
-        if head.startswith(b"GET /counts "):
-            counts = self.server.counts
-            return Answer(
-                {
-                    "requests": self.server.requests,
-                    "items": len(counts),
-                    "most": max(counts.values(), default=0),
-                }
-            )
-        return Answer({"error": {"message": "no such route"}}, 404)
-
 
 def last_message(body: bytes) -> str:
     """The content of the last user message of a request body."""
     messages = json.loads(body)["messages"]
     return str(next((m["content"] for m in reversed(messages) if m["role"] == "user"), ""))
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="An OpenAI-compatible loopback server with faults to order.")
-    parser.add_argument("--port", type=int, default=0, help="0: any free port")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument("--fault", action="append", default=[], metavar="NAME=SHARE", help=", ".join(FAULTS))
-    options = parser.parse_args()
-    faults = {name: float(share) for name, _, share in (text.partition("=") for text in options.fault)}
-    server = LoopbackServer(faults=faults, latency=options.latency, port=options.port)
-    with contextlib.suppress(KeyboardInterrupt):
-        asyncio.run(server.serve(lambda: print(server.url, flush=True)))
-
-
-if __name__ == "__main__":
-    main()

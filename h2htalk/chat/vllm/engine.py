@@ -109,16 +109,11 @@ class VLLMOptions(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Adapter:
-    """A LoRA adapter on disk. `ranks`: its rank, and those of modules with another one."""
+    """A LoRA adapter on disk."""
 
     name: str
     folder: Path
-    ranks: frozenset[int]
-
-    @property
-    def max_rank(self) -> int:
-        """The smallest of `RANKS` that is not below its largest rank."""
-        return next(limit for limit in RANKS if limit >= max(self.ranks))
+    rank: int
 
     def identity(self) -> dict[str, str]:
         """Return `lora` (its name) and `lora_sha256`, over weights and configuration (which holds the scaling)."""
@@ -142,26 +137,24 @@ def find_adapter(given: str) -> Adapter:
             folder = Path(snapshot_download(given, allow_patterns=[CONFIG, WEIGHTS]))
         (folder / WEIGHTS).open("rb").close()
         config = json.loads((folder / CONFIG).read_bytes())
-        ranks = frozenset((config["r"], *(config.get("rank_pattern") or {}).values()))
-        if config["peft_type"] != "LORA" or any(type(r) is not int or not 1 <= r <= RANKS[-1] for r in ranks):
-            raise ValueError(
-                f"a {config['peft_type']} of rank {sorted(ranks, key=str)}, not a LORA of 1 to {RANKS[-1]}"
-            )
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:  # the Hub's errors are OSErrors
+        kind, rank = config["peft_type"], config["r"]
+        if kind != "LORA" or type(rank) is not int or not 1 <= rank <= RANKS[-1]:
+            raise ValueError(f"a {kind} of rank {rank}, not a LORA of 1 to {RANKS[-1]}")
+    except (OSError, ValueError, LookupError, TypeError) as error:  # the Hub's errors are OSErrors
         reason = " ".join(f"{type(error).__name__}: {error}".split())[:200].rstrip(".")
         raise ConfigError(
             f"lora={name}: no adapter ({reason}); name OWNER/NAME on the Hub, or a folder that holds {CONFIG} and "
             f"{WEIGHTS} of a LoRA (no pickle is read)"
         ) from error
-    return Adapter(name, folder.resolve(), ranks)
+    return Adapter(name, folder.resolve(), rank)
 
 
 def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
     """Raise ConfigError unless the model has every matrix of the adapter, with the same shape and rank.
 
     vLLM matches by the names of modules and silently leaves out what does not match, so it would apply the adapter of
-    another model to some layers or to none. Models that transformers cannot build from their configuration alone
-    (multimodal, unknown) are left to vLLM.
+    another model to some layers or to none; it scales every module by the configuration's rank. Models that
+    transformers cannot build from their configuration alone (multimodal, unknown) are left to vLLM.
     """
     import torch
     from safetensors import SafetensorError, safe_open
@@ -177,27 +170,22 @@ def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     try:
         with safe_open(adapter.folder / WEIGHTS, framework="numpy") as tensors:
-            matrices = {
-                name: tuple(tensors.get_slice(name).get_shape())
-                for name in sorted(tensors.keys())
-                if name.endswith((".lora_A.weight", ".lora_B.weight"))  # vLLM checks others, such as embeddings
-            }
+            found = {name: tuple(tensors.get_slice(name).get_shape()) for name in sorted(tensors.keys())}
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
-    problem = "" if matrices else "holds no LoRA matrices"
-    for name, shape in matrices.items():
-        module, _, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if ".experts" in module:
-            continue  # joined matrices of other shapes: vLLM checks them
+    problems = []
+    for name, shape in found.items():
+        module, kind, side = name.removeprefix("base_model.model.").partition(".lora_")
+        if not kind or ".experts" in module:
+            continue  # embeddings, and joined matrices of other shapes: vLLM checks them
         outputs, inputs = (*shapes.get(f"{module}.weight", ()), 0, 0)[:2]
-        wanted = [(rank, inputs) if side == "A.weight" else (outputs, rank) for rank in sorted(adapter.ranks)]
-        # vLLM scales by the configuration's rank, so another rank would be too strong or too weak.
-        if shape not in wanted and not problem:
-            problem = f"its {name.removesuffix('.weight')} is a matrix of {shape}, where "
-            problem += f"{' or '.join(map(str, wanted))} fits" if outputs else "the model has none"
-    if problem:
+        wanted = (adapter.rank, inputs) if side == "A.weight" else (outputs, adapter.rank)
+        if shape != wanted:
+            fits = f"{wanted} fits" if outputs else "the model has none"
+            problems.append(f"its {name.removesuffix('.weight')} is a matrix of {shape}, where {fits}")
+    if problems:
         raise ConfigError(
-            f"lora={adapter.name}: does not fit {where}: {problem}; name the model that this adapter was "
+            f"lora={adapter.name}: does not fit {where}: {problems[0]}; name the model that this adapter was "
             "trained on, and copy all files of one training"
         )
 
@@ -426,8 +414,9 @@ def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter
     if cache is not None:
         given["kv_cache_memory_bytes"] = int(cache * 2**30)
     if adapter is not None:
+        limit = next(limit for limit in RANKS if limit >= adapter.rank)
         module = json.dumps({"name": "adapter", "path": str(adapter.folder)})
-        given |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": adapter.max_rank, "lora_modules": module}
+        given |= {"enable_lora": True, "max_loras": 1, "max_lora_rank": limit, "lora_modules": module}
     return given
 
 

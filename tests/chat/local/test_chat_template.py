@@ -14,8 +14,7 @@ from h2htalk.chat.engines import open_chat
 from h2htalk.chat.local.chat_template import ChatTemplate, MarkRefusal, fold_system, read_reply
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError, MissingExtraError
-from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
+from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.local
 pytest.importorskip("torch", reason="hf: needs torch")
@@ -189,16 +188,6 @@ def test_reasoning_that_was_cut_off_is_no_answer(tmp_path: Path) -> None:
         chat.complete([Request("a", asked, Sampling(max_tokens=3, thinking=0))])
 
 
-def test_reasoning_has_a_budget_on_top_of_the_reply_s(tmp_path: Path) -> None:
-    chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'plain', stops=())}")
-    lengths = []
-    for thinking in (None, 0, 5):
-        (reply,) = chat.complete([Request("a", (Message("user", "Hi"),), Sampling(max_tokens=3, thinking=thinking))])
-        assert isinstance(reply, Reply)
-        lengths.append(reply.usage.output_tokens)
-    assert lengths == [3, 3, 8]
-
-
 def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:
     chat = open_chat(f"hf:{write_tiny_llama(tmp_path / 'shouting', SHOUTING)}")
     requests = [
@@ -210,18 +199,3 @@ def test_messages_that_cannot_be_read_fail_alone(tmp_path: Path) -> None:
     assert isinstance(marked, Failure)
     assert isinstance(broken, Failure)
     assert (marked.reason, broken.reason) == ("special_tokens", "unreadable_text")
-
-
-@pytest.mark.slow
-@pytest.mark.embedded
-def test_smollm2_reads_its_own_marks_as_plain_text() -> None:
-    try:
-        weights = find_packaged(SMOLLM2_GGUF, "this test")
-    except MissingExtraError as error:
-        pytest.skip(str(error))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(weights.parent, gguf_file=weights.name)
-    template = ChatTemplate(tokenizer, "here")
-    for text in HARMLESS:
-        assert_as_the_tokenizer_reads_it(tokenizer, template, said(text))
-    mark = tokenizer.convert_tokens_to_ids("<|im_start|>")
-    assert template.prompt(said(FORGED)).tokens.count(mark) == template.prompt(said("Hi")).tokens.count(mark) == 5

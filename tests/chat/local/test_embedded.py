@@ -164,11 +164,6 @@ def test_a_prompt_beyond_the_context_fails_with_its_reason_and_the_others_go_on(
     assert "8192" in failed.message
 
 
-def test_the_room_for_the_answer_counts_as_context(chat: EmbeddedChat) -> None:
-    (outcome,) = chat.complete([ask("a", "Hello!", max_tokens=8192)])
-    assert isinstance(outcome, Failure)
-
-
 def test_text_that_is_no_unicode_fails_alone(chat: EmbeddedChat) -> None:
     failed, answered = chat.complete([ask("half", "\ud83d"), ask("whole", "Hello \x00!")])
     assert isinstance(failed, Failure)
@@ -206,10 +201,6 @@ def test_usage_and_finish_reason_say_how_the_answer_ended(chat: EmbeddedChat) ->
     assert whole.finish_reason == "stop"
     assert 0 < (whole.usage.output_tokens or 0) < 80
     assert "<|im_end|>" not in whole.text
-
-
-def test_no_requests_no_answers(chat: EmbeddedChat) -> None:
-    assert chat.complete([]) == []
 
 
 def test_the_prompt_is_the_models_own_chat_template(chat: EmbeddedChat) -> None:
@@ -260,8 +251,3 @@ def test_what_it_cannot_be_held_to_is_an_error(chat: EmbeddedChat) -> None:
         chat.complete([Request("x", asked, Sampling(max_tokens=3), response_schema=ResponseSchema("verdict", Verdict))])
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([Request("x", asked, Sampling(None, max_tokens=3))])
-
-
-def test_another_name_is_an_error_that_lists_the_choices() -> None:
-    with pytest.raises(ConfigError, match="unknown embedded model 'llama'; choose embedded or embedded:smollm2"):
-        open_chat("embedded:llama")

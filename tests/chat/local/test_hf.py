@@ -109,30 +109,9 @@ def test_frequencies_are_those_of_the_distribution(temperature: float, top_p: fl
     assert draw(None, logits).argmax(-1).tolist() != tokens.tolist() or max(shares) == 1
 
 
-def test_a_sample_is_not_moved_by_the_global_generator(chat: Chat) -> None:
-    request = ask(1, Sampling(1.0, 1.0, 15, seed=7))
-    torch.manual_seed(1)
-    first = chat.complete([request])
-    torch.manual_seed(2)
-    assert chat.complete([request]) == first
-
-
 def test_greedy_and_sampled_requests_may_be_mixed(chat: Chat) -> None:
     requests = [ask(number, Sampling(float(number % 2), 0.9, 4, seed=3)) for number in range(4)]
     assert chat.complete(requests) == alone(chat, requests)
-
-
-def test_every_request_has_its_own_max_tokens(chat: Chat) -> None:
-    requests = [ask(number, Sampling(max_tokens=1 + 2 * number)) for number in range(8)]
-    replies = chat.complete(requests)
-    for reply, request in zip(replies, requests, strict=True):
-        assert isinstance(reply, Reply)
-        assert reply.usage.output_tokens is not None
-        if reply.finish_reason == "length":
-            assert reply.usage.output_tokens == request.sampling.max_tokens
-        else:
-            assert reply.finish_reason == "stop"
-            assert reply.usage.output_tokens <= request.sampling.max_tokens
 
 
 def test_any_of_several_end_tokens_ends_an_answer(chat: Chat, tmp_path: Path) -> None:
@@ -159,14 +138,6 @@ def test_outcomes_are_handed_over_as_they_end_and_returned_in_order(chat: Chat) 
     # One batch: who may write fewer tokens is finished first.
     lengths = [o.usage.output_tokens or 0 for _, o in handed if isinstance(o, Reply)]
     assert lengths == sorted(lengths)
-
-
-def test_an_error_of_on_done_stops_the_batch(chat: Chat) -> None:
-    def full(index: int, outcome: Outcome) -> None:
-        raise OSError("disk full")
-
-    with pytest.raises(OSError, match="disk full"):
-        chat.complete([ask(0)], full)
 
 
 def test_usage_counts_the_prompt(chat: Chat, checkpoint: Path) -> None:
@@ -213,9 +184,6 @@ def limit_rows(model: Any, rows: int) -> None:
 
 
 ARCHITECTURES: dict[str, Any] = {
-    "absolute positions": lambda: transformers.GPT2Config(
-        vocab_size=VOCABULARY, n_positions=CONTEXT, n_embd=64, n_layer=2, n_head=4, initializer_range=0.3
-    ),
     "sliding window": lambda: transformers.MistralConfig(
         vocab_size=VOCABULARY,
         hidden_size=64,
@@ -303,10 +271,3 @@ def test_what_it_cannot_be_held_to_is_an_error(chat: Chat) -> None:
         chat.complete([Request("x", ask(0).messages, GREEDY, response_schema=ResponseSchema("verdict", Verdict))])
     with pytest.raises(ConfigError, match="--model-sampling"):
         chat.complete([ask(0, Sampling(None))])
-
-
-def test_close_may_be_called_twice(checkpoint: Path) -> None:
-    chat = open_chat(f"hf:{checkpoint}")
-    chat.close()
-    chat.close()
-    assert chat.subject["engine"] == "hf", "what identifies the model outlives it"

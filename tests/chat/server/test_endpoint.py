@@ -36,16 +36,7 @@ def test_a_name_is_split_at_its_last_url(name: str, model: str, url: str) -> Non
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "",
-        "qwen",
-        "qwen@",
-        "@http://host/v1",
-        " @http://host/v1",
-        "http://host/v1",
-        "m@ftp://host",
-        "m@host:80",
-    ],
+    ["", "qwen@", " @http://host/v1", "m@ftp://host", "m@host:80"],
 )
 def test_a_name_without_model_or_url_is_answered_with_an_example(name: str) -> None:
     with pytest.raises(ConfigError, match=r"such as server:qwen2\.5@http://127\.0\.0\.1:8000/v1$"):
@@ -54,15 +45,7 @@ def test_a_name_without_model_or_url_is_answered_with_an_example(name: str) -> N
 
 @pytest.mark.parametrize(
     "url",
-    [
-        "http://",
-        "http:///v1",
-        "http://[::1",
-        "http://host:99999/v1",
-        "http://host:x/v1",
-        "http://a b/v1",
-        "http://" + "é" * 80 + "/v1",
-    ],
+    ["http:///v1", "http://[::1", "http://host:99999/v1", "http://a b/v1", "http://" + "é" * 80 + "/v1"],
 )
 def test_a_url_without_a_usable_host_or_port_is_refused(url: str) -> None:
     with pytest.raises(ConfigError, match="no usable URL"):
@@ -73,11 +56,8 @@ def test_a_url_without_a_usable_host_or_port_is_refused(url: str) -> None:
     "url",
     [
         "http://ann:hunter2@host/v1",
-        "https://hunter2@host/v1",
-        "http://host/v1?key=hunter2",
-        "http://host/v1?api-version=1&sig=hunter2",
-        "http://host/v1?t=hunter2",  # was stored: the name is no secret's
-        "http://host/v1?hunter2",
+        "http://h/v1?t=hunter2",
+        "http://h/v1?api-version=1&sig=hunter2",
         "http://h/#hunter2",
     ],
 )

@@ -107,9 +107,3 @@ def test_who_asks_for_vllm_s_log_sees_it(capfd: pytest.CaptureFixture[str], monk
     monkeypatch.setenv("VLLM_LOGGING_LEVEL", "INFO")
     VLLMServer("vllm:tiny", {}, os.environ).close()
     assert "(EngineCore pid=7) started" in capfd.readouterr().out
-
-
-def test_without_room_for_temporary_files_it_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "none"))
-    with pytest.raises(ConfigError, match="set TMPDIR"):
-        VLLMServer("vllm:tiny", {}, os.environ)
