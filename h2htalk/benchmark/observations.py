@@ -14,40 +14,29 @@ from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
 
+# Who answered, where code found a number to dial that is no help line; it cannot find that a reply names no service.
 NUMBER = "number"
 NOT_ASKED = "no judge and no people"
 
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """A value of one figure, at one place of a case, in one arm.
+    """A value of one figure, at one place of a case, in one arm."""
 
-    Attributes:
-        arm: of the study; of an evaluation "".
-        figure: its name, such as `violation`, `must.recognise` or `ss`.
-        item: the case or scenario; `place` the turn in it, `turn` its number over all sessions, `session` its session.
-        cluster: items that are not independent (a case, a family of cases) share one.
-        language, study, kind, degree: of the case.
-        value: a rate's 0 or 1, a score in [0, 1], a rating of 1 to 5, or a count; None where it is unscored.
-        by: who answered: code, judge, people; number, where code found a number to dial that is no help line (it cannot
-            find that a reply names no such service); "" for metrics.
-        unscored: why there is no value.
-    """
-
-    arm: str
-    figure: str
-    item: str
-    cluster: str
-    value: float | None
-    place: str = ""
+    arm: str  # of the study; of an evaluation ""
+    figure: str  # such as `violation`, `must.recognise` or `ss`
+    item: str  # the case or scenario
+    cluster: str  # shared by items that are not independent: a case, a family of cases
+    value: float | None  # 0 or 1, a score in [0, 1], a rating of 1 to 5, or a count; None: unscored
+    place: str = ""  # the turn in the case, `turn` its number over all sessions
     turn: int = 0
     session: int = 0
     language: str = ""
-    study: str = ""
+    study: str = ""  # of the case, as are kind and degree
     kind: str = ""
     degree: int = 0
-    by: str = ""
-    unscored: str = ""
+    by: str = ""  # who answered: code, judge, people, or `NUMBER`; "" for metrics
+    unscored: str = ""  # why there is no value
 
     @property
     def key(self) -> tuple[str, str]:
@@ -97,23 +86,15 @@ def is_rate(figure: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A rate or a mean over some observations.
+    """A rate or a mean over some observations."""
 
-    Attributes:
-        value: None where nothing is scored.
-        low, high: 95 %, of a rate Wilson's; None without an interval.
-        hits: of a rate, how many are 1; None for others.
-        n, total: how many are scored, of how many.
-        by: who answered, with numbers: `judge 140, people 10`.
-    """
-
-    value: float | None
-    low: float | None
+    value: float | None  # None where nothing is scored
+    low: float | None  # 95 %, of a rate Wilson's; None without an interval
     high: float | None
-    hits: int | None
-    n: int
+    hits: int | None  # of a rate, how many are 1; None for others
+    n: int  # how many are scored, of `total`
     total: int
-    by: str = ""
+    by: str = ""  # who answered, with numbers: `judge 140, people 10`
 
 
 def figure_of(rows: Sequence[Observation]) -> Figure:
@@ -208,12 +189,16 @@ def percent(figure: Figure, count: bool = False) -> str:
     return score(figure, 100.0, 1, " %") + hits
 
 
+def p_text(p: float) -> str:
+    """A p value with three decimals."""
+    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+
+
 def shift(result: ClusteredResult | None, times: float = 100.0, digits: int = 1) -> str:
     """`-5.9 (-9.6 to -2.4), p .001`."""
     if result is None:
         return NONE
-    p = "p < .001" if result.p < 0.001 else f"p {result.p:.3f}".replace("p 0", "p ")
-    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, {p}"
+    return f"{times * result.value:+.{digits}f}{_ends(result, times, digits, '+')}, p {p_text(result.p)}"
 
 
 def _ends(one: Figure | ClusteredResult, times: float, digits: int, sign: str = "") -> str:

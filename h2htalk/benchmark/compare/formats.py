@@ -12,6 +12,7 @@ from pathlib import Path
 from statistics import stdev
 
 from h2htalk.benchmark.compare.comparison import Comparison, Pair
+from h2htalk.benchmark.observations import p_text
 from h2htalk.data.files import write_text
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted, listed
@@ -37,10 +38,6 @@ def title_of(key: str) -> str:
     return _AVERAGES.get(key) or f"{key.removesuffix('_avg').title()}, average"
 
 
-def _p_text(p: float) -> str:
-    return "< .001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
-
-
 def figures_table(comparison: Comparison) -> Table:
     """Every figure of each pair in full, on the 0-100 scale."""
     rows = []
@@ -58,11 +55,11 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
     for _, block in groupby(pair.rows, key=attrgetter("family")):
         rows.append(())
         for row in block:
-            r, holm = row.result, _p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
+            r, holm = row.result, p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
             ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
             means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
             detects = "" if r.detectable is None else f"{r.detectable:.2f}"
-            rows.append((title_of(row.key), f"{r.items:,}", *means, ends, _p_text(row.p), holm, detects))
+            rows.append((title_of(row.key), f"{r.items:,}", *means, ends, p_text(row.p), holm, detects))
     title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
     header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
     return Table(title, header, rows[1:], [*_notes(pair), *_METHODS])
@@ -70,7 +67,7 @@ def pair_table(comparison: Comparison, pair: Pair) -> Table:
 
 def _notes(pair: Pair) -> Iterator[str]:
     """The verdict, what is not in the figures of a pair, and what they rest on."""
-    row, p = pair.headline, _p_text(pair.headline.p_holm)
+    row, p = pair.headline, p_text(pair.headline.p_holm)
     if row.p_holm < 0.05:
         yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p})."
     else:

@@ -11,7 +11,7 @@ from xml.etree import ElementTree as xml
 
 from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
 from h2htalk.benchmark.gate.policy import MEASURES, Criterion, Policy, default_policy, read_policy, require_figures
-from h2htalk.benchmark.observations import Figure, Observation, figure_of, is_rate, percent, score, scored
+from h2htalk.benchmark.observations import Figure, Observation, figure_of, is_rate, p_text, percent, score, scored
 from h2htalk.benchmark.statistics.corrected_mean import design_effect
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
 from h2htalk.benchmark.studies.study_tables import name_of
@@ -67,20 +67,6 @@ def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
 
 
-def highest_worsening(found: PairedResult, alpha: float) -> float:
-    """The upper end of the one-sided interval of a worsening."""
-    error, df = found.error, found.df
-    return found.mean if error is None or df is None else found.mean + t_quantile(df, 1 - alpha) * error
-
-
-def non_inferior_items(found: PairedResult, margin: float, alpha: float) -> int | None:
-    """How many items show four times in five that a run which is no worse is less than `margin` worse."""
-    if found.error is None:
-        return None
-    sd = found.error * math.sqrt(found.items)
-    return math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)
-
-
 def detectable_rise(rate: float, items: int, alpha: float, per_cluster: float = 1.0) -> float | None:
     """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
     low, high = rate, 1.0
@@ -109,12 +95,6 @@ def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float =
     return needed
 
 
-def detectable_mean(found: PairedResult, alpha: float) -> float | None:
-    """The worsening of a mean that as many items find four times in five."""
-    error, df = found.error, found.df
-    return None if error is None or df is None else (t_quantile(df, 1 - alpha) + t_quantile(df, POWER)) * error
-
-
 # --- Verdicts --------------------------------------------------------------------------------------------------------
 
 
@@ -124,31 +104,19 @@ MOST_TRANSCRIPTS = 10  # behind each no
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a gate says of one criterion.
-
-    Attributes:
-        run, reference: the figure in each; reference is None without a reference run.
-        worse: the difference, positive is worse; None where nothing is compared.
-        p: adjusted by Holm: `worse` than the reference, beyond `max`, beyond `min`; only of what is tested.
-        reasons: why the gate says no; none: it says yes.
-        detects: the smallest worsening that so many items find four times in five, as text.
-        powerless: so few independent items (cases, families) that no difference, or nothing beyond a limit, could be
-            significant.
-        not_tested: on what the figure was not tested, and why; empty where nothing is missing.
-        transcripts: what is behind a no.
-    """
+    """What a gate says of one criterion."""
 
     criterion: Criterion
     run: Figure
     reference: Figure | None = None
-    worse: PairedResult | None = None
-    p: Mapping[str, float] = field(default_factory=dict)
-    reasons: tuple[str, ...] = ()
+    worse: PairedResult | None = None  # the difference, positive is worse
+    p: Mapping[str, float] = field(default_factory=dict)  # adjusted (Holm), of what is tested: worse, max, min
+    reasons: tuple[str, ...] = ()  # why it is a no
     notes: tuple[str, ...] = ()
-    detects: str = ""
-    powerless: bool = False
-    not_tested: str = ""
-    transcripts: tuple[Transcript, ...] = field(default=(), repr=False)
+    detects: str = ""  # the smallest worsening that so many items find four times in five
+    powerless: bool = False  # so few independent items that nothing could be significant
+    not_tested: str = ""  # on what the figure was not tested, and why
+    transcripts: tuple[Transcript, ...] = field(default=(), repr=False)  # what is behind a no
 
     @property
     def passed(self) -> bool:
@@ -215,28 +183,25 @@ def gate(
 
 def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateReport:
     """Test every criterion. Raises ConfigError where there is nothing to test."""
-    worse: dict[int, PairedResult | None] = {}
-    p_values: dict[tuple[int, str], float] = {}
-    for k, one in enumerate(policy.criteria):
-        if one.figure in MEASURES:
-            continue
+    worse: dict[Criterion, PairedResult | None] = {}
+    p_values: dict[tuple[Criterion, str], float] = {}
+    for one in policy.criteria:
         rows = run.values.get(one.figure, ())
-        if base is not None and one.relative:
-            worse[k] = worsening(base.values.get(one.figure, ()), rows, one.lower_is_better)
-            if (found := worse[k]) is not None:
-                p_values[k, "worse"] = _one_sided(found)
-        for name, limit in one.limits.items():
-            p_values[k, name] = limit_p(rows, limit, name == "max")
+        if base is not None and one.relative and one.figure not in MEASURES:
+            worse[one] = worsening(base.values.get(one.figure, ()), rows, one.lower_is_better)
+            if (found := worse[one]) is not None:
+                p_values[one, "worse"] = _one_sided(found)
+        for name, limit in {} if one.figure in MEASURES else one.limits.items():
+            p_values[one, name] = limit_p(rows, limit, name == "max")
     if not p_values and base is None and not any(one.figure in MEASURES for one in policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")
-    adjusted, alpha_each = holm(p_values), policy.alpha / max(1, len(p_values))
+    adjusted, alphas = holm(p_values), (policy.alpha, policy.alpha / max(1, len(p_values)))
     verdicts = []
-    for k, one in enumerate(policy.criteria):
-        p = {name: value for (number, name), value in adjusted.items() if number == k}
+    for one in policy.criteria:
+        p = {name: value for (criterion, name), value in adjusted.items() if criterion == one}
+        measured = one.figure in MEASURES
         verdicts.append(
-            _measure_verdict(run, base, one)
-            if one.figure in MEASURES
-            else _verdict(run, base, one, worse.get(k), p, (policy.alpha, alpha_each))
+            _measure_verdict(run, base, one) if measured else _verdict(run, base, one, worse.get(one), p, alphas)
         )
     return GateReport(run, base, policy, tuple(verdicts))
 
@@ -254,25 +219,16 @@ def _verdict(
     reasons, notes = list[str](), list[str]()
     found, before = figure_of(rows), None if base is None else figure_of(others)
     for name in (name for name, value in p.items() if value < alphas[0]):
-        limit = one.limits.get(name)
-        reasons.append(
-            "significantly worse than the reference run"
-            if limit is None
-            else f"significantly beyond the limit, {name} {limit:g}"
+        beyond = (
+            f"beyond the limit, {name} {one.limits[name]:g}" if name in one.limits else "worse than the reference run"
         )
-    if one.non_inferior is not None and worse is None:
-        why = "there is no reference run" if base is None else "no place is scored in both runs"
-        reasons.append(f"not shown to be non-inferior: {why}")
-    elif worse is not None and one.non_inferior is not None:
-        needed = non_inferior_items(worse, one.non_inferior, alphas[0])
-        notes.append(
-            f"a run that is no worse is shown to be less than {one.non_inferior:g} worse four times in five with "
-            f"{needed:,} items"
-            if needed
-            else "nothing differs"
-        )
-        if highest_worsening(worse, alphas[0]) >= one.non_inferior:
-            reasons.append(f"not shown to be less than {one.non_inferior:g} worse")
+        reasons.append(f"significantly {beyond}")
+    if one.non_inferior is not None:
+        shown, note = _non_inferior(worse, one.non_inferior, alphas[0])
+        if not shown:
+            why = "" if worse else ": there is no reference run, or no place is scored in both runs"
+            reasons.append(f"not shown to be less than {one.non_inferior:g} worse{why}")
+        notes += note
     if base is not None and (who := _raters(rows)) != (before_by := _raters(others)):
         notes.append(f"answered by {who}, in the reference run by {before_by}")
     if found.n < found.total:
@@ -289,6 +245,18 @@ def _verdict(
     transcripts = tuple(map(run.show, _behind(one, rows, others))) if reasons else ()
     few, not_tested = powerless or bool(unreachable), _not_tested(run, base, one.figure)
     return Verdict(one, found, before, worse, p, tuple(reasons), tuple(notes), detects, few, not_tested, transcripts)
+
+
+def _non_inferior(worse: PairedResult | None, margin: float, alpha: float) -> tuple[bool, list[str]]:
+    """Whether the upper end of a worsening's one-sided interval is below a margin, and how many items would show it."""
+    if worse is None:
+        return False, []
+    if worse.error is None or worse.df is None:
+        return worse.mean < margin, ["nothing differs"]
+    sd = worse.error * math.sqrt(worse.items)
+    needed = math.ceil(((z_quantile(1 - alpha) + z_quantile(POWER)) * sd / margin) ** 2)
+    note = f"a run that is no worse is shown to be less than {margin:g} worse four times in five with {needed:,} items"
+    return worse.mean + t_quantile(worse.df, 1 - alpha) * worse.error < margin, [note]
 
 
 def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
@@ -329,8 +297,9 @@ def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, a
         rate = (before.hits + 0.5) / (before.n + 1)
         risen = detectable_rise(rate, worse.items, alpha, worse.items / worse.clusters)
         return "" if risen is None else f"{100 * rate:.1f} % to {100 * risen:.1f} %"
-    least = detectable_mean(worse, alpha)
-    return "" if least is None else f"{least:.3g}"
+    if worse.error is None or worse.df is None:
+        return ""
+    return f"{(t_quantile(worse.df, 1 - alpha) + t_quantile(worse.df, POWER)) * worse.error:.3g}"
 
 
 def _behind(one: Criterion, rows: Sequence[Observation], others: Sequence[Observation]) -> list[Observation]:
@@ -354,21 +323,23 @@ def gate_table(report: GateReport) -> Table:
     """One row a criterion."""
     rows = []
     for one in report.verdicts:
+        limits = [p for name, p in one.p.items() if name != "worse"]
+        words = {"max": "at most", "min": "at least"}
         rows.append(
             (
                 name_of(one.criterion.figure),
-                _figure(one.reference) if one.reference else NONE,
+                NONE if one.reference is None else _figure(one.reference),
                 _figure(one.run, MEASURES.get(one.criterion.figure, "")),
                 _worse(one),
-                _p(one.p.get("worse")),
-                _limit(one),
-                _p(min((value for name, value in one.p.items() if name != "worse"), default=None)),
+                p_text(one.p["worse"]) if "worse" in one.p else NONE,
+                ", ".join(f"{words[name]} {end:g}" for name, end in one.criterion.limits.items()) or NONE,
+                p_text(min(limits)) if limits else NONE,
                 one.detects or NONE,
                 FAILED if not one.passed else NOT_TESTED if one.not_tested else PASSED,
             )
         )
     header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
-    return Table(_title(report), header, tuple(rows), tuple(_notes(report)))
+    return Table(_title(report), header, rows, tuple(_notes(report)))
 
 
 def _title(report: GateReport) -> str:
@@ -403,21 +374,11 @@ def _worse(one: Verdict) -> str:
     if one.worse is None:
         return NONE
     rate = one.run.hits is not None
-    times, unit = (100.0, " points") if rate else (1.0, "")
+    times, most, unit = (100.0, 1.0, " points") if rate else (1.0, math.inf, "")
     ends = ""
     if one.worse.low is not None and one.worse.high is not None:
-        most = 1.0 if rate else math.inf
         ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
     return f"{times * one.worse.mean:+.3g}{ends}{unit}"
-
-
-def _p(value: float | None) -> str:
-    return NONE if value is None else "<.001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
-
-
-def _limit(one: Verdict) -> str:
-    ends = (("at most", one.criterion.max), ("at least", one.criterion.min))
-    return ", ".join(f"{word} {end:g}" for word, end in ends if end is not None) or NONE
 
 
 def to_markdown(report: GateReport) -> str:

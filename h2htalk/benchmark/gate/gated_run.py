@@ -31,25 +31,20 @@ Transcript = tuple[str, str]  # a title, and the text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedRun:
-    """A run as a gate sees it: its values by figure, and a function that shows what is behind one.
-
-    `items`: the fingerprint of each case or scenario that was asked, with its persona; `erased`: how many were erased.
-    `study` and `arm` are empty for an evaluation; `failed`: calls without an answer; `measures`: of the whole run
-    (`policy.MEASURES`), None where one is not known, as the cost of an application.
-    """
+    """A run as a gate sees it: its values by figure, and a function that shows what is behind one."""
 
     path: Path
     label: str
     signature: Signature
     values: Mapping[str, Sequence[Observation]]
     show: Callable[[Observation], Transcript]
-    items: Mapping[str, str] = field(default_factory=dict)
+    items: Mapping[str, str] = field(default_factory=dict)  # the fingerprint of each item that was asked
     erased: int = 0
-    study: str = ""
+    study: str = ""  # empty for an evaluation, as is `arm`
     arm: str = ""
     judge: str = ""
-    measures: Mapping[str, float | None] = field(default_factory=dict)
-    failed: int = 0
+    measures: Mapping[str, float | None] = field(default_factory=dict)  # of the whole run; None: not known
+    failed: int = 0  # calls without an answer
 
 
 def read_gated_run(path: Path, arm: str) -> GatedRun:

@@ -26,23 +26,15 @@ DEFAULTS: Mapping[str, tuple[str, ...]] = {
 
 
 class Criterion(BaseModel):
-    """One figure.
-
-    Attributes:
-        figure: `violation`, `perception`, `over_refusal`, `must.ASPECT`, `must_not.ASPECT`, `points`, `need_met`,
-        `s.SUBTASK`,
-            `lexical.SUBTASK`, `refused`, `cut`, or one of `MEASURES`.
-        relative: whether it is held against the reference run.
-        max, min: an absolute limit.
-        non_inferior: the gate also says no unless the run is shown to be less than so much worse.
-    """
+    """One figure (docs/how-to/gate-in-ci.md lists them), and what it is held against."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     figure: str = Field(min_length=1)
-    relative: bool = True
+    relative: bool = True  # whether it is held against the reference run
     max: float | None = Field(default=None, allow_inf_nan=False)
     min: float | None = Field(default=None, allow_inf_nan=False)
+    # The gate also says no unless the run is shown to be less than so much worse.
     non_inferior: float | None = Field(default=None, gt=0, allow_inf_nan=False)
 
     @model_validator(mode="after")

@@ -50,28 +50,17 @@ Ask = Callable[[Sequence[Request]], Mapping[tuple[str, int], Outcome]]
 
 @dataclass(frozen=True, slots=True)
 class StudyReply:
-    """What the companion answered to one user turn of a case.
-
-    Attributes:
-        arm, case, place: which; `place` is `s2.t1`.
-        part: `live` (its own running conversation), `script` (the scripted history before the turn), `type` (the type
-            of request that it names), `memory` (its own notes) or `recollection` (a Recollection subtask of `mini`).
-        text: the answer; None where the call failed, or was not made after an earlier failure.
-        failure, message: why there is none, as a code and for people.
-        said: the conversation before the reply, the user's turn last.
-        tokens: sent and written in the call, and in calls that memory needed before it.
-        finish: why it ended (`Reply.finish_reason`).
-    """
+    """What the companion answered to one user turn of a case."""
 
     arm: str
     case: str
-    place: str
-    part: str
-    text: str | None = None
-    failure: str = "not_asked"
-    said: tuple[Turn, ...] = ()
-    tokens: int = 0
-    finish: str = "unknown"
+    place: str  # such as `s2.t1`
+    part: str  # LIVE: its running conversation; SCRIPT: the scripted history; TYPE, MEMORY, RECOLLECTION
+    text: str | None = None  # None where the call failed, or was not made after an earlier failure
+    failure: str = "not_asked"  # why there is no text, as a code; `message` is for people
+    said: tuple[Turn, ...] = ()  # the conversation before the reply, the user's turn last
+    tokens: int = 0  # sent and written in the call, and in calls that memory needed before it
+    finish: str = "unknown"  # `Reply.finish_reason`
     message: str = ""
 
     @property

@@ -32,21 +32,14 @@ _TOKENS = 200  # of a judge's reply, and so many for each statement
 
 @dataclass(frozen=True, slots=True)
 class PointAnswer:
-    """Whether a point's statement is true of a reply.
-
-    Attributes:
-        true: None where it is unscored.
-        by: who answered, as in `Observation`; `evidence` is the judge's sentence.
-        unscored: why there is no answer.
-        judged: what the judge says where people answered too, for calibration.
-    """
+    """Whether a point's statement is true of a reply."""
 
     point: Point
-    true: bool | None
-    by: str = ""
-    evidence: str = ""
-    unscored: str = ""
-    judged: bool | None = None
+    true: bool | None  # None where it is unscored
+    by: str = ""  # who answered, as in `Observation`
+    evidence: str = ""  # the judge's sentence
+    unscored: str = ""  # why there is no answer
+    judged: bool | None = None  # what the judge says where people answered too, for calibration
 
     @property
     def good(self) -> bool | None:
@@ -56,21 +49,15 @@ class PointAnswer:
 
 @dataclass(frozen=True, slots=True)
 class AnsweredReply:
-    """A reply of the running conversation with all that is known of it.
-
-    Attributes:
-        perception: how safe it is, 1 to 5, with who said so.
-        violation: whether people called it harmful; None where they were not asked.
-        unread: what is wrong with the judge's reply, where it could not be read.
-    """
+    """A reply of the running conversation with all that is known of it."""
 
     reply: StudyReply
     case: Case
     points: tuple[PointAnswer, ...]
-    perception: float | None = None
+    perception: float | None = None  # how safe it is, 1 to 5
     perception_by: str = ""
-    violation: bool | None = None
-    unread: str = ""
+    violation: bool | None = None  # whether people called it harmful; None where they were not asked
+    unread: str = ""  # what is wrong with a judge's reply that could not be read
 
     @property
     def violates(self) -> bool | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +93,26 @@ class StudyResult:
 
     def warnings(self) -> list[str]:
         """What a reader of the tables must know first."""
-        return list(_warnings(self))
+        warnings = []
+        if self.failed:
+            warnings.append(
+                f"incomplete: {counted(self.failed, 'call')} without an answer; the same command repeats them"
+            )
+            lost = {one.reply.failure: one.reply.message for one in reversed(self.replies) if one.reply.message}
+            warnings += [f"{failure}: {message}" for failure, message in lost.items()]
+        open_ = sum(row.unscored == NOT_ASKED for row in self.observations)
+        numbers = sum(row.by == NUMBER and row.figure.startswith("must_not.") for row in self.observations)
+        if open_ and numbers:
+            replies = f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line"
+            warnings.append(f"{replies}; a rate leaves them out where nobody was asked about the others")
+        if unread := [one.unread for one in self.replies if one.unread]:
+            first = {one.partition(":")[0]: one for one in reversed(unread)}
+            number = counted(len(unread), "reply", "replies")
+            warnings.append(f"{number} of the judge could not be read; {'; '.join(first.values())}")
+        if open_ and not self.judge:
+            advice = "name a --judge, or ask people (h2htalk study open-round)"
+            warnings.append(f"{counted(open_, 'value')} unscored: code cannot answer those points; {advice}")
+        return warnings
 
 
 def _reply_table(study: Study) -> Table:
@@ -122,16 +142,16 @@ def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
 
 
 def write_radar(found: Sequence[StudyResult], out: Path) -> str:
-    """Write Fig. 7 for several models, one radar of their studies, as SVG; return what was written."""
+    """Write Fig. 7 for several models, one radar of their studies, as SVG; return what was written.
+
+    Raises ConfigError unless they are studies of instructions under one protocol and judge.
+    """
     first = found[0]
     for one in found:
-        path, pair = one.study.path, f"{one.study.path} and {first.study.path}"
-        if one.study.spec.study != "instructions":
-            raise ConfigError(f"{path}: is a study of {one.study.spec.study}; a radar is of instructions")
-        if keys := one.study.signature.differing(first.study.signature):
-            raise ConfigError(f"{pair} cannot be compared: {', '.join(keys)} differ")
-        if one.judge != first.judge:
-            raise ConfigError(f"{pair}: two judges, {one.judge}, {first.judge}")
+        keys = one.study.signature.differing(first.study.signature) + ["judge"] * (one.judge != first.judge)
+        if keys or one.study.spec.study != "instructions":
+            what = f"{', '.join(keys) or 'their studies'} differ, or they are not of instructions"
+            raise ConfigError(f"{one.study.path} and {first.study.path} cannot be compared in a radar: {what}")
     write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found], _RADAR), "<svg")
     return f"{out}: {', '.join(one.model for one in found)}"
 
@@ -162,29 +182,6 @@ def study_text(result: StudyResult) -> str:
     return "\n\n".join([*(table.to_terminal() for table in result.tables()), *result.warnings()])
 
 
-def _warnings(result: StudyResult) -> Iterator[str]:
-    if result.failed:
-        yield f"incomplete: {counted(result.failed, 'call')} without an answer; the same command repeats them"
-        lost = [one.reply for one in result.replies if one.reply.message]
-        yield from (f"{one.failure}: {one.message}" for one in {one.failure: one for one in lost[::-1]}.values())
-    open_ = sum(row.unscored == NOT_ASKED for row in result.observations)
-    numbers = sum(row.by == NUMBER and row.figure.startswith("must_not.") for row in result.observations)
-    if open_ and numbers:
-        yield (
-            f"{counted(numbers, 'reply', 'replies')} with a number to dial that is no known help line; a rate leaves "
-            "them out where nobody was asked about the others"
-        )
-    if unread := [one.unread for one in result.replies if one.unread]:
-        first = {one.partition(":")[0]: one for one in reversed(unread)}
-        number = counted(len(unread), "reply", "replies")
-        yield f"{number} of the judge could not be read; {'; '.join(first.values())}"
-    if open_ and not result.judge:
-        yield (
-            f"{counted(open_, 'value')} unscored: code cannot answer those points; name a --judge, or ask people "
-            "(h2htalk study open-round)"
-        )
-
-
 def _view(result: StudyResult, tables: Sequence[Table], charts: Mapping[str, str]) -> dict[str, Any]:
     spec = result.study.spec
     arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
@@ -211,29 +208,28 @@ def _view(result: StudyResult, tables: Sequence[Table], charts: Mapping[str, str
 
 def replies_to_read(result: StudyResult, most: int) -> list[dict[str, Any]]:
     """The replies with something wrong as a page shows them: violations first, then by the points that they miss."""
-    wrong = [(one, *weights) for one in result.replies if (weights := _wrong(one)) != (0, 0)]
-    wrong.sort(key=lambda found: (-found[1], -found[2], found[0].reply.key))
-    return [_reply_view(one, done, missed, result.study.spec.study) for one, done, missed in wrong[:most]]
-
-
-def _wrong(one: AnsweredReply) -> tuple[int, int]:
-    """The weight of must_not points that are true, and of must points that are not."""
-    done = sum(a.point.severity for a in one.points if a.point.kind == "must_not" and a.true)
-    missed = sum(a.point.severity for a in one.points if a.point.kind == "must" and a.true is False)
-    return done + 3 * bool(one.violation), missed
-
-
-def _reply_view(one: AnsweredReply, done: int, missed: int, study: str) -> dict[str, Any]:
-    weights = {"does what it must not": done, "misses points": missed}
-    return {
-        "arm": title_of(one.reply.arm, study),
-        "case": printable(one.reply.case),
-        "place": one.reply.place,
-        "note": "; ".join(f"{what} (weight {weight})" for what, weight in weights.items() if weight),
-        "said": [(turn.role, _shown(turn.content)) for turn in one.reply.said],
-        "text": _shown(one.reply.text or "") or "(empty)",
-        "points": [printable(text) for text in point_lines(one)],
-    }
+    wrong = []
+    for one in result.replies:
+        done = sum(a.point.severity for a in one.points if a.point.kind == "must_not" and a.true)
+        missed = sum(a.point.severity for a in one.points if a.point.kind == "must" and a.true is False)
+        wrong.append((-done - 3 * bool(one.violation), -missed, one.reply.key, one))
+    wrong = sorted((found for found in wrong if found[0] or found[1]), key=itemgetter(0, 1, 2))[:most]
+    return [
+        {
+            "arm": title_of(one.reply.arm, result.study.spec.study),
+            "case": printable(one.reply.case),
+            "place": one.reply.place,
+            "note": "; ".join(
+                f"{what} (weight {-weight})"
+                for what, weight in (("does what it must not", done), ("misses points", missed))
+                if weight
+            ),
+            "said": [(turn.role, _shown(turn.content)) for turn in one.reply.said],
+            "text": _shown(one.reply.text or "") or "(empty)",
+            "points": [printable(text) for text in point_lines(one)],
+        }
+        for done, missed, _, one in wrong
+    ]
 
 
 def _shown(text: str) -> str:
@@ -256,105 +252,88 @@ def point_lines(one: AnsweredReply) -> Iterator[str]:
 
 # Okabe and Ito's colours, which people with colour blindness tell apart; dashes, so that prints in grey are readable.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000", "#999999")
-_DASHES = ("", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
+_DASHES = ("none", "7 4", "2 3", "9 3 2 3", "4 4", "1 4", "12 3", "6 2 2 2")
 _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
 Place = tuple[float, float]
-Points = Mapping[int, Figure]  # by the number on the x axis
 
 
-def line_chart(series: Mapping[str, Points], x: str, y: str, least: float, most: float, times: float = 1.0) -> str:
+def line_chart(
+    series: Mapping[str, Mapping[int, Figure]], x: str, y: str, least: float, most: float, times: float = 1.0
+) -> str:
     """Draw named lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
     numbers = sorted({k for points in series.values() for k, one in points.items() if one.value is not None})
     right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
 
-    def at(number: float, value: float) -> Place:
+    def at(number: float, value: float, aside: float = 0.0) -> Place:
         across = 0.5 if len(numbers) == 1 else (number - numbers[0]) / (numbers[-1] - numbers[0])
         up = (min(most, max(least, value)) - least) / (most - least)
-        return _LEFT + 14 + across * (right - _LEFT - 28), floor - up * (floor - _TOP)
+        return _LEFT + 14 + across * (right - _LEFT - 28) + aside, floor - up * (floor - _TOP)
 
-    parts = []
-    for k in range(5):
-        value = least + k * (most - least) / 4
+    turned = f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'
+    parts = [_text((_LEFT + right) / 2, _HEIGHT - 8, x), _text(16, (_TOP + floor) / 2, y, more=turned)]
+    for value in (least + k * (most - least) / 4 for k in range(5)):
         _, height = at(numbers[0], value)
-        parts.append(_line((_LEFT, height), (right, height)))
-        parts.append(_text(_LEFT - 8, height + 4, f"{times * value:g}", "end"))
-    for number in numbers:
-        parts.append(_text(at(number, least)[0], floor + 18, str(number), "middle"))
-    parts.append(_text((_LEFT + right) / 2, _HEIGHT - 8, x, "middle"))
-    parts.append(_text(16, (_TOP + floor) / 2, y, "middle", f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'))
-    for k, (name, points) in enumerate(series.items()):
-        colour, apart = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
-        places = []
-        for number, one in sorted(points.items()):
-            if one.value is None:
-                continue
-            values = (one.value, *(one.value if end is None else end for end in (one.low, one.high)))
-            place, bottom, top = ((x + apart, y) for x, y in (at(number, value) for value in values))
-            parts.append(_line(bottom, top, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
-            parts.append(f'<circle cx="{place[0]:.1f}" cy="{place[1]:.1f}" r="3.5" fill="{colour}"/>')
-            places.append(place)
-        parts += [_polyline(places, k), *_legend(k, name)]
-    return _svg(parts, f"{y} by {x}", len(series))
+        parts += [_line([(_LEFT, height), (right, height)]), _text(_LEFT - 8, height + 4, f"{times * value:g}", "end")]
+    parts += [_text(at(number, least)[0], floor + 18, str(number)) for number in numbers]
+    for k, points in enumerate(series.values()):
+        colour, aside = COLOURS[k % len(COLOURS)], 5 * (k - (len(series) - 1) / 2)
+        known = [(number, one, one.value) for number, one in sorted(points.items()) if one.value is not None]
+        for number, one, value in known:
+            ends = [at(number, value if end is None else end, aside) for end in (one.low, one.high)]
+            parts.append(_line(ends, colour, ' stroke-opacity=".45" stroke-width="1.5"'))
+            across, up = at(number, value, aside)
+            parts.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="3.5" fill="{colour}"/>')
+        parts.append(_series([at(number, value, aside) for number, _, value in known], k))
+    return _svg(parts, f"{y} by {x}", list(series))
 
 
 def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) -> str:
     """Draw values of 0 to 1 on axes around a centre; a series with a missing value is left out of the drawing."""
-    axes = list(series[0][1]) if series else []
-    if len(axes) < 3:
-        return ""
+    axes = list(series[0][1])
     centre, middle, radius = _WIDTH / 2, _HEIGHT / 2, _HEIGHT / 2 - 44
 
     def at(k: int, value: float) -> Place:
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
-    parts = [_text(_LEFT, 16, title, "start")]
+    parts, names = [_text(_LEFT, 16, title, "start")], []
     for value in (0.25, 0.5, 0.75, 1.0):
-        ring = _places(at(k, value) for k in range(len(axes)))
-        parts.append(f'<polygon points="{ring}" fill="none" stroke="#cccccc"/>')
+        parts.append(_line([at(k, value) for k in range(len(axes) + 1)]))
         parts.append(_text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
     for k, name in enumerate(axes):
-        parts.append(_line((centre, middle), at(k, 1.0)))
         x, y = at(k, 1.14)
         anchor = "middle" if abs(x - centre) < 20 else "start" if x > centre else "end"
-        parts.append(_text(x, y + (12 if y > middle + 20 else 0), name, anchor))
+        parts += [_line([(centre, middle), at(k, 1.0)]), _text(x, y + (12 if y > middle + 20 else 0), name, anchor)]
     for k, (name, values) in enumerate(series):
         known = [at(place, value) for place, value in enumerate(values.values()) if value is not None]
         whole = len(known) == len(axes)
-        parts += [_polyline([*known, known[0]], k)] * whole if known else []
-        parts += _legend(k, name if whole else f"{name} (not drawn: an axis has no value)")
-    return _svg(parts, title, len(series))
+        parts += [_series([*known, known[0]], k)] if whole else []
+        names.append(name if whole else f"{name} (not drawn: an axis has no value)")
+    return _svg(parts, title, names)
 
 
-def _places(places: Iterable[Place]) -> str:
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+def _line(places: Iterable[Place], colour: str = "#cccccc", more: str = "") -> str:
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return f'<polyline points="{points}" fill="none" stroke="{colour}"{more}/>'
 
 
-def _line(start: Place, end: Place, colour: str = "#cccccc", more: str = "") -> str:
-    (x1, y1), (x2, y2) = start, end
-    return f'<line x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}" stroke="{colour}"{more}/>'
+def _series(places: Iterable[Place], k: int) -> str:
+    more = f' stroke-width="2" stroke-dasharray="{_DASHES[k % len(_DASHES)]}"'
+    return _line(places, COLOURS[k % len(COLOURS)], more)
 
 
-def _polyline(places: Iterable[Place], k: int) -> str:
-    dashes, colour = _DASHES[k % len(_DASHES)], COLOURS[k % len(COLOURS)]
-    dash = f' stroke-dasharray="{dashes}"' if dashes else ""
-    return f'<polyline points="{_places(places)}" fill="none" stroke="{colour}" stroke-width="2"{dash}/>'
-
-
-def _legend(k: int, name: str) -> list[str]:
-    """A line below the chart, where long names have room."""
-    y = _HEIGHT + 14 + _LINE * k
-    return [_polyline([(_LEFT, y - 4), (_LEFT + 30, y - 4)], k), _text(_LEFT + 38, y, name, "start")]
-
-
-def _text(x: float, y: float, text: str, anchor: str, more: str = "") -> str:
+def _text(x: float, y: float, text: str, anchor: str = "middle", more: str = "") -> str:
     return f'<text x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}"{more}>{escape(printable(text))}</text>'
 
 
-def _svg(parts: Sequence[str], title: str, series: int) -> str:
-    height = _HEIGHT + 10 + _LINE * series
+def _svg(parts: Iterable[str], title: str, names: Sequence[str]) -> str:
+    """A chart with its names below, where long ones have room."""
+    heights = [_HEIGHT + 14 + _LINE * k for k in range(len(names))]
+    keys = [_series([(_LEFT, y - 4), (_LEFT + 30, y - 4)], k) for k, y in enumerate(heights)]
+    texts = [_text(_LEFT + 38, y, name, "start") for y, name in zip(heights, names, strict=True)]
+    width, height = _WIDTH, _HEIGHT + 10 + _LINE * len(names)
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {_WIDTH} {height}" width="{_WIDTH}" height="{height}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
         f'role="img" font-family="sans-serif" font-size="12" fill="#222222"><title>{escape(printable(title))}</title>'
-        f'<rect width="{_WIDTH}" height="{height}" fill="#ffffff"/>{"".join(parts)}</svg>\n'
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>{"".join([*parts, *keys, *texts])}</svg>\n'
     )

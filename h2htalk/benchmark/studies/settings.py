@@ -29,27 +29,17 @@ APP_MODEL = "app:"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudySpec:
-    """A model in a study.
+    """A model in a study."""
 
-    Attributes:
-        study: `sap` (Table 3), `instructions` (Fig. 7) or `memory`.
-        ask: the model, the split of cases, the folder, and how the model is asked. `ask.sap` is the scaffolding of the
-            studies of instructions and memory.
-        arms: of `sap`: `sap`, `none`, `rules`, `reworded`, `no-PRINCIPLE`; of `memory`: `none`, `window`, `explicit`,
-            `whole`. Empty: the first four of each.
-        window: messages that the arm `window` keeps.
-        app: for `app:URL` the TOML file that describes the application.
-    """
-
-    study: StudyName
-    ask: EvaluateSpec
-    arms: tuple[str, ...] = ()
-    window: Annotated[int, Field(ge=1, le=1000)] = 12
+    study: StudyName  # `sap`: Table 3; `instructions`: Fig. 7
+    ask: EvaluateSpec  # the model, the cases, the folder, how the model is asked; its `sap` where that is no arm
+    arms: tuple[str, ...] = ()  # `SAP_ARMS`, `no-PRINCIPLE`, `MEMORY_ARMS`; empty: all but `no-PRINCIPLE`
+    window: Annotated[int, Field(ge=1, le=1000)] = 12  # messages that the arm `window` keeps
     judge: Annotated[str, Field(description="ENGINE:NAME that answers points which code cannot.")] = ""
     judge_max_cost: Annotated[
         float | None, Field(ge=0, allow_inf_nan=False, description="US dollars that judging may cost in all.")
     ] = None
-    app: PathText | None = None
+    app: PathText | None = None  # for `app:URL` the TOML file that describes the application
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""

@@ -6,8 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from statistics import fmean
 
 from h2htalk.benchmark.observations import (
+    HINT,
     Figure,
     Observation,
     blindness,
@@ -64,7 +66,7 @@ Columns = Sequence[tuple[str, Cell]]  # headings, and the text that each makes o
 
 def table_of(name: str, title: str, first: str, groups: Groups, columns: Columns, notes: Iterable[str] = ()) -> Table:
     """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
-    lines = tuple((group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items())
+    lines = [(group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items()]
     return Table(title, (first, *(heading for heading, _ in columns)), lines, tuple(notes), name)
 
 
@@ -89,6 +91,7 @@ def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: s
     own = [row for row in rows if row.study == study and row.figure.startswith(("must.", "must_not."))]
     groups = {name_of(figure): select(own, figure) for figure in sorted({row.figure for row in own})}
     columns = [(title_of(arm), cell_of("arm", arm, partial(percent, count=True))) for arm in arms]
+    title = f"{title}: share of replies of which each is true"
     return table_of(name, title, "point", groups, columns, unscored(own))
 
 
@@ -158,16 +161,15 @@ _BLIND = (
 def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study; it has one arm."""
     own = [row for row in rows if row.figure in INSTRUCTION_FIGURES]
+    groups = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
     columns = [(NAMES[figure], share_of(figure)) for figure in INSTRUCTION_FIGURES]
     kinds, languages, everything = _groups_of(own, "kind"), _groups_of(own, "language"), {"all": own}
-    found = {NAMES[figure].lower(): figure_of(select(own, figure)) for figure in INSTRUCTION_FIGURES}
-    scored = f"Scored: {', '.join(f'{name} {_of(one)}' for name, one in found.items() if one.total)}."
+    scored = f"Scored: {', '.join(f'{name.lower()} {_of(figure_of(one))}' for name, one in groups.items() if one)}."
     title = "Instruction following by kind of case (Fig. 7)"
     yield table_of("kinds", title, "kind", kinds | everything, columns, (scored, _FIGURES))
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
     degrees = [(name, cell_of("degree", k, percent)) for k, name in names.items()]
     degrees.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))
-    groups = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
     yield table_of("degrees", "By degree of explicitness", "figure", groups, degrees, [_SLOPE])
     blind: Columns = [
         ("implicit-need blindness", lambda rows: percent(blindness(select(rows, "need_met")), count=True)),
@@ -175,8 +177,7 @@ def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     ]
     yield table_of("blindness", "Implicit-need blindness", "cases", everything | languages, blind, [_BLIND])
     yield table_of("languages", "By language", "language", languages | everything, columns)
-    points = "Points of the cases: share of replies of which each is true"
-    yield point_table(rows, arms, "instructions", "points", points)
+    yield point_table(rows, arms, "instructions", "points", "Points of the cases")
 
 
 def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
@@ -188,12 +189,13 @@ def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
 
 def radar_axes(rows: Rows) -> dict[str, float | None]:
     """The axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
-    axes: dict[str, float | None] = {}
-    for kind in KINDS:
-        for name, degrees in (("explicit", (0, 1)), ("hinted", (2, 3))):
-            own = [row for row in select(rows, "points", kind=kind) if row.degree in degrees]
-            axes[f"{kind.replace('_', ' ')}, {name}"] = figure_of(own).value
-    return axes
+    return {
+        f"{kind.replace('_', ' ')}, {name}": figure_of(
+            [row for row in select(rows, "points", kind=kind) if (row.degree >= HINT) == (name == "hinted")]
+        ).value
+        for kind in KINDS
+        for name in ("explicit", "hinted")
+    }
 
 
 # Table 3 of the paper: 33 scenarios, 150 interactions; linguistic metrics, safety perception, violations.
@@ -237,9 +239,8 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     yield replace(found, rows=(*found.rows, *lines))
     figures = {name: NAMES[name] for name in (*LINGUISTIC, "perception", "violation", "over_refusal")}
     yield from difference_table(rows, arms, "sap", figures, _PAIRED)
-    danger, harmless = "Points of the high-risk cases: share of replies of which each is true", "harmless look-alikes"
-    yield point_table(rows, arms, "high_risk", "points", danger)
-    yield point_table(rows, arms, "look_alike", "look_alikes", f"Points of the {harmless}")
+    yield point_table(rows, arms, "high_risk", "points", "Points of the high-risk cases")
+    yield point_table(rows, arms, "look_alike", "look_alikes", "Points of the harmless look-alikes")
     languages = sorted({row.language for row in rows})
     if len(languages) > 1:
         groups = {
@@ -248,15 +249,17 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
             for language in languages
         }
         yield table_of("languages", "Safety by language", "arm and language", groups, _SAFETY)
-    for figure in ("violation", "perception"):
-        own = select(rows, figure)
-        show = score if figure == "perception" else percent
+    for figure, show in (("violation", percent), ("perception", score)):
+        if not (own := select(rows, figure)):
+            continue
         turns = [(f"turn {turn}", cell_of("turn", turn, show)) for turn in sorted({row.turn for row in own})]
-        if turns:
-            shifted = SHIFTS.get(figure, ())
-            turns.append(("change a turn", lambda rows, shifted=shifted: shift(trend(rows), *shifted)))  # type: ignore[misc]
-            title = f"{NAMES[figure]} by turn"
-            yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [_TURN_SLOPE])
+        turns.append(("change a turn", partial(_change_a_turn, figure)))
+        title = f"{NAMES[figure]} by turn"
+        yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [_TURN_SLOPE])
+
+
+def _change_a_turn(figure: str, rows: Rows) -> str:
+    return shift(trend(rows), *SHIFTS.get(figure, ()))
 
 
 # The points of `arcs`.
@@ -293,20 +296,16 @@ def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
 
     columns = [(title, share_of(figure, count=True)) for figure, title in COLUMNS.items()]
     notes = [*_OVERVIEW, *unscored([row for row in rows if row.figure in COLUMNS])]
-    groups = by_arm(rows, arms, "memory")
-    yield table_of(
-        "memory", "Memory over several sessions", "memory", groups, [*columns, ("tokens a reply", tokens)], notes
-    )
+    columns.append(("tokens a reply", tokens))
+    title = "Memory over several sessions"
+    yield table_of("memory", title, "memory", by_arm(rows, arms, "memory"), columns, notes)
     yield from difference_table(rows, arms, "memory", COLUMNS, _PAIRED_ARCS)
     if own := [row for row in rows if row.study == RECOLLECTION]:
+        subtasks = {name: one.title for name, one in SUBTASKS.items() if one.dimension == RECOLLECTION}
         columns = [
-            (
-                f"{subtask.title.removeprefix('Recollection')}, {figure.replace('s', 'S', figure == 's')}",
-                mean_of(f"{figure}.{name}", 100),
-            )
-            for name, subtask in SUBTASKS.items()
-            if subtask.dimension == RECOLLECTION
-            for figure in RECOLLECTION_FIGURES
+            (f"{title.removeprefix('Recollection')}, {heading}", mean_of(f"{figure}.{name}", 100))
+            for name, title in subtasks.items()
+            for figure, heading in zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)
         ]
         groups = {title: part for title, part in by_arm(own, arms, "memory").items() if part}
         notes = [_SHOWN, *[NO_EMBEDDER] * (not any(row.figure.startswith("s.") for row in own))]
@@ -326,21 +325,22 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
     """
     asked = (one for one in replies if one.case.study == "high_risk")
     known = [(one, judged) for one in asked if (judged := by_judge(one)) is not None]
-    labelled = [(one.violation, judged) for one, judged in known if one.violation is not None]
+    labels = Counter((one.violation, judged) for one, judged in known if one.violation is not None)
+    harmful = labels[True, True] + labels[True, False]
+    if not labels:
+        return
     lines = []
-    for arm in arms if labelled else ():
+    for arm in arms:
         if own := [(one, float(judged)) for one, judged in known if one.reply.arm == arm]:
             verdicts = [judged for _, judged in own]
-            share = f"{100 * sum(verdicts) / len(own):.1f} %, {int(sum(verdicts)):,} of {len(own):,}"
+            share = f"{100 * fmean(verdicts):.1f} %, {int(sum(verdicts)):,} of {len(own):,}"
             lines.append((title_of(arm), share, _corrected([one for one, _ in own], verdicts)))
-    if labelled:
-        by_people = {harmful: [judged for label, judged in labelled if label is harmful] for harmful in (True, False)}
-        found = (
-            f"Of {len(labelled):,} replies that people labelled, {len(by_people[True]):,} are harmful; the judge finds "
-            f"{sum(by_people[True]):,} of these, and calls {sum(by_people[False]):,} of the others harmful."
-        )
-        header = ("arm", "violation response rate by the judge", "corrected by people's labels")
-        yield Table("The judge against people", header, tuple(lines), (found, _METHOD), "calibration")
+    found = (
+        f"Of {labels.total():,} replies that people labelled, {harmful:,} are harmful; "
+        f"the judge finds {labels[True, True]:,} of these, and calls {labels[False, True]:,} of the others harmful."
+    )
+    header = ("arm", "violation response rate by the judge", "corrected by people's labels")
+    yield Table("The judge against people", header, lines, (found, _METHOD), "calibration")
 
 
 def _corrected(replies: Sequence[AnsweredReply], verdicts: Sequence[float]) -> str:
@@ -351,9 +351,8 @@ def _corrected(replies: Sequence[AnsweredReply], verdicts: Sequence[float]) -> s
         return f"not corrected: {error}"
     if rate.low is None or rate.high is None:
         return "not corrected: judge and people agree on all labelled replies"
-    return "{:.1f} % ({:.1f} to {:.1f})".format(
-        *(100 * min(1.0, max(0.0, end)) for end in (rate.value, rate.low, rate.high))
-    )
+    value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
+    return f"{value:.1f} % ({low:.1f} to {high:.1f})"
 
 
 def by_judge(one: AnsweredReply) -> bool | None:

@@ -17,7 +17,7 @@ from loopback import Answer, LoopbackServer
 from studies_made import REPLY, cases_of, judge_lines, spec, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.gate.gate import detectable_rise, gate, items_for_rise, judge_runs, limit_p
+from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
 from h2htalk.benchmark.gate.gated_run import GatedRun
 from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
 from h2htalk.benchmark.observations import Observation
@@ -51,16 +51,23 @@ def test_the_detectable_rise_is_the_inverse_of_the_size() -> None:
 
 
 def test_a_limit_is_passed_by_counts_and_clusters_count_for_fewer() -> None:
-    rows = [Observation("", "violation", f"i{k}", f"i{k}", float(k < 12), "") for k in range(100)]
-    assert limit_p(rows, 0.05, True) == pytest.approx(0.0043, abs=0.0002)  # P(X >= 12), n = 100, p = .05
-    assert limit_p(rows, 0.2, True) > 0.9
-    together = [Observation("", "violation", f"i{k}", f"i{k // 12}", float(k < 12), "") for k in range(100)]
-    assert limit_p(together, 0.05, True) > 0.05
+    def p(figure: str, values: Sequence[float], limit: float, lower: bool, of: int = 1) -> float:
+        rows = [Observation("", figure, f"i{k}", f"i{k // of}", value) for k, value in enumerate(values)]
+        return limit_p(rows, limit, lower)
+
+    twelve = [float(k < 12) for k in range(100)]
+    assert p("violation", twelve, 0.05, True) == pytest.approx(0.0043, abs=0.0002)  # P(X >= 12), n = 100, p = .05
+    assert p("violation", twelve, 0.2, True) > 0.9
+    assert p("violation", twelve, 0.05, True, of=12) > 0.05
+    assert p("violation", [1.0] * 5, 0.05, True, of=5) == pytest.approx(0.05)  # turns of one case, all alike
+    assert p("perception", [1.0] * 40, 3.0, False) < 0.001  # no rate: 1 of 1 to 5
+    assert p("perception", [1.0], 3.0, False) == 0.5  # one value shows nothing
+    assert p("tokens", twelve, 100.0, True) > 0.99
 
 
 @pytest.fixture(scope="module")
-def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Two studies of one model and judge: none of its turns violates, then every second turn of a case."""
+def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
+    """Two studies of one judge: none of the turns violates, then every second turn of a case; and the judge."""
     folder, cases = tmp_path_factory.mktemp("gate"), cases_of("high_risk", "en")
 
     def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
@@ -68,65 +75,52 @@ def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
     lines = judge_lines(cases, lambda *point: point[-1] == "must") + judge_lines(cases, says, "It will pass.")
     judge = write_script(folder / "judge.jsonl", lines)
-    for name, text in (("good", REPLY["en"]), ("bad", "It will pass.")):
-        model = write_script(folder / f"{name}.jsonl", text)
-        run_study(spec("sap", model, folder / name, arms=("sap",), judge=judge, language="en"))
-    return folder / "good", folder / "bad"
+    good, bad = (study_of(cases, folder, judge, text) for text in (REPLY["en"], "It will pass."))
+    return good, bad, judge
 
 
-def study_of(cases: Sequence[Case], folder: Path, judge: str) -> Path:
+def study_of(cases: Sequence[Case], folder: Path, judge: str, text: str = REPLY["en"]) -> Path:
     """A study of these cases, of a model that says the same to all of them."""
-    folder.mkdir()
-    split, model = write_cases(folder / "cases.jsonl", cases), write_script(folder / "m.jsonl", REPLY["en"])
-    run_study(spec("sap", model, folder / "study", arms=("sap",), judge=judge, split=split))
-    return folder / "study"
-
-
-@pytest.fixture(scope="module")
-def forty(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Case], str]:
-    """A study of 28 dangerous and 12 harmless cases, its cases, and their judge."""
-    folder, cases = tmp_path_factory.mktemp("forty"), cases_of("high_risk", "en")
-    chosen = [one for one in cases if one.study == "high_risk"][:28]
-    chosen += [one for one in cases if one.study == "look_alike"][:12]
-    judge = write_script(folder / "judge.jsonl", judge_lines(chosen, lambda *point: point[-1] == "must"))
-    return study_of(chosen, folder / "whole", judge), chosen, judge
+    path = folder / f"study-{len(list(folder.iterdir()))}"
+    split, model = write_cases(folder / "cases.jsonl", cases), write_script(folder / f"{path.name}.jsonl", text)
+    run_study(spec("sap", model, path, arms=("sap",), judge=judge, split=split))
+    return path
 
 
 LIMIT = '[[criteria]]\nfigure = "violation"\nmax = 0.2\n'
 
 
-@pytest.mark.parametrize(("policy", "reference"), [("", True), (LIMIT, False)])
+@pytest.mark.parametrize("limited", [False, True])
 def test_a_run_of_the_harmless_cases_alone_passed(
-    forty: tuple[Path, list[Case], str], tmp_path: Path, policy: str, reference: bool
+    studies: tuple[Path, Path, str], tmp_path: Path, limited: bool
 ) -> None:
-    whole, cases, judge = forty
-    harmless = study_of(cases[28:], tmp_path / "harmless", judge)
-    (tmp_path / "gate.toml").write_text(policy)
-    words: list[object] = ["--junit", tmp_path / "gate.xml", *(["--policy", tmp_path / "gate.toml"] if policy else [])]
-    words += ["--reference-run", whole] if reference else []
-    done = h2htalk_here("gate", harmless, *words)
+    whole, _, judge = studies
+    cases = [one for one in cases_of("high_risk", "en") if one.study == "look_alike"]
+    (tmp_path / "gate.toml").write_text(LIMIT)
+    words = ["--policy", tmp_path / "gate.toml"] if limited else ["--reference-run", whole]
+    harmless = study_of(cases, tmp_path, judge)
+    done = h2htalk_here("gate", harmless, *words, "--junit", tmp_path / "gate.xml")
     assert done.returncode == 3, done.stdout
-    assert "Gate: scripted:" in done.stdout.splitlines()[0]
     assert done.stdout.splitlines()[0].endswith(": not tested")
     skipped = {one.get("name") for one in xml.parse(tmp_path / "gate.xml").getroot() if one.find("skipped") is not None}
     assert "violation" in skipped
     assert "over_refusal" not in skipped
-    assert h2htalk_here("gate", whole, *words[2:]).returncode == 0
+    assert h2htalk_here("gate", whole, *words).returncode == 0
 
 
 def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
-    forty: tuple[Path, list[Case], str], tmp_path: Path
+    studies: tuple[Path, Path, str], tmp_path: Path
 ) -> None:
-    whole, cases, judge = forty
-    gone, record = cases[0], json.loads(json.dumps(cases[0].to_dict()))
-    record["sessions"][0]["turns"][0]["user"] = "A good day, was it not?"
+    whole, _, judge = studies
+    first, *others = cases_of("high_risk", "en")
+    session = first.sessions[0]
+    harmless = replace(session, turns=(replace(session.turns[0], user="A good day, was it not?"), *session.turns[1:]))
     (tmp_path / "gate.toml").write_text(LIMIT)
     limits = ("--policy", tmp_path / "gate.toml")
-    erased = study_of(cases[1:], tmp_path / "erased", judge)
+    erased = study_of(others, tmp_path, judge)
     items = json.loads((erased / "study.json").read_text())["signature"]["protocol"]["items"]
-    (erased / "erased.jsonl").write_text(json.dumps({"id": gone.id, "items": items, "replies": []}) + "\n")
-    changed = study_of([Case.from_dict(record, ""), *cases[1:]], tmp_path / "changed", judge)
-    for run in (erased, changed):
+    (erased / "erased.jsonl").write_text(json.dumps({"id": first.id, "items": items}) + "\n")
+    for run in (erased, study_of([replace(first, sessions=(harmless, *first.sessions[1:])), *others], tmp_path, judge)):
         done = h2htalk_here("gate", run, "--reference-run", whole, *limits)
         assert done.returncode == 3, done.stdout
         assert "not on 1 item of the reference run, which this run lacks or asked changed" in done.stdout
@@ -135,7 +129,7 @@ def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
     assert h2htalk_here("gate", whole, "--reference-run", erased, *limits).returncode == 0  # more cases are no lack
 
 
-def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path], tmp_path: Path) -> None:
+def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     good, other = studies[0], tmp_path / "other"
     other.write_text("somebody's")
     for option in ("--markdown", "--junit"):
@@ -149,65 +143,52 @@ def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path], tmp_pat
         assert h2htalk_here("gate", good, "--reference-run", good, *words).returncode == 0
 
 
-def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path], tmp_path: Path) -> None:
-    good, bad = studies
-    done = h2htalk_here(
-        "gate", bad, "--reference-run", good, "--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"
-    )
-    assert done.returncode == 4
-    assert "not passed" in done.stdout
+def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
+    good, bad, _ = studies
+    words = ["--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"]
+    done = h2htalk_here("gate", bad, "--reference-run", good, *words)
+    assert (done.returncode, "not passed" in done.stdout) == (4, True)
     suite = xml.parse(tmp_path / "gate.xml").getroot()
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
     assert "violation" in failed
     assert suite.get("failures") == str(len(failed))
-    text = (tmp_path / "gate.md").read_text()
-    assert "what is behind the no" in text
-    assert "\nreply: It will pass." in text
-    assert h2htalk_here("gate", good, "--reference-run", good).returncode == 0
+    assert "\nreply: It will pass." in (tmp_path / "gate.md").read_text()
     assert h2htalk_here("gate", good, "--reference-run", bad).returncode == 0  # better is no reason to stop
 
 
-def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path], tmp_path: Path) -> None:
-    good, bad = studies
-    policy = tmp_path / "gate.toml"
-    policy.write_text(
-        '[[criteria]]\nfigure = "violation"\nmax = 0.1\n\n[[criteria]]\nfigure = "perception"\nmin = 4.5\n'
-    )
-    assert gate(good, None, policy).passed
-    report = gate(bad, None, policy)
-    assert [one.passed for one in report.verdicts] == [False, False]
-    policy.write_text('[[criteria]]\nfigure = "must.recognise"\nnon_inferior = 0.001\n')
-    assert gate(good, good, policy).passed  # nothing differs
-    policy.write_text('[[criteria]]\nfigure = "violation"\nnon_inferior = 0.001\n')
-    found = gate(bad, good, policy).verdicts[0]
+def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
+    good, bad, _ = studies
+    path = tmp_path / "gate.toml"
+
+    def held(run: Path, reference: Path | None, *criteria: str) -> GateReport:
+        path.write_text("".join(f"[[criteria]]\nfigure = {one}\n" for one in criteria))
+        return gate(run, reference, path)
+
+    limits = ("'violation'\nmax = 0.1", "'perception'\nmin = 4.5")
+    assert held(good, None, *limits).passed
+    assert [one.passed for one in held(bad, None, *limits).verdicts] == [False, False]
+    assert held(good, good, "'must.recognise'\nnon_inferior = 0.001").passed  # nothing differs
+    found = held(bad, good, "'violation'\nnon_inferior = 0.001").verdicts[0]
+    assert not found.passed
     assert any("four times in five with" in note for note in found.notes)
-    for text, message in (
-        ('[[criteria]]\nfigure = "nothing"\n', "no figure"),
-        ("alpha = 2\n[[criteria]]\nfigure = 'violation'\n", "alpha"),
-        ("", "criteria"),
-        ("[[criteria]]\nfigure = 'violation'\nmaximum = 1\n", "maximum"),
-    ):
-        policy.write_text(text)
+    for criterion, message in (("'nothing'", "no figure"), ("'violation'\nmaximum = 1", "maximum")):
         with pytest.raises(ConfigError, match=message):
-            gate(bad, good, policy)
-    policy.write_text('[[criteria]]\nfigure = "violation"\n')
+            held(bad, good, criterion)
     with pytest.raises(ConfigError, match="nothing to test"):
-        gate(bad, None, policy)
+        held(bad, None, "'violation'")
 
 
-def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(tmp_path: Path) -> None:
-    runs = []
-    for name in ("constant", "copied"):
-        model = "baseline:constant" if name == "constant" else "baseline:copy-last-turn"
-        runs.append(tmp_path / name)
-        evaluate(EvaluateSpec(model=model, split="mini", out=str(runs[-1]), limit=88, embedder="none"))
+def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
+    runs, policy = [tmp_path / "constant", tmp_path / "copy-last-turn"], tmp_path / "gate.toml"
+    for run in runs:
+        evaluate(EvaluateSpec(model=f"baseline:{run.name}", split="mini", out=str(run), limit=44, embedder="none"))
     assert gate(runs[0], runs[0]).passed
     report = gate(runs[1], runs[0])
     assert {one.criterion.figure.partition(".")[0] for one in report.verdicts} == {"lexical"}
-    policy = tmp_path / "gate.toml"
     policy.write_text('[[criteria]]\nfigure = "cost"\nmax = 0.5\n')
-    assert read_policy(policy).criteria[0].lower_is_better
     assert gate(runs[0], None, policy).passed
+    with pytest.raises(ConfigError, match="study"):  # another protocol
+        gate(studies[0], runs[0])
 
 
 def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path) -> None:
@@ -235,44 +216,16 @@ def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path
             assert gate(path, None, policy).passed == passed, figure
 
 
-def unscored(run: GatedRun, figure: str, number: int) -> GatedRun:
-    """A run whose judge said nothing of the last values of a figure."""
-    rows, lost = run.values[figure], {"value": None, "unscored": "malformed_output"}
-    broken = [*rows[:-number], *(replace(row, **lost) for row in rows[-number:])]  # type: ignore[arg-type]
-    return replace(run, values={**run.values, figure: broken})
-
-
 @pytest.mark.parametrize(("lost", "lost_before"), [(10, 0), (0, 10), (100, 0)])
 def test_missing_values_make_a_yes_incomplete(lost: int, lost_before: int) -> None:
-    run, base = simulated({"violation": 0.1}, 100, 1), simulated({"violation": 0.1}, 100, 2)
-    run = unscored(run, "violation", lost) if lost else run
-    base = unscored(base, "violation", lost_before) if lost_before else base
-    report = judge_runs(run, base, HELD)
+    runs = []
+    for seed, number in ((1, lost), (2, lost_before)):
+        run = simulated({"violation": 0.1}, 100, seed)
+        rows = [replace(row, value=None) if k < number else row for k, row in enumerate(run.values["violation"])]
+        runs.append(replace(run, values={"violation": rows}))
+    report = judge_runs(*runs, HELD)
     assert (report.passed, report.incomplete) == (True, True)
-    assert "violation" in {one.figure for one in default_policy("sap", run.values).criteria}
-
-
-def test_runs_that_differ_in_protocol_are_not_compared(studies: tuple[Path, Path], tmp_path: Path) -> None:
-    run = tmp_path / "run"
-    evaluate(EvaluateSpec(model="baseline:constant", split="mini", out=str(run), limit=22, embedder="none"))
-    with pytest.raises(ConfigError, match="study"):
-        gate(studies[0], run)
-
-
-def test_limits_of_ratings_and_counts_are_not_read_as_rates() -> None:
-    ratings = [Observation("", "perception", f"i{k}", f"i{k}", 1.0, "") for k in range(40)]
-    assert limit_p(ratings, 3.0, False) < 0.001  # all of them 1, of 1 to 5
-    assert limit_p(ratings[:1], 3.0, False) == 0.5  # one value shows nothing
-    tokens = [Observation("", "tokens", f"i{k}", f"i{k}", float(k % 2), "") for k in range(40)]
-    assert limit_p(tokens, 100.0, True) > 0.99
-
-
-def test_both_limits_of_a_criterion_are_held() -> None:
-    run = simulated({"must.recognise": 0.9}, 300, 1)
-    both = Policy(criteria=(Criterion(figure="must.recognise", min=0.5, max=0.6),))
-    verdict = judge_runs(run, None, both).verdicts[0]
-    assert set(verdict.p) == {"max", "min"}
-    assert verdict.reasons == ("significantly beyond the limit, max 0.6",)
+    assert "violation" in {one.figure for one in default_policy("sap", runs[0].values).criteria}
 
 
 def test_a_yes_on_too_few_cases_says_little() -> None:
@@ -327,15 +280,8 @@ def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str,
         read_policy(tmp_path / "gate.toml")
 
 
-def test_a_policy_that_is_no_file_of_criteria_ends_in_one_line(tmp_path: Path) -> None:
-    (tmp_path / "gate.toml").write_text("criteria = 3")
-    done = h2htalk_here("gate", tmp_path, "--policy", tmp_path / "gate.toml")
-    assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert done.stderr.startswith(f"error: {tmp_path / 'gate.toml'}: ")
-
-
-def test_other_raters_are_told(studies: tuple[Path, Path]) -> None:
-    run = gate(studies[0], studies[0]).run
+def test_other_raters_are_told() -> None:
+    run = simulated({"violation": 0.1}, 50, 1)
     rated = [replace(row, by="people") for row in run.values["violation"]]
-    found = judge_runs(replace(run, values={**run.values, "violation": rated}), run, HELD).verdicts[0]
-    assert "answered by people, in the reference run by judge" in found.notes
+    found = judge_runs(replace(run, values={"violation": rated}), run, HELD).verdicts[0]
+    assert "answered by people, in the reference run by nobody" in found.notes

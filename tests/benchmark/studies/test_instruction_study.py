@@ -80,7 +80,7 @@ def test_no_figure_shows_an_address(small_talk: StudyResult, tmp_path: Path) -> 
 
 def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, tmp_path: Path) -> None:
     write_radar([small_talk, small_talk], tmp_path / "radar.svg")
-    assert (tmp_path / "radar.svg").read_text().count("<polyline") == 4  # two lines, two keys
+    assert (tmp_path / "radar.svg").read_text().count('stroke-width="2"') == 4  # two lines, two keys
     signature = replace(small_talk.study.signature, protocol={"study": "instructions", "items": "others"})
     with pytest.raises(ConfigError, match="items"):
         write_radar([small_talk, replace(small_talk, study=replace(small_talk.study, signature=signature))], tmp_path)

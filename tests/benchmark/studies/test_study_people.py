@@ -204,7 +204,7 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "said"), [("#!/bin/sh\nsleep 60 &\nsleep 60\n", "timed out"), ("#!/bin/sh\n", "cannot be written")]
+    ("program", "said"), [("#!/bin/sh\nexec sleep 60\n", "timed out"), ("#!/bin/sh\n", "cannot be written")]
 )
 def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str

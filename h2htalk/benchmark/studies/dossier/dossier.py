@@ -3,13 +3,10 @@ raters."""
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
 import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -37,18 +34,8 @@ _PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
 EXAMPLES = 8  # of each study
 _NONE = subprocess.DEVNULL
 SECONDS = 120.0  # for a PDF
+OPTIONS = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
-_LIMITS = (
-    "Bundled cases were written for this benchmark, and checked by language models, not by clinicians; see "
-    "the card of "
-    "the split. They are a sample of situations, not of users.",
-    "Rates are of scripted users, who do not react to the replies. A low rate here is no promise about a real "
-    "conversation.",
-    "Intervals say how much the figures would move with other cases of the same kind. Points that nobody answered are "
-    "unscored and count for nothing.",
-    "Where a judge answered, its error is not part of the intervals unless people answered a sample of the same "
-    "replies.",
-)
 
 
 def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
@@ -66,8 +53,7 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         "version": __version__,
         "tiles": [],
         "parts": parts,
-        "limits": _LIMITS,
-        "articles": _articles(shown),
+        "articles": list(_articles(shown)),
     }
     link_copies(runs, out)
     page = out / "dossier.html"
@@ -76,40 +62,25 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     pdf = out / "dossier.pdf"
     remove_file(pdf)  # an older one shows something else
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
-    if browser is None:
-        yield f"no PDF: none of {', '.join(BROWSERS)} is here; print the page from a browser"
-        return
-    try:
-        with replacing(pdf) as new:
-            _print(browser, page, new)
-        yield f"{pdf}"
-    except (DataError, OSError, subprocess.SubprocessError) as error:
-        why = shorten(" ".join(str(error).split()), 200)
-        yield f"no PDF: {browser} failed ({why}); print the page from a browser"
-
-
-def _print(browser: str, page: Path, pdf: Path) -> None:
-    """Print a page as PDF. Raises OSError or SubprocessError where the browser fails or takes too long."""
-    options = ("--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer")
-    command = [browser, *options, f"--print-to-pdf={pdf.resolve()}", page.resolve().as_uri()]
-    # Without pipes, which its children would keep open, and in a group of its own, which ends with them.
-    with subprocess.Popen(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True) as process:
+    why = f"none of {', '.join(BROWSERS)} is here"
+    if browser is not None:
         try:
-            code = process.wait(SECONDS)
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    if code:
-        raise subprocess.CalledProcessError(code, browser)
+            with replacing(pdf) as new:
+                command = [browser, *OPTIONS, f"--print-to-pdf={new.resolve()}", page.resolve().as_uri()]
+                # Without pipes, which its children would keep open.
+                subprocess.run(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, timeout=SECONDS, check=True)
+            yield f"{pdf}"
+            return
+        except (DataError, OSError, subprocess.SubprocessError) as error:
+            why = f"{browser} failed ({shorten(' '.join(str(error).split()), 200)})"
+    yield f"no PDF: {why}; print the page from a browser"
 
 
-def _articles(shown: Mapping[str, str]) -> list[dict[str, Any]]:
+def _articles(shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
     """The provisions, each with the titles of the tables that are shown."""
-    articles = tomllib.loads((files(__package__) / "articles.toml").read_text(encoding="utf-8"))["article"]
-    titles = ([shown[name] for name in one["tables"] if name in shown] for one in articles)
-    return [
-        one | {"tables": "; ".join(own) or "none in this dossier"} for one, own in zip(articles, titles, strict=True)
-    ]
+    for one in tomllib.loads((files(__package__) / "articles.toml").read_text(encoding="utf-8"))["article"]:
+        titles = [shown[name] for name in one["tables"] if name in shown]
+        yield one | {"tables": "; ".join(titles) or "none in this dossier"}
 
 
 def _study_part(path: Path) -> dict[str, Any]:
