@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -92,13 +93,8 @@ def make_release(
         {"config_name": config, "data_files": [{"split": one, "path": f"data/{config}/{one}-*.parquet"} for one in own]}
         for config, own in configs.items()
     ]
-    lines = ["---", "license: cc-by-4.0", "configs:"]
-    for entry in declared:
-        lines += [f"- config_name: {entry['config_name']}", "  data_files:"]
-        lines += [f"  - {{split: {one['split']}, path: {one['path']}}}" for one in entry["data_files"]]  # type: ignore[index]
-    write_text(folder / CARD, "\n".join([*lines, "---", f"# {name}", ""]))
+    write_text(folder / CARD, f"---\n{json.dumps({'license': 'cc-by-4.0', 'configs': declared})}\n---\n# {name}\n")
     write_json(folder / HISTORY, {"test": [], "dev": []})
-    Manifest(name, version, "CC-BY-4.0", "Made for tests.", "2026-01-02", canary, configs, hash_files(folder)).write(
-        folder
-    )
+    about = (name, version, "CC-BY-4.0", "Made for tests.", "2026-01-02", canary)
+    Manifest(*about, configs, hash_files(folder)).write(folder)
     return folder

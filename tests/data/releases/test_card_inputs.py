@@ -31,7 +31,7 @@ def make_run(folder: Path, summary: Summary | None) -> Path:
 
 def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     summary = made_summary(same_values(0.5), model="openai:m", baselines={"constant": same_values(0.1)})
-    model, constant = read_results(make_run(tmp_path, summary))
+    model, constant = read_results(make_run(tmp_path / "a", summary))
     assert (model.name, constant.name, model.split) == ("openai:m", "constant", "mini 1")
     assert model.measure == "S, unjudged (en, zh)"
     row = summary.rows.row("s")
@@ -40,11 +40,8 @@ def test_a_run_gives_its_model_and_the_trivial_answers(tmp_path: Path) -> None:
     assert constant.cells[ITEMS_MEAN][0] == pytest.approx(10)
     assert set(model.cells) == {OVERALL, ITEMS_MEAN, "dialogue", "itinerary", "recollection"}
     assert (model.scored, model.total) == (22, 22)
-
-
-def test_a_row_names_the_measure_and_the_languages_that_have_it(tmp_path: Path) -> None:
-    summary = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
-    assert [one.measure for one in read_results(make_run(tmp_path, summary))] == ["S of another embedder (en)"]
+    judged = made_summary(same_values(0.5), s_languages=("en",), comparable=False, judged=True)
+    assert [one.measure for one in read_results(make_run(tmp_path / "b", judged))] == ["S of another embedder (en)"]
 
 
 @pytest.mark.parametrize(
@@ -102,21 +99,18 @@ def test_the_figures_of_the_paper_come_with_language_and_caption(tmp_path: Path)
     assert "“memory”" in caption
 
 
-def test_a_folder_without_an_analysis_is_refused(tmp_path: Path) -> None:
+def test_figures_of_other_folders_or_rows_are_refused(tmp_path: Path) -> None:
+    """Words of erased people, private references or another split came into a card."""
     write_json(tmp_path / "summary.json", {"made_by": "another"})
     for folder in (tmp_path, tmp_path / "missing"):
         with pytest.raises(ConfigError, match="h2htalk analyze"):
             read_figures(folder, "0a")
+    for rows, more in (("0b", ()), ("0a", ("0c",))):
+        with pytest.raises(ConfigError, match=rf"not those of the public rows .*\({rows}\)"):
+            read_figures(make_analysis(tmp_path / rows, *more), rows)
 
 
-@pytest.mark.parametrize(("rows", "more"), [("0b", ()), ("0a", ("0c",))])
-def test_figures_of_other_rows_are_refused(tmp_path: Path, rows: str, more: tuple[str, ...]) -> None:
-    """Words of erased people, private references or another split came into a card."""
-    with pytest.raises(ConfigError, match=rf"not those of the public rows .*\({rows}\)"):
-        read_figures(make_analysis(tmp_path, *more), rows)
-
-
-@pytest.mark.parametrize("name", ["figures", "figures/lengths_en.png", "index.html"])
+@pytest.mark.parametrize("name", ["figures", "index.html"])
 def test_links_of_an_analysis_were_followed(tmp_path: Path, name: str) -> None:
     folder, elsewhere = make_analysis(tmp_path / "analysis"), tmp_path / "elsewhere"
     (folder / name).rename(elsewhere)
