@@ -12,32 +12,37 @@ The functions that the commands call, loaded when they are first used:
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from h2htalk.version import __version__
+from h2htalk.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-    from h2htalk.benchmark.adjudicate import close_adjudication, open_adjudication
-    from h2htalk.benchmark.compare.comparison import compare, plan
-    from h2htalk.benchmark.compare.correlation import correlate
-    from h2htalk.benchmark.evaluate import evaluate
-    from h2htalk.benchmark.gate.gate import gate
-    from h2htalk.benchmark.judge.judge_run import judge_run
-    from h2htalk.benchmark.judge.probe import judge_probe
-    from h2htalk.benchmark.judge.settings import JudgeSpec
-    from h2htalk.benchmark.report.leaderboard import leaderboard
-    from h2htalk.benchmark.results_export.export import export_results
-    from h2htalk.benchmark.results_export.verify import verify_results
-    from h2htalk.benchmark.run import Run, load_run
-    from h2htalk.benchmark.settings import EvaluateSpec
-    from h2htalk.benchmark.studies.run_study import run_study, score_study
-    from h2htalk.benchmark.studies.settings import StudySpec
-    from h2htalk.curation.curate import curate
-    from h2htalk.curation.release.build import build_release
-    from h2htalk.curation.release.check import check_release
-    from h2htalk.data.splits import load_split
-    from h2htalk.rounds.closing import close_round
-    from h2htalk.rounds.opening import open_round
-    from h2htalk.rounds.settings import RoundSpec
+    from h2htalk.analysis.analyze import AnalyzeSpec as AnalyzeSpec
+    from h2htalk.analysis.analyze import analyze as analyze
+    from h2htalk.benchmark.adjudicate import close_adjudication as close_adjudication
+    from h2htalk.benchmark.adjudicate import open_adjudication as open_adjudication
+    from h2htalk.benchmark.compare.comparison import compare as compare
+    from h2htalk.benchmark.compare.comparison import plan as plan
+    from h2htalk.benchmark.compare.correlation import correlate as correlate
+    from h2htalk.benchmark.evaluate import evaluate as evaluate
+    from h2htalk.benchmark.gate.gate import gate as gate
+    from h2htalk.benchmark.judge.judge_run import judge_run as judge_run
+    from h2htalk.benchmark.judge.probe import judge_probe as judge_probe
+    from h2htalk.benchmark.judge.settings import JudgeSpec as JudgeSpec
+    from h2htalk.benchmark.report.leaderboard import leaderboard as leaderboard
+    from h2htalk.benchmark.results_export.export import export_results as export_results
+    from h2htalk.benchmark.results_export.verify import verify_results as verify_results
+    from h2htalk.benchmark.run import Run as Run
+    from h2htalk.benchmark.run import load_run as load_run
+    from h2htalk.benchmark.settings import EvaluateSpec as EvaluateSpec
+    from h2htalk.benchmark.studies.run_study import run_study as run_study
+    from h2htalk.benchmark.studies.run_study import score_study as score_study
+    from h2htalk.benchmark.studies.settings import StudySpec as StudySpec
+    from h2htalk.curation.curate import curate as curate
+    from h2htalk.curation.release.build import build_release as build_release
+    from h2htalk.curation.release.check import check_release as check_release
+    from h2htalk.data.splits import load_split as load_split
+    from h2htalk.rounds.closing import close_round as close_round
+    from h2htalk.rounds.opening import open_round as open_round
+    from h2htalk.rounds.settings import RoundSpec as RoundSpec
 
 _MODULES = {
     "AnalyzeSpec": "analysis.analyze",
@@ -70,37 +75,8 @@ _MODULES = {
     "verify_results": "benchmark.results_export.verify",
 }
 
-__all__ = [
-    "AnalyzeSpec",
-    "EvaluateSpec",
-    "JudgeSpec",
-    "RoundSpec",
-    "Run",
-    "StudySpec",
-    "__version__",
-    "analyze",
-    "build_release",
-    "check_release",
-    "close_adjudication",
-    "close_round",
-    "compare",
-    "correlate",
-    "curate",
-    "evaluate",
-    "export_results",
-    "gate",
-    "judge_probe",
-    "judge_run",
-    "leaderboard",
-    "load_run",
-    "load_split",
-    "open_adjudication",
-    "open_round",
-    "plan",
-    "run_study",
-    "score_study",
-    "verify_results",
-]
+if not TYPE_CHECKING:
+    __all__ = ["__version__", *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
@@ -113,4 +89,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted(["__version__", *_MODULES])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, StringConstraints, model_validator, with_config
 
@@ -16,7 +16,7 @@ from h2htalk.data.scenario import Risk, Scenario, Tags
 from h2htalk.errors import quoted
 
 Study = Literal["high_risk", "look_alike", "instructions", "arcs"]
-STUDIES: tuple[Study, ...] = ("high_risk", "look_alike", "instructions", "arcs")
+STUDIES: tuple[Study, ...] = get_args(Study)
 Name = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:-]*$")]
 Word = Annotated[str, StringConstraints(pattern="^([a-z][a-z_]*)?$")]
 Reply = Annotated[str, StringConstraints(pattern=r"^$|\S")]
@@ -49,11 +49,9 @@ class Session:
 class Point:
     """A yes-or-no statement about a reply: what it must do, or must not do.
 
-    Attributes:
-        text: the statement; of a `must_not` point it describes the bad behaviour.
-        severity: how much it matters, 1 to 3.
-        aspect: what the point is about, such as `recognise`, `offer_help` or `callback`; agreement is reported by it.
-        check: the code rule that decides it (`CHECKS`); None: a judge or a person.
+    The `text` of a `must_not` point describes the bad behaviour. `aspect` is what the point is about, such as
+    `recognise`, `offer_help` or `callback`; agreement is reported by it. `check` is the code rule that decides it
+    (`CHECKS`); None: a judge or a person.
     """
 
     id: Name
@@ -92,21 +90,18 @@ class Fact:
 class Case:
     """An item of a study (DESIGN, section 4).
 
+    Fields that a scenario has too mean the same.
+
     Attributes:
-        id: as a scenario's.
-        study: which study it belongs to.
         kind: `implicit_help`, `ambiguous` or `context_aware` of `instructions`; else the name of a risk or topic.
         family: cases of one need, in several degrees of explicitness, share it.
         degree: of explicitness, from 0 (a command) on.
         request_type: what the user asks for, stated or not.
         state: the user's emotional state, one lower-case word or nothing.
-        language, persona: as of a scenario.
-        sessions: in order.
         history: the conversation before the first session; it is given, and no model answers its turns.
         points: that turns name.
         facts: what the user told or never told, for points of memory.
         tags: short words, such as `minor`.
-        provenance, licence: as of a scenario.
     """
 
     id: Id

@@ -148,7 +148,7 @@ def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
 
     Raises:
         FileNotFoundError: no such file, and not `missing_ok`, for which it is empty.
-        DataError: not readable, not JSON, or not an object.
+        DataError: not readable as one.
     """
     try:
         content = read_bounded(path)
@@ -174,10 +174,7 @@ def sha256_of(path: Path) -> str:
 def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield the path of a new file that replaces `path` at the end: a reader sees the old one or the new one, whole.
 
-    `private`: only its owner can read it, from its first byte on.
-
-    Raises:
-        DataError: the folder cannot be written, or the disk is full.
+    `private`: only its owner can read it, from its first byte on. Raises DataError.
     """
     temporary = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
@@ -232,10 +229,7 @@ def read_sealed(path: Path, advice: str) -> dict[str, Any]:
         FileNotFoundError: there is none.
         DataError: it is damaged or was edited; ends with `advice`.
     """
-    try:
-        record = read_json_object(path)
-    except DataError as error:
-        raise DataError(f"{error}; {advice}") from error
+    record = read_json_object(path)
     if record.pop("sha256", None) != _content_hash(record):
         raise DataError(f"{path}: was edited, or is of another version; {advice}")
     return record
@@ -283,7 +277,6 @@ def require_new_folder(path: Path) -> None:
 
 def missing_folders(path: Path) -> list[Path]:
     """List the folders that creating `path` would create, innermost first: for `remove_folders` when the work fails."""
-    # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
     return [folder for folder in (path, *path.parents) if not os.path.lexists(folder)]
 
 
@@ -295,11 +288,7 @@ def remove_folders(folders: Iterable[Path]) -> None:
 
 
 def json_line(record: object) -> str:
-    """Format one line of JSONL, line end included. Lone surrogates are escaped, so it is always valid UTF-8.
-
-    Raises:
-        DataError: a number that JSON cannot hold (NaN, infinity).
-    """
+    """Format one line of JSONL in valid UTF-8: lone surrogates are escaped. Raises DataError for NaN and infinity."""
     try:
         text = _LINE.encode(record)
         text.encode()

@@ -62,20 +62,14 @@ class HelpLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Directory:
-    """A service that lists the lines of countries not in the file."""
-
-    name: str
-    url: str
-    source: str
-    date: datetime.date
-
-
-@dataclass(frozen=True, slots=True)
 class HelpLines:
-    """The bundled file, in its order; `wording` holds the phrases of `help_rows` by language."""
+    """The bundled file, in its order.
 
-    directory: Directory
+    `directory` (name, url, source, date) lists the lines of other countries; `wording` holds the phrases of `help_rows`
+    by language.
+    """
+
+    directory: Mapping[str, Any]
     countries: tuple[Country, ...]
     lines: tuple[HelpLine, ...]
     wording: Mapping[Language, Mapping[str, str]]
@@ -90,7 +84,7 @@ def read_help_lines() -> HelpLines:
             f"help_lines.toml has no texts in {missing[0]}; add them to wording, countries and emergency numbers"
         )
     lines = tuple(HelpLine(**table) for table in raw["line"])
-    return HelpLines(Directory(**raw["directory"]), tuple(map(_country, raw["country"])), lines, raw["wording"])
+    return HelpLines(raw["directory"], tuple(map(_country, raw["country"])), lines, raw["wording"])
 
 
 def _country(table: Mapping[str, Any]) -> Country:
@@ -115,7 +109,7 @@ def help_rows(language: Language) -> tuple[str, ...]:
     """
     help_lines = read_help_lines()
     rows = [_country_row(country, language) for country in help_lines.countries]
-    return (*rows, help_lines.wording[language]["others"].format(url=help_lines.directory.url))
+    return (*rows, help_lines.wording[language]["others"].format(url=help_lines.directory["url"]))
 
 
 def help_text(language: Language) -> str:

@@ -8,18 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Literal, get_args
+
+from pydantic import AfterValidator
 
 from h2htalk.errors import ConfigError
-
-
-class _KnownCode:
-    """Pydantic's validator of a language, which imports pydantic only where records are read."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        from pydantic_core import core_schema
-
-        return core_schema.no_info_after_validator_function(_known, handler(source))
 
 
 def _known(code: str) -> str:
@@ -29,7 +22,7 @@ def _known(code: str) -> str:
 
 
 # A key of RECORDS; records that are read from files accept no other.
-Language = Annotated[str, _KnownCode()]
+Language = Annotated[str, AfterValidator(_known)]
 # What a contract limits the length of.
 LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
 

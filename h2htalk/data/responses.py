@@ -45,9 +45,8 @@ _FOREIGN = ConfigDict(extra="ignore")  # a line of a call store, or of another t
 class Usage:
     """Tokens of one call. None means that the engine did not report it: unknown, never zero.
 
-    `input_tokens` counts the whole prompt; `cache_read_tokens`, `cache_write_tokens` and `cache_write_1h_tokens`
-    are the parts of it that a provider read from its cache or wrote there (for an hour: the last), at other
-    prices. `output_tokens` counts all that was written, `reasoning_tokens` the part of it before the reply.
+    `input_tokens` counts the whole prompt, the `cache_` counts the parts of it that a provider read from its cache or
+    wrote there (also for an hour); `output_tokens` all that was written, `reasoning_tokens` its part before the reply.
     """
 
     input_tokens: Count | None = None

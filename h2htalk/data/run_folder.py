@@ -110,7 +110,6 @@ class RunFolder:
             DataError: it is damaged, or it or the file of scores was changed since scoring.
         """
         require_folder_kind(self.path, self.kind)
-        refuse_links(self.path)
         sealed = read_sealed(self.summary, self.score_again)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
             scores = self.scores(Signature.from_dict(sealed.get("signature"), str(self.summary)))
@@ -125,10 +124,8 @@ class RunFolder:
     def require_usable(self, signature: Signature, partial: bool = False) -> None:
         """Raise unless a run of that signature can begin or continue here; write nothing.
 
-        Args:
-            signature: the run's.
-            partial: the subject is incomplete (no model and no embedder were opened): only the keys that it has are
-                compared, and the revision of the embedder is not.
+        `partial`: the subject is incomplete (no model and no embedder were opened): only the keys that it has are
+        compared, and the revision of the embedder is not.
 
         Raises:
             ConfigError: the folder holds a run of another signature (the keys are named).
@@ -162,11 +159,7 @@ class RunFolder:
         return replace(load_split(str(self.inputs / "split")), **{key: raw[key] for key in SOURCE if key in raw})
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
-        """Read the final result of each sample.
-
-        Args:
-            ids: the scenarios that were asked; None takes any.
-            samples: how many answers each was asked for; None takes any number.
+        """Read the final result of each sample; of the `ids` that were asked, so many `samples` each, or of any.
 
         Raises:
             DataError: a line that is not a response, or one to something that was not asked; names file and line.

@@ -38,6 +38,7 @@ from h2htalk.data.scenario import Scenario, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
+_SUFFIXES = (".jsonl", ".parquet")
 BUNDLED_FOLDER = Path(__file__).parent / "bundled" / "splits"
 # Keys of `split.toml` that are left out where they are empty.
 OPTIONAL = ("references_sha256", "canary", "surrogates")
@@ -97,19 +98,11 @@ class Split:
         """Hex digest, 16 characters."""
         return fingerprint_of(self.items, self.personas)
 
-    def select(
-        self,
-        language: str | None = None,
-        subtasks: Sequence[str] = (),
-        limit: int | None = None,
-    ) -> Split:
+    def select(self, language: str | None = None, subtasks: Sequence[str] = (), limit: int | None = None) -> Split:
         """Select the scenarios, or user turns of cases, of one language and of some subtasks; of those a sample.
 
-        Args:
-            language: `en`, `zh`, or None for both.
-            subtasks: names; empty means all.
-            limit: at most this many, spread over subtasks (kinds of cases) and languages; which ones depends on the ids
-                alone.
+        No language, no subtasks and no limit mean all. `limit` is spread over subtasks (kinds of cases) and languages;
+        which ones are chosen depends on the ids alone.
 
         Raises:
             ConfigError: nothing is left, or subtasks are named and the split holds cases.
@@ -169,15 +162,19 @@ def load_split(name: str | Path) -> Split:
     if text.startswith(HUB):
         return _load_hub(text)
     release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
-    if is_release(Path(release)):
-        return _load_release(Path(release), fragment)
+    if is_release(folder := Path(release)):
+        manifest = read_manifest(folder)
+        verify_files(folder, manifest)
+        split = _read_release(folder, manifest, fragment, frozenset(), release)
+        return replace(split, source=f"{manifest.name} {manifest.version}, release {release_hash(folder)}")
     source = resolve_split(text)
     header = split_header(source)
     folder = source if source.is_dir() else source.parent
     personas = personas_of(folder)
     items: list[Scenario | Case] = []
     seen: dict[str, str] = {}
-    for where, item in iter_items(source):
+    for where, record in iter_records(source):
+        item = read_item(record, where)
         if item.id in seen:
             raise DataError(f"{where}: duplicate id {item.id} (first in {seen[item.id]})")
         if items and type(item) is not type(items[0]):
@@ -192,10 +189,10 @@ def load_split(name: str | Path) -> Split:
 
 def _invented(folder: Path) -> tuple[str, ...]:
     path = folder / INVENTED
-    if not os.path.lexists(path):
-        return ()
     try:
         lines = read_bounded(path).decode("utf-8-sig").splitlines()
+    except FileNotFoundError:
+        return ()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
     return tuple(filter(None, map(str.strip, lines)))
@@ -226,14 +223,6 @@ def _load_hub(name: str) -> Split:
     folder, manifest = download(release)
     split = _read_release(folder, manifest, release.part, erased_later(release), name)
     return replace(split, source=str(release), commit=release.commit)
-
-
-def _load_release(folder: Path, fragment: str) -> Split:
-    """Load a part of a release, whose files are held against its manifest. Raises ConfigError, DataError."""
-    manifest = read_manifest(folder)
-    verify_files(folder, manifest)
-    split = _read_release(folder, manifest, fragment, frozenset(), str(folder))
-    return replace(split, source=f"{manifest.name} {manifest.version}, release {release_hash(folder)}")
 
 
 def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: frozenset[str], name: str) -> Split:
@@ -283,13 +272,13 @@ def resolve_split(name: str) -> Path:
         raise ConfigError(f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file")
     path = Path(name)
     if any(bundled.name == name and bundled.is_dir() for bundled in BUNDLED_FOLDER.iterdir()):
-        if _holds_scenarios(path):
+        if os.path.isdir(path) and _scenario_files(path):
             raise ConfigError(f"split {name}: both a bundled split and a folder here: write ./{name} for the folder")
         return BUNDLED_FOLDER / name
     # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
     if stage := find_stage_folder(path):
         return stage
-    if os.path.isdir(path) or (os.path.isfile(path) and _is_scenario_file(path)):
+    if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in _SUFFIXES):
         return path
     raise ConfigError(
         f"no split {quoted(name)}: {suggest(name, list_splits())}choose a bundled one ({', '.join(list_splits())}), "
@@ -297,54 +286,28 @@ def resolve_split(name: str) -> Path:
     )
 
 
-def _holds_scenarios(folder: Path) -> bool:
-    try:
-        return any(_is_scenario_file(path) for path in folder.iterdir())
-    except OSError:  # missing, no folder, or no permission to enter
-        return False
-
-
-def _is_scenario_file(path: Path) -> bool:
-    return path.suffix in (".jsonl", ".parquet")
-
-
-def iter_items(source: Path) -> Iterator[tuple[str, Scenario | Case]]:
-    """Stream `(where, scenario or case)` from a folder or file in bounded memory; ids are not compared."""
-    for where, record in iter_records(source):
-        yield where, read_item(record, where)
+def _scenario_files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES)
 
 
 def read_item(record: Mapping[str, Any], where: str) -> Scenario | Case:
     """Read a record of a split: with `study` a case, else a scenario. Raises DataError."""
-    if "scenario" in record and "subtask" not in record:
-        raise DataError(
-            f"{where}: a candidate of a curation stage, not a scenario of a split; name the stage's folder, or "
-            "let people decide on its candidates: `h2htalk round open`"
-        )
     return Case.from_dict(record, where) if "study" in record else Scenario.from_dict(record, where)
 
 
 def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a folder or file; `broken`: see `read_jsonl`."""
-    if is_stage(source):
+    if os.path.isfile(source / "stage.json"):
         yield from candidate_records(source)
         return
     if source.is_dir():
-        paths = sorted(filter(_is_scenario_file, source.iterdir()))
-        if not paths:
+        if not (paths := _scenario_files(source)):
             raise DataError(f"{source}: holds no .jsonl or .parquet file")
     else:
         paths = [source]
     for path in paths:
-        if path.suffix == ".parquet":
-            yield from read_parquet(path)
-        else:
-            yield from read_jsonl(path, unique_keys=True, broken=broken)
-
-
-def is_stage(source: Path) -> bool:
-    """Whether a split's folder is a stage of a curation."""
-    return os.path.isfile(source / "stage.json")
+        is_parquet = path.suffix == ".parquet"
+        yield from read_parquet(path) if is_parquet else read_jsonl(path, unique_keys=True, broken=broken)
 
 
 def split_header(source: Path) -> dict[str, str]:
@@ -357,7 +320,7 @@ def split_header(source: Path) -> dict[str, str]:
     absolute = Path(os.path.abspath(source))
     name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
     header = asdict(Header(name.strip() or "split"))
-    if is_stage(source):
+    if os.path.isfile(source / "stage.json"):
         return header | stage_header(source)
     path = source / "split.toml"
     if not source.is_dir() or not os.path.lexists(path):

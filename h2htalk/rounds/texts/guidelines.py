@@ -91,8 +91,8 @@ def _help_dates(language: Language) -> Mapping[str, str]:
     rows = "\n".join(help_rows(language))
     dates = [line.date for line in book.lines if (text := line.text_for(language)) and text in rows]
     return {
-        "latest": format_day(max([book.directory.date, *dates]), language),
-        "oldest": format_day(min(dates), language) if min(dates) < book.directory.date else "",
+        "latest": format_day(max([book.directory["date"], *dates]), language),
+        "oldest": format_day(min(dates), language) if min(dates) < book.directory["date"] else "",
     }
 
 

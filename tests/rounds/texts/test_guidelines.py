@@ -179,7 +179,7 @@ def test_help_lines_with_the_same_date(monkeypatch: pytest.MonkeyPatch) -> None:
     day = datetime.date(2027, 1, 31)
     same = replace(
         book,
-        directory=replace(book.directory, date=day),
+        directory={**book.directory, "date": day},
         lines=tuple(replace(line, date=day) for line in book.lines),
     )
     monkeypatch.setattr("h2htalk.rounds.texts.guidelines.read_help_lines", lambda: same)
