@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.benchmark.judge.judgements import answer_id
+from h2htalk.benchmark.judge.judgements import answer_id, item_of
 from h2htalk.benchmark.judge.ratings import (
     AnswerRating,
     PeopleRating,
@@ -23,7 +23,7 @@ from h2htalk.benchmark.judge.ratings import (
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
 from h2htalk.benchmark.metrics.scoring import read_scores
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, cell_at
-from h2htalk.benchmark.run import Run, load_run, load_scored
+from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.append_log import WAIT, writer_lock
@@ -33,7 +33,6 @@ from h2htalk.data.languages import Language
 from h2htalk.data.links import read_links
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, RoundError, counted, listed
 from h2htalk.rounds.closing import close_round
@@ -62,8 +61,14 @@ def open_rating_round(
     Returns:
         The status of the round, and messages for the manager.
     """
-    scenarios = {scenario.id: scenario for scenario in run.data.split.scenarios}
-    lines = [_line(run, scenarios[key[0]], key) for key in answers]
+    scenarios, personas, lines = {s.id: s for s in run.data.split.scenarios}, run.data.split.personas, []
+    for key in answers:
+        answer, scenario = run.answers.get(key), scenarios[key[0]]
+        if not isinstance(answer, Response):
+            raise RoundError(f"{key[0]}: sample {key[1]} has no answer, so people cannot rate it")
+        response = response_text(answer.answer, scenario.language)
+        item = replace(scenario_item(scenario, personas), id=answer_id(answer), response=response)
+        lines.append({"item": item.to_dict(), "source": scenario.to_dict()})
     return open_own_round(run.data.folder, out, "adjudication", lines, options)
 
 
@@ -101,28 +106,18 @@ def _rounds(folder: RunFolder) -> list[Path]:
     return [link.path for link in read_links(folder.path) if link.path and link.kind == "round"]
 
 
-def answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
-    """Return the ids of the answers that other rounds of this run wait for, each with the name of its round."""
+def _answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
+    """Return the items of which other rounds of this run hold an answer, each with the name of its round."""
     found: dict[str, str] = {}
     for folder in map(RoundFolder, _rounds(run.data.folder)):
         path = _items_file(run.data.folder, folder.path.name)
         if folder.path.name != except_name and path.exists() and folder.exists and folder.state != "closed":
-            found |= {str(line["item"]["id"]): folder.path.name for _, line in read_jsonl(path)}
+            found |= {item_of(str(line["item"]["id"])): folder.path.name for _, line in read_jsonl(path)}
     return found
 
 
 def _items_file(folder: RunFolder, name: str) -> Path:
     return folder.path / "adjudication" / f"{name}.items.jsonl"
-
-
-def _line(run: Run, scenario: Scenario, key: SampleKey) -> dict[str, Any]:
-    """An answer as an item, with the scenario that it answers."""
-    answer = run.answers.get(key)
-    if not isinstance(answer, Response):
-        raise RoundError(f"{key[0]}: sample {key[1]} has no answer, so people cannot rate it")
-    response = response_text(answer.answer, scenario.language)
-    item = replace(scenario_item(scenario, run.data.split.personas), id=answer_id(answer), response=response)
-    return {"item": item.to_dict(), "source": scenario.to_dict()}
 
 
 def response_text(text: str, language: Language) -> str:
@@ -218,15 +213,9 @@ def open_adjudication(
     if rated := len(sent) - len(waiting):
         messages.append(f"people rated {rated:,} of these {len(sent):,} items before")
     folder = as_path(out, "out")
-    elsewhere = answers_in_open_rounds(loaded, folder.resolve().name)
-    handed = {
-        item: elsewhere[judged_id]
-        for item in waiting
-        for key in answers[item]
-        if isinstance(answer := loaded.answers[key], Response) and (judged_id := answer_id(answer)) in elsewhere
-    }
-    if handed:
-        rounds = ", ".join(sorted(set(handed.values())))
+    elsewhere = _answers_in_open_rounds(loaded, folder.resolve().name)
+    if handed := [item for item in waiting if item in elsewhere]:
+        rounds = ", ".join(sorted({elsewhere[item] for item in handed}))
         messages.append(f"{counted(len(handed), 'item waits', 'items wait')} in the open round {rounds}, and left out")
         waiting = [item for item in waiting if item not in handed]
     if budget is not None:
@@ -262,7 +251,7 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
         DataError: a file of the round or the run is damaged.
     """
     path, folder = as_path(run, "run"), RoundFolder(as_path(round, "round"))
-    before = load_scored(path)  # a call that was killed may have written the ratings and not the scores
+    before = load_run(path)  # a call that was killed may have written the ratings and not the scores
     judged = _judged(before)
     require_own_round(before.data.folder, folder.path)
     if folder.state != "closed":

@@ -139,11 +139,7 @@ def load_run(path: str | os.PathLike[str]) -> Run:
         DataError: the folder holds no run, the run was never scored, or its answers, its scores or its summary
             changed since.
     """
-    return load_scored(as_path(path, "path"))
-
-
-def load_scored(folder: Path) -> Run:
-    """As `load_run`, but ratings may have come or changed since the run was scored."""
+    folder = as_path(path, "path")
     summary = read_summary(folder / "summary.json")
     data = read_run_data(folder)
     ids = [s.id for s in data.split.scenarios]

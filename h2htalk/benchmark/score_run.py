@@ -23,7 +23,7 @@ from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
 from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.run_tables import TABLES
-from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, load_scored, read_run_data, write_report
+from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import intervals
@@ -173,7 +173,7 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
 def judge_again(path: Path, locked: bool = False) -> Summary:
     """Put the judgements and people's ratings of a scored run into its scores, tables and page."""
     with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
-        run = load_scored(path)
+        run = load_run(path)
         unjudged = run.summary.without_judgements()
         costs = read_costs(path)
         return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores, True)

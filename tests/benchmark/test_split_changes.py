@@ -14,7 +14,7 @@ from h2htalk.curation.release.check import check_release
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.split_output.export import export_split, write_new_split
 from h2htalk.data.splits import Split, load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 from h2htalk.text.contracts.split_check import check_split
 
 
@@ -89,8 +89,3 @@ def test_a_new_split_begins_with_valid_examples(tmp_path: Path, study: str, lang
     assert {one.language for one in split.items} == {language}
     assert split.canary == ""
     assert "h2htalk" in json.dumps([dict(one.provenance) for one in split.items])
-
-
-def test_an_unknown_study_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no study 'arc'; did you mean 'arcs'"):
-        write_new_split(tmp_path / "mine", "en", "arc")

@@ -21,7 +21,7 @@ from h2htalk.benchmark.judge.judgements import (
 from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, rubric_of, schema_of
 from h2htalk.benchmark.judge.settings import JudgeSpec
-from h2htalk.benchmark.run import Run, load_scored
+from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import parse_model
@@ -174,7 +174,7 @@ def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
 
 def _open(spec: JudgeSpec) -> tuple[list[JudgeCalls], list[JudgedAnswer]]:
     """The panel and what it judges. Templates of the user's own write all prompts in a bounded process first."""
-    run = load_scored(spec.path)
+    run = load_run(spec.path)
     answers = judged_answers(run, spec.scope)
 
     def panel() -> list[JudgeCalls]:

@@ -204,16 +204,17 @@ def _open_metrics(head: BundleHead, found: Verification) -> Metrics:
     contracts = head.protocol.get("contracts", "")
     name, _, revision = text.partition("(")[0].rpartition("@")
     name = "bge-m3" if name.startswith("bge-m3:") else name
-    try:
-        if name in ("bge-m3", "minilm"):  # any other may be a folder, which the library may run code of
+    why = "is neither bge-m3 nor minilm, and is not loaded"  # it may be a folder, which the library may run code of
+    if name in ("bge-m3", "minilm"):
+        try:
             metrics = open_metrics(name, rouge, contracts)
             if metrics.embedder is not None and metrics.embedder.revision[:REVISION_LENGTH] == revision:
                 return metrics
-            found.unchecked.append(f"SS and S: embedder {name} is of another revision here than {quoted(revision)}")
-        elif text != "none":
-            found.unchecked.append(f"SS and S: embedder {quoted(text)} is neither bge-m3 nor minilm, and is not loaded")
-    except ConfigError as error:
-        found.unchecked.append(f"SS and S: embedder {name} is not on this machine: {error}")
+            why = "is of another revision here"
+        except ConfigError as error:
+            why = f"is not on this machine: {error}"
+    if text != "none":
+        found.unchecked.append(f"SS and S: embedder {quoted(text)} {why}")
     return open_metrics("none", rouge, contracts)
 
 

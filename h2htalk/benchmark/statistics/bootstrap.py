@@ -67,39 +67,32 @@ def cluster_bootstrap(
 
 def clustered_mean(clusters: Sequence[str], values: Sequence[float]) -> ClusteredResult:
     """The mean of values, at least one; those of a cluster are drawn together, and lose their sign together."""
-    sums, counts = _by_cluster(clusters, np.array(values)), _by_cluster(clusters, np.ones(len(values)))
-    return _result(sums, counts, sums, len(values))
+    _, at = np.unique(np.array(clusters), return_inverse=True)
+    sums = _sums(at, np.array(values, float))
+    return _result(sums, _sums(at, np.ones(len(values))), sums, len(values))
 
 
 def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
     """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
-    level_x, level_y = _levels(clusters, np.array(x, float)), _levels(clusters, np.array(y, float))
-    dx, dy = np.array(x) - level_x, np.array(y) - level_y
-    products, squares = _by_cluster(clusters, dx * dy), _by_cluster(clusters, dx * dx)
+    _, at = np.unique(np.array(clusters), return_inverse=True)
+    sides = (np.array(own, float) for own in (x, y))
+    dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
+    products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
     if not squares.sum() > 0:
         return None
     varying = squares > 0
     return _result(products[varying], squares[varying], products, len(x))
 
 
+def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
+    """The sum of each cluster's values."""
+    return np.bincount(at, weights=values).astype(np.float64)
+
+
 def _result(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
     """The ratio of two sums over clusters, and its bootstrap."""
     _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
     return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
-
-
-def _by_cluster(clusters: Sequence[str], values: Values) -> Values:
-    """The sum of each cluster's values, clusters in the order of their names."""
-    _, where = np.unique(np.array(clusters), return_inverse=True)
-    sums: Values = np.bincount(where, weights=values).astype(np.float64)
-    return sums
-
-
-def _levels(clusters: Sequence[str], values: Values) -> Values:
-    """The mean of the cluster of each value."""
-    _, where = np.unique(np.array(clusters), return_inverse=True)
-    level: Values = (np.bincount(where, weights=values) / np.bincount(where))[where]
-    return level
 
 
 LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs

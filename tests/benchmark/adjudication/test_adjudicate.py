@@ -243,13 +243,3 @@ def test_without_s_the_judge_alone_decides_and_without_a_judge_nobody(tmp_path: 
     without = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low")
     assert (without.returncode, "use --human-trigger judge" in without.stderr) == (2, True)
     assert "--human-trigger judge (R < 3.5) 8\n" in with_commands(run, tmp_path / "low", "--human-trigger", "judge")
-
-
-def test_a_round_of_another_run_changes_nothing(run: Path, tmp_path: Path) -> None:
-    other = shutil.copytree(run, tmp_path / "other")
-    with_commands(run, tmp_path / "low", "--budget", 1)
-    rate(tmp_path / "low", lambda *_: 5)
-    refused = h2htalk_here("adjudicate", "close", other, tmp_path / "low")
-    assert (refused.returncode, "was opened from" in refused.stderr) == (2, True)
-    assert RoundFolder(tmp_path / "low").state == "open"
-    assert not (other / "adjudication").exists()

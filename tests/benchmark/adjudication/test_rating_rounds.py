@@ -146,12 +146,3 @@ def test_an_item_whose_id_has_a_slash_is_erased_from_rounds() -> None:
     erased = ErasedIds(frozenset(), frozenset({"lab/item-1"}))
     assert erased.covers_id("lab/item-1/0/0123456789abcdef")
     assert not erased.covers_id("lab/item-2/0/0123456789abcdef")
-
-
-def test_an_answer_that_was_edited_since_is_not_rated(run: Path, tmp_path: Path) -> None:
-    low = closed(run, tmp_path / "low")
-    shard = RunFolder(run).shard
-    lines = [line for _, line in read_jsonl(shard)]
-    write_jsonl(shard, [line | ({"text": "Another."} if line["id"] == GONE else {}) for line in lines])
-    command("score", run)
-    assert read_round_ratings(load_run(run), low).keys() == set(KEYS[1:])

@@ -15,7 +15,6 @@ from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.judged_items import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge.judged_summary import corrected_cells_path
 from h2htalk.benchmark.judge.judgements import answer_id, item_of
 from h2htalk.benchmark.judge.ratings import PeopleRating, write_people_ratings
 from h2htalk.benchmark.report.table2 import table_rows
@@ -115,14 +114,6 @@ def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> N
     assert judging is not None
     assert judging.corrected == {}
     assert judging.correction == "of other judgements: run `h2htalk judge calibrate` again"
-
-
-def test_an_edited_file_of_cells_is_refused(run: Path, tmp_path: Path) -> None:
-    calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random=True)
-    path = corrected_cells_path(run)
-    path.write_text(path.read_text().replace('"n": 12', '"n": 99'))
-    with pytest.raises(DataError, match=r"calibration\.json: was edited"):
-        judge_again(run)
 
 
 def test_a_refusal_has_no_cells_and_says_why(run: Path, tmp_path: Path) -> None:

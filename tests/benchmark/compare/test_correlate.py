@@ -98,12 +98,6 @@ def test_figures_with_each_other_and_with_other_benchmarks_over_models(folder: P
     assert "5 models are few: the intervals over models are wide" in found.notes
 
 
-def test_fewer_than_four_models_give_nothing(folder: Path) -> None:
-    found = correlate(runs_of(folder, 3), scores=folder / "scores.csv")
-    assert not [pair for pair in found.pairs if pair.level == "model"]
-    assert found.notes[0] == "3 models of at least 4: no correlation over models"
-
-
 def test_subtasks_with_each_other_over_dialogues(folder: Path) -> None:
     found = correlate([folder / "m4"])
     data, scores = load_run(folder / "m4").data, load_run(folder / "m4").item_scores

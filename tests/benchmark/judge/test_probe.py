@@ -125,20 +125,6 @@ def test_what_failed_is_asked_again_and_nothing_else(served: LoopbackServer, tmp
     assert h2htalk_here(*words[:3], "--out", tmp_path / "probe").returncode == 2  # of another language's records
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--language", "fr"], "--language 'fr': choose from en, zh"),
-        (["--temperature", "3"], "--temperature: must be 2 or less, not 3.0"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(words: list[str], message: str, tmp_path: Path) -> None:
-    done = h2htalk_here("judge", "probe", "openai:gpt-4o", "--out", tmp_path / "probe", *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert list(tmp_path.iterdir()) == []
-
-
 # --- Figures -----------------------------------------------------------------------------------------------------
 
 

@@ -11,7 +11,6 @@ from judged_made import verdict
 
 from h2htalk.benchmark.judge.rubric import (
     PLAN_QUALITIES,
-    QUALITIES,
     JudgePrompts,
     JudgePromptWriter,
     points_of,
@@ -41,11 +40,6 @@ def test_the_example_in_the_prompt_can_be_read(subtask: str, reverse: bool) -> N
     assert judgement.rating == 3
     assert set(judgement.scores) == set(qualities_of(subtask))
     assert tuple(judgement.points) == points_of(subtask)
-
-
-def test_itineraries_have_two_more_qualities() -> None:
-    assert qualities_of("dialogue_base") == QUALITIES
-    assert {qualities_of(name) for name, s in SUBTASKS.items() if s.level} == {(*QUALITIES, *PLAN_QUALITIES)}
 
 
 def test_the_rating_is_the_plain_mean_of_the_qualities() -> None:

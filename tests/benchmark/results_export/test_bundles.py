@@ -137,8 +137,6 @@ def test_doubled_rows_and_answers_to_other_items_were_accepted(
     [
         (lambda head: head.update(model="lab/better\nmatches: all"), "that 'lab/better\\nmatches: all' gave"),
         (lambda head: head["subject"].update(model="lab/better"), "model 'lab/better'"),
-        (lambda head: head.update(package_version="9.9"), "that h2htalk '9.9' was used"),
-        (lambda head: head["protocol"].update(reviewed="by all"), "reviewed 'by all'"),
     ],
 )
 def test_what_no_bundle_can_show_was_neither_checked_nor_listed(
@@ -147,24 +145,6 @@ def test_what_no_bundle_can_show_was_neither_checked_nor_listed(
     done = h2htalk_here("results", "verify", edited_head(bundle_of(small_run), change), "--split", "mini@1")
     assert done.returncode == 3
     assert any(one.startswith("not verified: ") and line in one for one in done.stdout.splitlines()), done.stdout
-
-
-@pytest.mark.parametrize("samples", [10**9, 10**30, 0, -1])
-def test_a_number_of_samples_that_no_line_holds_never_ended(samples: int, small_run: Path) -> None:
-    bundle = edited_head(bundle_of(small_run), lambda head: head.update(samples=samples))
-    with pytest.raises(DataError, match=r"22 lines of .* samples|sample 0, but"):
-        h2htalk.verify_results(bundle, "mini@1")
-
-
-def test_a_folder_that_a_bundle_names_as_its_embedder_was_loaded(small_run: Path, tmp_path: Path) -> None:
-    for name in ("config.json", "model.safetensors", "modules.json"):
-        (tmp_path / "model" / name).parent.mkdir(exist_ok=True)
-        (tmp_path / "model" / name).write_text("[]")
-    bundle = edited_head(bundle_of(small_run), lambda head: head["protocol"].update(embedder=f"{tmp_path}/model@1"))
-    found = h2htalk.verify_results(bundle, "mini@1")
-    assert recomputable(found)[1].startswith("SS and S: embedder ")
-    assert recomputable(found)[1].endswith("is neither bge-m3 nor minilm, and is not loaded")
-    assert recomputable(found)[-1] == "figures and intervals: they hold S"
 
 
 @pytest.mark.parametrize(
@@ -196,11 +176,11 @@ def test_a_figure_of_s_may_differ_in_the_last_digits_of_embeddings_alone(run_wit
 
 def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> None:
     def elsewhere(head: dict[str, Any]) -> None:
-        head["protocol"] |= {"embedder": "lab/unknown@1", "prompts": "0" * 16}
+        head["protocol"] |= {"embedder": "/lab/unknown@1", "prompts": "0" * 16}
 
     found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini@1")
     assert found.unchecked[0] == PART
-    assert found.unchecked[1] == "SS and S: embedder 'lab/unknown@1' is neither bge-m3 nor minilm, and is not loaded"
+    assert found.unchecked[1] == "SS and S: embedder '/lab/unknown@1' is neither bge-m3 nor minilm, and is not loaded"
     assert found.unchecked[2].startswith("contract violations: ")
     assert found.differs == []
     assert {"bleu_1", "lexical"} <= set(found.matches)
@@ -210,7 +190,7 @@ def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> N
         head["protocol"] |= {"embedder": "minilm@sha256:0"}
 
     found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini@1")
-    other = "SS and S: embedder minilm is of another revision here than 'sha256:0'"
+    other = "SS and S: embedder 'minilm@sha256:0' is of another revision here"
     assert recomputable(found) == [PART, other, "figures and intervals: they hold S"]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from command_line import h2htalk_here, scripted
+from command_line import scripted
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from judged_made import scripted_judge
 
@@ -117,14 +117,3 @@ def test_a_run_that_is_no_result_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError, match=message):
             export(spec.out_path, tmp_path / "out")
     assert not (tmp_path / "out").exists()
-
-
-def test_the_command_prints_what_it_wrote_and_sends_nothing(run_with_s: Path, tmp_path: Path) -> None:
-    words = ("results", "export", run_with_s, "--to", "eval-results", "--out", tmp_path / "out")
-    done = h2htalk_here(*words, "--dataset", "lab/h2htalk", "--revision", COMMIT)
-    assert done.returncode == 0, done.stderr
-    path, _, text = done.stdout.partition("\n")
-    assert text == Path(path).read_text()
-    done = h2htalk_here(*words[:3], "--to", "evalresults", "--out", tmp_path / "none")
-    assert (done.returncode, done.stderr.count("did you mean 'eval-results'?")) == (2, 1)
-    assert not (tmp_path / "none").exists()

@@ -22,12 +22,6 @@ def regression_of(one: dict[str, Any]) -> CorrectedMean:
     return regression(one["scores"], dict(enumerate(one["labels"])))
 
 
-def test_the_stored_data_are_of_four_judges_and_three_numbers_of_labels() -> None:
-    errors = ("bias", "length", "noise", "blunders")
-    assert list(map(named, STORED)) == [f"{error}-{n}" for error in errors for n in (20, 48, 100)]
-    assert {len(one["scores"]) for one in STORED} == {350}
-
-
 @pytest.mark.parametrize("one", STORED, ids=named)
 def test_the_point_is_that_of_ppi_with_the_same_slope(one: dict[str, Any]) -> None:
     """`ppi_mean_pointestimate` with lam = b (1 - n/N)."""

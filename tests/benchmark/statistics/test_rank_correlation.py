@@ -39,15 +39,6 @@ def test_a_draw_is_the_correlation_of_the_repeated_units() -> None:
     assert (found.low, found.high) == pytest.approx(np.quantile(rhos, (0.025, 0.975)), abs=0.08)
 
 
-def test_clusters_widen_the_interval() -> None:
-    base = RNG.normal(size=(2, 30))
-    values = np.repeat(base, 4, axis=1) + RNG.normal(0, 0.01, (2, 120))
-    one = rank_correlation([(alone(120), values)])
-    four = rank_correlation([(alone(120, 4), values)])
-    assert one.value == four.value
-    assert four.high - four.low > 1.6 * (one.high - one.low)  # type: ignore[operator]
-
-
 def test_several_runs_are_averaged_and_drawn_together() -> None:
     """Models of another level do not add to a correlation within each."""
     x = RNG.normal(size=50)
