@@ -14,6 +14,7 @@ from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
+from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, NullClass, Row, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import Measure, Scored, ScoreRows, Summary, summarize
@@ -125,7 +126,9 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, s
     }
     own = scored(split, answers, metrics, samples)
     counts = count_outcomes(split.scenarios, answers, own.scores)
-    summary = summarize("m", split, SIGNATURE, metrics, own, baselines if samples == 1 else {}, counts)
+    summary = summarize(
+        "m", split, SIGNATURE, metrics, own, baselines if samples == 1 else {}, counts, clusters_of(split.scenarios)
+    )
     return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts)))
 
 

@@ -12,7 +12,9 @@ from statistics import median, quantiles
 
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.costs.totals import Totals, sum_totals
+from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import KEY_MASK, Answers, Response
@@ -21,6 +23,7 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
+from h2htalk.version import installed_versions
 
 NOT_RECORDED = "not recorded"  # the endpoint of answers of earlier versions
 TRUNCATED_SHARE = 0.1  # warn when more of the replies were cut at the token budget
@@ -125,31 +128,23 @@ class Session:
 
 @contextmanager
 def answering_session(
-    writer: RunWriter,
-    calls: StageCalls,
-    endpoint: str,
-    versions: Mapping[str, str],
-    *,
-    accept_endpoint: bool,
-    open_jobs: bool,
+    writer: RunWriter, calls: StageCalls, endpoint: str, spec: EvaluateSpec, open_jobs: bool
 ) -> Iterator[None]:
     """Record a session in `run.json`; replies that are stored within it have the endpoint.
 
     Raises ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted. With
     open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
     """
-    sessions = read_sessions(writer.folder)
-    known = {
-        a.endpoint or "an endpoint that was not recorded" for a in writer.answers.values() if isinstance(a, Response)
-    }
-    known |= {session.endpoint for session in sessions if open_jobs and session.endpoint}
-    if endpoint and known and endpoint not in known and not accept_endpoint:
+    replies = (answer for answer in writer.answers.values() if isinstance(answer, Response))
+    known = {reply.endpoint or "an endpoint that was not recorded" for reply in replies}
+    known |= {one.endpoint for one in read_sessions(writer.folder) if open_jobs and one.endpoint}
+    if endpoint and known and endpoint not in known and not spec.accept_endpoint:
         raise ConfigError(
             f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
     calls.endpoint = endpoint
-    with recorded_session(writer.folder, versions, endpoint):
+    with recorded_session(writer.folder, installed_versions(*ENGINES[spec.engine].packages), endpoint):
         yield
 
 

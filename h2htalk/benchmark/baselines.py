@@ -21,26 +21,16 @@ Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | Fa
 
 def constant(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
     """Answer every item with one line; recollection_synthesis with the null line (64 % of the authors' references)."""
-    return [
-        Response(
-            s.id,
-            0,
-            find_language(s.language).null_memory
-            if SUBTASKS[s.subtask].has_null_line
-            else find_language(s.language).constant_reply,
-            "stop",
-        )
-        for s in scenarios
-    ]
+    lines = ((s.id, SUBTASKS[s.subtask].has_null_line, find_language(s.language)) for s in scenarios)
+    return [Response(name, 0, own.null_memory if null else own.constant_reply, "stop") for name, null, own in lines]
 
 
 def copy_last_turn(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) -> list[Response | FailedResponse]:
     """Answer with the last turn, memory, plan or text among the inputs."""
-    return [Response(s.id, 0, last_input(s), "stop") for s in scenarios]
+    return [Response(s.id, 0, _last_input(s), "stop") for s in scenarios]
 
 
-def last_input(scenario: Scenario) -> str:
-    """The last entry of a scenario's last input field, as text."""
+def _last_input(scenario: Scenario) -> str:
     value = list(scenario.inputs.values())[-1]
     entry = value if isinstance(value, str) else value[-1]
     if isinstance(entry, Turn):
@@ -77,8 +67,6 @@ BASELINES: dict[str, Baseline] = {
     "copy-last-turn": copy_last_turn,
     "random-reference": random_reference,
 }
-
-
 NEEDS_REFERENCES = ("random-reference",)  # which a split with private references does not have
 
 

@@ -22,7 +22,7 @@ from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_dat
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import ENGINES, parse_model
+from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.store.model_calls import CallSettings
@@ -34,7 +34,6 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, PausedError
 from h2htalk.progress import Progress
-from h2htalk.version import installed_versions
 
 GENERATE = "generate"  # the stage of a run's answers in its call store
 STARVED_REPLIES = 8  # after so many empty replies the run stops: the others, which may cost money, would be empty too
@@ -105,24 +104,14 @@ def evaluate(spec: EvaluateSpec) -> Summary:
 
 def call_settings(spec: EvaluateSpec) -> CallSettings:
     """Return how the model of an evaluation or a study is called."""
-    options = ChatOptions(
-        timeout=spec.timeout,
-        attempts=spec.attempts,
-        deadline=spec.deadline,
-        engine_options=spec.engine_options,
-        download=spec.download,
-    )
-    return CallSettings(
-        spec.model, spec.max_cost, spec.batch, str(spec.prices or ""), spec.concurrency, options=options
-    )
+    names = ("timeout", "attempts", "deadline", "engine_options", "download")
+    options = ChatOptions(**{name: getattr(spec, name) for name in names})
+    prices = str(spec.prices or "")
+    return CallSettings(spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options)
 
 
 def stage_calls(spec: EvaluateSpec) -> StageCalls:
-    """Return the calls of an evaluation, in the store of its folder; nothing is read or made yet.
-
-    Raises:
-        ConfigError: the price file cannot be used, or `max_cost` is set and the price is unknown.
-    """
+    """Return the calls of an evaluation, in the store of its folder; nothing is read or made yet."""
     return call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
 
 
@@ -135,14 +124,7 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
         note = ""
         if requests or unsettled:
             try:
-                with answering_session(
-                    writer,
-                    calls,
-                    getattr(chat, "endpoint", ""),
-                    installed_versions(*ENGINES[plan.spec.engine].packages),
-                    accept_endpoint=plan.spec.accept_endpoint,
-                    open_jobs=unsettled,
-                ):
+                with answering_session(writer, calls, getattr(chat, "endpoint", ""), plan.spec, unsettled):
                     generate(chat, requests, calls, plan.spec)
             except PausedError as error:  # shown with the figures, where there are any
                 if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
@@ -235,13 +217,8 @@ def _open_writer(plan: EvaluationPlan, signature: Signature, calls: CallStore | 
     folder.require_usable(signature)
     if (folder.path / "run.json").exists():
         read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
-    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
-    try:
         require_unedited(folder)
-    except BaseException:
-        writer.close()
-        raise
-    return writer
+    return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
 
 
 def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, note: str = "") -> Summary:

@@ -7,10 +7,10 @@ calibrate, adjudicate, gate and exports do.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from h2htalk.benchmark.metrics.composite import ItemScore, item_score
 from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
@@ -26,9 +26,6 @@ from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, counted, quoted
-
-if TYPE_CHECKING:
-    from h2htalk.benchmark.report.html_page import ItemView
 
 UNKNOWN = "unknown"  # the prompts of imported answers
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
@@ -102,10 +99,8 @@ class Run:
         import pyarrow as pa
 
         rows, samples = [(s, self.item_scores[s.id]) for s in self.data.split.scenarios], range(self.data.spec.samples)
-        answers = [
-            [a.answer if isinstance(a := self.answers.get((s.id, k)), Response) else None for k in samples]
-            for s, _ in rows
-        ]
+        found = [[self.answers.get((s.id, k)) for k in samples] for s, _ in rows]
+        answers = [[one.answer if isinstance(one, Response) else None for one in own] for own in found]
         tags = ("emotion", "complexity", "interaction", "risk")
         means = ("lexical", "ss", "s", "compliance")
         return pa.table(
@@ -183,21 +178,18 @@ def report(path: Path) -> Summary:
 
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
-    from h2htalk.benchmark.report.html_page import write_page
+    from h2htalk.benchmark.report.html_page import ItemView, write_page
     from h2htalk.benchmark.report.run_tables import write_tables
 
     write_tables(summary, data.split, scores, data.folder.tables)
-    write_page(data.folder.page, summary, _item_views(data, answers, scores))
-
-
-def _item_views(data: RunData, answers: Answers, scores: Mapping[str, ItemScore]) -> Iterator[ItemView]:
-    from h2htalk.benchmark.report.html_page import ItemView
-
-    for scenario in data.split.scenarios:
-        keys = [(scenario.id, sample) for sample in range(data.spec.samples)]
-        yield ItemView(
+    samples = range(data.spec.samples)
+    views = (
+        ItemView(
             scenario=scenario,
             messages=data.prompt_of(scenario) if data.prompt_of else (),
-            responses=tuple(answers[key] for key in keys if key in answers),
+            responses=tuple(one for k in samples if (one := answers.get((scenario.id, k))) is not None),
             score=scores.get(scenario.id) or item_score(scenario.id, ()),
         )
+        for scenario in data.split.scenarios
+    )
+    write_page(data.folder.page, summary, views)

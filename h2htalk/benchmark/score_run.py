@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
@@ -26,7 +25,7 @@ from h2htalk.benchmark.report.run_tables import TABLES
 from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics import intervals
+from h2htalk.benchmark.statistics.intervals import RULE, clusters_of
 from h2htalk.benchmark.summary import Scored, Summary, on_same_items, summarize
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.append_log import WAIT, writer_lock
@@ -70,7 +69,7 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         "metrics": ",".join(f"{metric.name}-{metric.version}" for metric in METRICS.values()),
         "contracts": CONTRACTS_VERSION if metrics.contracts else "none",
         "rouge": metrics.rouge,
-        "intervals": intervals.RULE,
+        "intervals": RULE,
         "embedder": embedder,
         "judge": "none",
         **reference_keys(split),
@@ -87,12 +86,9 @@ def reference_keys(split: Split) -> dict[str, str]:
 
 
 def score(path: Path, embedder: str | None = None, rouge: str | None = None, references: Path | None = None) -> Summary:
-    """Score the stored answers of a run again, without the model.
+    """Score the stored answers of a run again, without the model; `embedder`, `rouge`: None uses those of the run.
 
-    Args:
-        path: a run folder.
-        embedder, rouge: None uses those of the run.
-        references: the file of the split's private references; the run keeps its hash, not the texts.
+    `references`: the file of the split's private references; the run keeps its hash, not the texts.
     """
     data = read_run_data(path)
     spec, split = data.spec, data.split
@@ -138,10 +134,7 @@ def _without_references(signature: Signature) -> Signature:
 def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) -> Summary:
     """Score the answers of a run, and write scores, summary, tables and page.
 
-    Args:
-        data: the run.
-        metrics: how to score.
-        split: the run's split with its private references, which are used and not written.
+    `split` is the run's split with its private references, which are used and not written.
     """
     folder, split, samples = data.folder, split or data.split, data.spec.samples
     made = _without_references(folder.signature())
@@ -155,6 +148,7 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
     answers = folder.answers([s.id for s in split.scenarios], samples)
     scores = score_answers(split, answers, samples, metrics, data.prompt_of)
     own, baselines = Scored(scores, null_shares(split.scenarios, answers, scores)), dict[str, Scored]()
+    clusters = clusters_of([s for s in split.scenarios if metrics.asks_s(s.language)] or split.scenarios)
     for name, replies in read_baselines(folder).items():
         same = on_same_items(score_answers(split, replies, 1, metrics), scores)
         baselines[name] = Scored(same, null_shares(split.scenarios, replies, same))
@@ -165,7 +159,9 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
     more = (*answer_warnings(answers, counts), *answering.warnings(), *([data.note] if data.note else []))
     folder.write_facts("answering", asdict(answering))
     judged = read_judging(folder) is not None
-    summary = summarize(model_label(signature) + answering.label, split, signature, metrics, own, baselines, counts)
+    summary = summarize(
+        model_label(signature) + answering.label, split, signature, metrics, own, baselines, counts, clusters
+    )
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, summary, answers, scores, judged)
 
@@ -211,20 +207,15 @@ def import_responses(
 
     The prompts are not known: the signature holds `prompts:unknown`, and the run compares only with imported ones.
 
-    Args:
-        path: the responses; ids that it lacks stay unscored.
-        name: what the table calls the model, or the people.
-        split_name: the split that was answered.
-        out: a new run folder.
-        embedder: as in `EvaluateSpec`.
-        human: people wrote the responses; every table says so.
+    Ids that the file lacks stay unscored. `name` is what the table calls the model, or the people (`human`: every table
+    says so); `out` is a new run folder; `embedder` is as in `EvaluateSpec`.
     """
     if not name.strip():
         raise ConfigError("--name is empty; say what the table is to call the model")
-    if os.path.exists(out / "run.json"):
+    if (out / "run.json").exists():
         raise DataError(f"{out}: holds a run already; name a new folder with --out")
-    if os.path.exists(path) and not os.path.isfile(path):
-        raise DataError(f"{path}: is not a file; save the responses into one")  # it is read twice, a pipe is not
+    if path.exists() and not path.is_file():  # it is read twice, a pipe is not
+        raise DataError(f"{path}: is not a file; save the responses into one")
     split = load_split(split_name)
     responses = read_foreign_responses(path, [s.id for s in split.scenarios])
     metrics = open_metrics(embedder, "f1")
@@ -237,14 +228,8 @@ def import_responses(
         samples=samples,
         temperature=1.0 if samples > 1 else 0.0,
     )
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
-    subject = {
-        "engine": HUMAN if human else "imported",
-        "model": name,
-        "file": digest,
-        "samples": str(samples),
-        "sap": "unknown",
-    }
+    digest, engine = hashlib.sha256(path.read_bytes()).hexdigest()[:16], HUMAN if human else "imported"
+    subject = {"engine": engine, "model": name, "file": digest, "samples": str(samples), "sap": "unknown"}
     # Of people's replies the text alone: they have no model, no tokens and no request.
     replies = (Response(r.id, r.sample, r.text) if human and isinstance(r, Response) else r for r in responses)
     return store_answers(spec, split, subject, replies, metrics)

@@ -110,7 +110,8 @@ class EvaluateSpec:
     @property
     def sampling_temperature(self) -> float | None:
         """The sampling temperature; None where the model uses its own."""
-        return None if self.model_sampling or _draws_by_itself(self) else self.temperature
+        engine = ENGINES.get(self.engine)
+        return None if self.model_sampling or (engine and engine.sampling == "none") else self.temperature
 
     def to_dict(self) -> dict[str, Any]:
         plain = asdict(replace(self, engine_options={})) | {"engine_options": dict(self.engine_options)}
@@ -123,16 +124,10 @@ class EvaluateSpec:
         Raises:
             ConfigError: an unknown or missing key, or a value of the wrong kind; starts with `where`.
         """
-        if isinstance(options := raw.get("engine_options"), Mapping):
-            raw = {**raw, "engine_options": {str(key): _as_text(value) for key, value in options.items()}}
+        if isinstance(options := raw.get("engine_options"), Mapping):  # as the command line gives them
+            texts = {str(k): json.dumps(v) if isinstance(v, int | float) else v for k, v in options.items()}
+            raw = {**raw, "engine_options": texts}
         return read_settings(cls, raw, where)
-
-
-def _as_text(value: object) -> object:
-    """Return an engine option as the command line gives it."""
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else value
 
 
 def _check_engine(spec: EvaluateSpec) -> None:
@@ -151,31 +146,24 @@ def _check_engine(spec: EvaluateSpec) -> None:
     if spec.model_sampling and (engine is None or engine.sampling == "taken"):
         able = ", ".join(other.name for other in ENGINES.values() if other.sampling != "taken")
         raise ConfigError(f"--model-sampling: {spec.engine}: draws replies itself; it is for {able}")
-    if spec.download and not (engine and engine.downloads):
-        raise ConfigError(f"--download is for {engine_names(downloads=True)} only, not for {spec.engine}")
-    _check_own_sampling(spec)
-    hosted_only = {"batch": spec.batch, "max_cost": spec.max_cost is not None, "prices": bool(spec.prices)}
-    for name, given_one in hosted_only.items():
-        if given_one and not (engine and engine.hosted):
-            hosted = engine_names(hosted=True)
-            raise ConfigError(f"{option_of(name)} is for {hosted} only, not for {spec.engine}")
-
-
-def _draws_by_itself(spec: EvaluateSpec) -> bool:
-    engine = ENGINES.get(spec.engine)
-    return engine is not None and engine.sampling == "none"
-
-
-def _check_own_sampling(spec: EvaluateSpec) -> None:
-    """Raise ConfigError for sampling settings that the model would ignore."""
-    given = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
-    options = " and ".join(option_of(name) for name, value in given.items() if value)
-    if options and _draws_by_itself(spec):
+    hosted, downloads = bool(engine and engine.hosted), bool(engine and engine.downloads)
+    for name, given, able in (
+        ("download", spec.download and not downloads, engine_names(downloads=True)),
+        ("batch", spec.batch and not hosted, engine_names(hosted=True)),
+        ("max_cost", spec.max_cost is not None and not hosted, engine_names(hosted=True)),
+        ("prices", spec.prices and not hosted, engine_names(hosted=True)),
+    ):
+        if given:
+            raise ConfigError(f"{option_of(name)} is for {able} only, not for {spec.engine}")
+    sampled = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
+    if not (options := " and ".join(option_of(name) for name, value in sampled.items() if value)):
+        return
+    if engine is not None and engine.sampling == "none":
         raise ConfigError(
             f"{spec.engine}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
             "itself"
         )
-    if options and spec.model_sampling:
+    if spec.model_sampling:
         raise ConfigError(f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling")
 
 

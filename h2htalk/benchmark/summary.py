@@ -11,7 +11,6 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.answering import Answering, RunCounts
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, SampleScore, columns
-from h2htalk.benchmark.statistics.intervals import clusters_of
 from h2htalk.benchmark.statistics.paired import Difference, paired_figures
 from h2htalk.benchmark.statistics.table2_averages import (
     Cell,
@@ -206,6 +205,7 @@ def summarize(
     scored: Scored,
     baselines: Mapping[str, Scored],
     counts: RunCounts,
+    clusters: Mapping[str, str],
 ) -> Summary:
     """Build the summary of a run from its scores.
 
@@ -215,6 +215,7 @@ def summarize(
         scored: the model's scores.
         baselines: those of each baseline, on the items that the model has a score for.
         counts: what came of the requests.
+        clusters: the cluster of each item with the main measure (`clusters_of`).
     """
     scores, scenarios = scored.scores, split.scenarios
     with_s = [s for s in scenarios if metrics.asks_s(s.language)]
@@ -224,7 +225,7 @@ def summarize(
     def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
         return score.s if measure == "s" else score.lexical
 
-    reached = {name: reached_figures(own, scores, one.scores, measure) for name, one in baselines.items()}
+    reached = {name: reached_figures(own, clusters, scores, one.scores, measure) for name, one in baselines.items()}
     broken = Counter(rule for item in scores.values() for sample in item.samples for rule in sample.violations or ())
     languages, s_languages = ({s.language for s in some} for some in (scenarios, with_s))
     warnings = baseline_warnings(reached)
@@ -265,10 +266,13 @@ def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], va
 
 
 def reached_figures(
-    scenarios: Sequence[Scenario], model: Mapping[str, ItemScore], baseline: Mapping[str, ItemScore], measure: Measure
+    scenarios: Sequence[Scenario],
+    clusters: Mapping[str, str],
+    model: Mapping[str, ItemScore],
+    baseline: Mapping[str, ItemScore],
+    measure: Measure,
 ) -> tuple[str, ...]:
     """Return the figures of Table 2 in which a model is not shown to be above a baseline, by the paired interval."""
-    clusters = clusters_of(scenarios)
     differences = []
     for s in scenarios:
         own, other = (getattr(scores[s.id], measure) for scores in (model, baseline))

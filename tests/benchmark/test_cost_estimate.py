@@ -85,21 +85,6 @@ def test_a_batch_is_half_the_price_and_says_so(tmp_path: Path) -> None:
         assert abs(whole / 2 - half) <= Decimal("0.0001")
 
 
-def test_samples_of_an_item_are_one_call_where_the_api_has_them(tmp_path: Path) -> None:
-    one, three = (estimate(spec_of(tmp_path, samples=n, temperature=0.7)) for n in (1, 3))
-    assert f"{ITEMS} calls" in one
-    assert f"{ITEMS} calls" in three
-    assert priced(one)[1] < priced(three)[1] < 3 * priced(one)[1]  # the prompt is paid once
-    apart = estimate(spec_of(tmp_path, samples=3, temperature=0.7, model_sampling=False, model="server:m@http://x"))
-    assert f"{3 * ITEMS} calls" in apart
-
-
-def test_reasoning_counts(tmp_path: Path) -> None:
-    plain, thinking = (priced(estimate(spec_of(tmp_path, thinking=n))) for n in (None, 1000))
-    assert thinking[0] > plain[0]
-    assert thinking[1] > plain[1]
-
-
 def test_replies_to_private_references_are_expected_to_fill_their_budget(tmp_path: Path) -> None:
     spec = spec_of(tmp_path)
     opened = estimate(spec)
@@ -140,11 +125,6 @@ def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:
     assert "a batch is sent whole or not at all." in estimate(spec_of(tmp_path, max_cost=low / 2, batch=True))
 
 
-def test_a_wrong_option_of_an_engine_is_said_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="vllm has no engine option 'dtypo'; choose from"):
-        estimate(spec_of(tmp_path, model="vllm:m", engine_options={"dtypo": "half"}))
-
-
 def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     spec = spec_of(tmp_path, batch=True)
     with ProviderServer() as server:
@@ -167,18 +147,3 @@ def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkey
 )
 def test_engines_without_a_bill(tmp_path: Path, model: str, price: str) -> None:
     assert estimate(spec_of(tmp_path, model=model)).endswith(f"Price: {price}.")
-
-
-def test_no_embedder_is_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("h2htalk.text.embeddings.embedders.open_embedder", None)
-    assert "6 items" in estimate(spec_of(tmp_path, embedder="bge-m3"))
-    evaluate(spec_of(tmp_path, model="baseline:constant"))
-    with pytest.raises(ConfigError, match=r"differs in embedder \(none, bge-m3\)"):
-        estimate(spec_of(tmp_path, model="baseline:constant", embedder="bge-m3"))
-
-
-def test_a_model_without_a_price_is_answered_with_the_nearest(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"price of openai:gpt-4oo is unknown: did you mean 'openai:gpt-4o'\?"):
-        estimate(spec_of(tmp_path, model="openai:gpt-4oo", max_cost=1.0))
-    message = estimate(spec_of(tmp_path, model="anthropic:claude-sonet-5"))
-    assert "Price: unknown: did you mean 'anthropic:claude-sonnet-5'? name it in a file with --prices." in message

@@ -16,14 +16,6 @@ NUMBERS = ("timeout", "deadline", "temperature", "top_p", "max_cost")
 OPTIONS = {"model": "MODEL", "split": "--split", "out": "--out", "prompts": "--prompts"}
 
 
-def test_three_words_are_enough_and_the_rest_are_the_papers_settings() -> None:
-    spec = EvaluateSpec.from_dict(WORK, "command line")
-    assert (spec.temperature, spec.samples, spec.seed) == (0.0, 1, 0)  # greedy
-    assert (spec.sap, spec.embedder, spec.rouge, spec.baselines) == ("full", "bge-m3", "f1", True)
-    assert (spec.language, spec.subtasks, spec.limit, spec.max_tokens) == (None, (), None, None)
-    assert spec.out_path == Path("runs/a")
-
-
 def test_a_spec_survives_its_own_dict_and_json() -> None:
     spec = EvaluateSpec(
         **WORK,
@@ -76,26 +68,9 @@ def test_a_wrong_value_names_its_option(change: dict[str, Any], message: str) ->
     assert raised.value.exit_code == 2
 
 
-def test_all_wrong_values_are_named_at_once() -> None:
-    with pytest.raises(ConfigError) as raised:
-        EvaluateSpec(**WORK, limit=0, rouge="f2", seed="1")  # type: ignore[arg-type]
-    assert [line.split(":")[0] for line in str(raised.value).splitlines()] == ["--limit", "--rouge", "--seed"]
-
-
-def test_a_whole_number_does_where_a_fraction_may_stand() -> None:
-    spec = EvaluateSpec.from_dict({**WORK, "temperature": 1, "samples": 2, "timeout": 30}, "eval.toml")
-    assert (spec.temperature, spec.timeout) == (1.0, 30.0)
-
-
 def test_minus_zero_is_zero() -> None:
     """It signed as `-0`, and was another run than temperature 0."""
     assert str(EvaluateSpec.from_dict({**WORK, "temperature": -0.0}, "command line").temperature) == "0.0"
-
-
-@pytest.mark.parametrize("key", WORK)
-def test_a_missing_word_is_named(key: str) -> None:
-    with pytest.raises(ConfigError, match=f"eval.toml: {key} is missing; give it on the command line"):
-        EvaluateSpec.from_dict({k: v for k, v in WORK.items() if k != key}, "eval.toml")
 
 
 def test_options_win_over_the_file(tmp_path: Path) -> None:
@@ -104,12 +79,6 @@ def test_options_win_over_the_file(tmp_path: Path) -> None:
     spec = read_spec(path, {"out": "runs/b", "limit": 7, "temperature": 0.7})
     assert (spec.model, spec.out, spec.limit, spec.samples) == ("embedded", "runs/b", 7, 2)
     assert spec.subtasks == ("dialogue_base",)
-
-
-def test_the_spec_of_an_earlier_run_can_be_used_again(tmp_path: Path) -> None:
-    spec = EvaluateSpec(**WORK, seed=4)
-    (tmp_path / "run.json").write_text(json.dumps({"spec": spec.to_dict(), "signature": {}}))
-    assert read_spec(tmp_path / "run.json", {"out": "runs/b"}) == EvaluateSpec(**{**WORK, "out": "runs/b"}, seed=4)
 
 
 def test_the_spec_of_a_run_goes_on_in_the_folder_that_holds_it(tmp_path: Path) -> None:
@@ -127,11 +96,6 @@ def test_imported_answers_cannot_be_asked_for_but_by_a_model_that_is_named(tmp_p
         read_spec(path)
     assert str(raised.value) == f"{path}: imported answers cannot be asked for; use `h2htalk score`"
     assert read_spec(path, {"model": "embedded", "out": "runs/b"}).model == "embedded"
-
-
-def test_a_byte_order_mark_is_no_part_of_a_specification(tmp_path: Path) -> None:
-    (tmp_path / "eval.toml").write_text('model = "embedded"\nsplit = "mini@1"\nout = "runs/a"\n', "utf-8-sig")
-    assert read_spec(tmp_path / "eval.toml") == EvaluateSpec(**WORK)
 
 
 @pytest.mark.parametrize(

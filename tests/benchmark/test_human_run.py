@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.report.leaderboard import rank_runs
 from h2htalk.benchmark.report.run_tables import notes
 from h2htalk.benchmark.report.table2 import table_text
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import read_json_object, read_jsonl, write_jsonl
-from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError
 
 LABEL = "Human replies (panel)"
@@ -60,20 +57,6 @@ def test_people_stand_beside_the_models_and_take_no_place_among_them(runs: tuple
         ("baseline:constant", "run", 2),
     ]
     assert f"{LABEL},human," in table_text(board.rows, "csv")
-
-
-def test_models_that_were_prompted_in_two_ways_stay_apart_beside_people(runs: tuple[Path, ...]) -> None:
-    one, people = (load_run(folder).summary for folder in runs[:2])
-    prompts = Signature({**one.signature.protocol, "prompts": "other"}, one.signature.subject)
-    board = rank_runs([people, one, replace(one, signature=prompts)])
-    assert [len(group.rows) for group in board.runs] == [2, 1]
-    assert "differs in prompts" in board.runs[1].note
-
-
-def test_people_are_compared_with_a_model_though_nobody_prompted_them(runs: tuple[Path, ...]) -> None:
-    (pair,) = h2htalk.compare(*runs[:2]).pairs
-    assert (pair.b.label, pair.headline.key) == (LABEL, "overall")
-    assert pair.notes[0].startswith("the protocols differ in prompts (")
 
 
 def test_exports_name_people(runs: tuple[Path, ...], tmp_path: Path) -> None:

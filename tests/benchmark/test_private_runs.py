@@ -77,12 +77,6 @@ def test_every_report_says_why_there_is_no_score(spec: EvaluateSpec) -> None:
     assert h2htalk_here("report", spec.out, "--format", "csv").returncode == 0
 
 
-def test_a_failed_call_is_incomplete_all_the_same(spec: EvaluateSpec, tmp_path: Path) -> None:
-    lost = {"id": MINI.scenarios[0].id, "failure": {"reason": "timeout", "message": ""}}
-    summary = evaluate(replace(spec, model=scripted(tmp_path, {"id": "*", "text": "Hello there."}, lost)))
-    assert (summary.counts.private, summary.counts.unscored, summary.incomplete) == (21, 1, True)
-
-
 def test_the_owner_of_the_references_scores_the_answers(spec: EvaluateSpec) -> None:
     evaluate(spec)
     done = h2htalk_here("score", spec.out, "--references", references_of(spec))

@@ -16,21 +16,17 @@ from rich.console import Console
 from splits_made import write_split
 
 import h2htalk
-from h2htalk.benchmark.answering import NOT_RECORDED, Session, describe_answering
+from h2htalk.benchmark.answering import Session, describe_answering
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.rubric import rubric_of
 from h2htalk.benchmark.report.leaderboard import leaderboard
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl
 from h2htalk.data.responses import Response
-from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError
 
 ITEMS = 24
-NEW_IN_ANSWERS = ("model", "system_fingerprint", "endpoint", "at", "seconds")
 
 
 def named(payload: dict[str, Any], count: int) -> Answer:
@@ -125,23 +121,6 @@ def test_another_endpoint_is_refused_unless_accepted_and_then_in_every_table(tmp
     for name, table in tables.items():
         assert "2 endpoints" in table, name
     assert f"{second.url} (" in tables["terminal"].replace("\n", "")
-
-
-def test_a_run_of_an_earlier_version_is_read_and_continued_and_its_endpoint_is_unknown(tmp_path: Path) -> None:
-    half_answered(tmp_path)
-    folder = RunFolder(tmp_path / "run")
-    records = [{k: v for k, v in one.items() if k not in NEW_IN_ANSWERS} for _, one in read_jsonl(folder.shard)]
-    write_jsonl(folder.shard, records)
-    run = {key: value for key, value in folder.read_run().items() if key not in ("sessions", "answering")}
-    del run["spec"]["accept_endpoint"]
-    write_json(folder.path / "run.json", run)
-    assert [name for name, _ in score(folder.path).answering.facts()] == ["tokens", "scored with"]
-    with LoopbackServer() as server:
-        with pytest.raises(ConfigError, match="was answered by an endpoint that was not recorded"):
-            evaluate(spec_of(server, tmp_path))
-        told = evaluate(replace(spec_of(server, tmp_path), accept_endpoint=True)).answering
-    assert set(told.endpoints) == {NOT_RECORDED, server.url}
-    assert told.sessions == 1
 
 
 def test_a_session_that_was_killed_ended_with_its_last_answer() -> None:

@@ -10,20 +10,16 @@ from typing import Any
 
 import pytest
 from byte_search import files_with
-from command_line import h2htalk_here
 from releases_made import make_release, scenario
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.results_export.export import write_bundle
-from h2htalk.benchmark.results_export.verify import verify_results
-from h2htalk.benchmark.run import load_run, report
+from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import json_line, read_jsonl, sha256_of
 from h2htalk.data.links import read_links
-from h2htalk.data.parquet import read_parquet
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
@@ -108,20 +104,6 @@ def drawn_references(path: Path) -> dict[str, str]:
     return {line["id"]: line["text"] for _, line in read_jsonl(path / "baselines" / "random-reference.jsonl")}
 
 
-def test_all_commands_read_it(spec: EvaluateSpec, tmp_path: Path) -> None:
-    path = Path(spec.out)
-    erase(path, EMILY)
-    assert "4 of 4 items scored (1 erased), complete" in h2htalk_here("report", str(path)).stdout
-    assert "1 item erased since" in (path / "report.html").read_text()
-    assert report(path) == score(path) == load_run(path).summary
-    assert "[1 erased]" in h2htalk_here("leaderboard", str(path)).stdout
-    # The release loses it too; a finished run on it is not made again, and not refused.
-    erase(Path(spec.split), EMILY)
-    assert evaluate(spec) == load_run(path).summary
-    write_bundle(load_run(path), tmp_path / "bundle")
-    assert verify_results(tmp_path / "bundle", spec.split).differs == []
-
-
 def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
     path = Path(spec.out)
     answers = RunFolder(path).shard
@@ -132,22 +114,6 @@ def test_an_unfinished_run_goes_on_without_the_item(spec: EvaluateSpec) -> None:
     erase(Path(spec.split), EMILY)
     summary = evaluate(spec)
     assert (summary.counts.items, summary.counts.scored, summary.counts.erased) == (4, 4, 1)
-
-
-def test_the_release_leaves_out_other_items_than_the_run(spec: EvaluateSpec) -> None:
-    """Exactly the erased ids are accepted."""
-    path = Path(spec.out)
-    erase(path, EMILY)
-    inputs = path / "inputs" / "split" / "scenarios.jsonl"
-    text = inputs.read_text()
-    for wrong in (text.partition("\n")[2], text.replace("It is silly", "It is funny", 1)):
-        inputs.write_text(wrong)
-        with pytest.raises(DataError, match="items are not those of the run's signature"):
-            load_run(path)
-        with pytest.raises(DataError, match="not those of the run's signature; put them back"):
-            erase(path, ErasedIds(frozenset({"made-000004"})))
-        inputs.write_text(text)
-        erase(path, EMILY)
 
 
 def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -199,12 +165,3 @@ def test_private_references_of_the_items_that_are_left(tmp_path: Path) -> None:
     assert after.signature.protocol["references_sha256"] == hashlib.sha256(new.read_bytes()).hexdigest()[:16]
     protocol = score(path, references=old).signature.protocol
     assert protocol["references_sha256"] == before.signature.protocol["references_sha256"]
-
-
-def test_a_scenario_that_does_not_tell_whose_reference_it_has(spec: EvaluateSpec) -> None:
-    """A run on candidates: their first reference may be another dialogue's."""
-    path = Path(spec.out)
-    result = erase(path, ErasedIds(frozenset({"other"}), frozenset({"made-000004:dialogue_base"})))
-    assert result.items == {"made-000004:dialogue_base"}
-    rows = [row for file in (path / "scores").glob("*.parquet") for _, row in read_parquet(file)]
-    assert len(rows) == 4

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import json
 import shutil
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 
 import pytest
 
@@ -52,12 +50,6 @@ def run(finished: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(finished, tmp_path / "copy"))
 
 
-def test_scoring_again_gives_the_same_summary(spec: EvaluateSpec) -> None:
-    made = evaluate(spec)
-    assert set(made.baselines) == {"constant", "copy-last-turn", "random-reference"}
-    assert score(spec.out_path) == made
-
-
 @pytest.mark.parametrize("model", [None, "baseline:constant"])
 def test_a_restart_of_a_finished_run_scores_nothing_anew(
     spec: EvaluateSpec, monkeypatch: pytest.MonkeyPatch, model: str | None
@@ -88,16 +80,6 @@ def test_contracts_can_be_left_out(spec: EvaluateSpec, tmp_path: Path) -> None:
     assert verify_results(bundle, "mini@1").differs == []
     with pytest.raises(ConfigError, match="--contracts: must be 'package' or 'none', not 'mine'"):
         replace(spec, contracts="mine")
-
-
-def test_the_items_have_the_scale_of_the_tables(spec: EvaluateSpec) -> None:
-    rows = evaluate(spec).rows
-    with (RunFolder(spec.out_path).tables / "items.csv").open(encoding="utf-8", newline="") as file:
-        items = list(csv.DictReader(file))
-    assert {item["id"] for item in items} == {s.id for s in RunFolder(spec.out_path).split().scenarios}
-    for column, row in (("lexical", rows.lexical), ("contract", rows.compliance)):
-        assert fmean(float(item[column]) for item in items) == pytest.approx(row.items_mean.value)
-    assert {item["s"] for item in items} == {""}
 
 
 def test_a_restart_repairs_a_page_that_could_not_be_written(
@@ -158,16 +140,6 @@ def test_a_run_that_is_being_written_is_neither_scored_nor_reported(run: Path) -
             with pytest.raises(DataError, match="another process"):
                 step(run)
     assert (run / "summary.json").read_bytes() == before
-
-
-def test_a_report_of_other_answers_than_were_scored_is_refused(run: Path) -> None:
-    path = run / "calls.jsonl"
-    lines = path.read_text().splitlines()
-    path.write_text("".join(f"{line}\n" for line in lines[1:]))
-    with pytest.raises(DataError, match="h2htalk score"):
-        report(run)
-    assert score(run).incomplete
-    assert report(run).counts.unscored == 1
 
 
 def test_baselines_stand_on_the_items_that_the_model_was_scored_on(spec: EvaluateSpec) -> None:

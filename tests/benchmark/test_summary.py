@@ -13,7 +13,7 @@ from summaries_made import FirstLetters, summary_of
 from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.run_tables import spread_lines
-from h2htalk.benchmark.summary import SLICES, Summary, read_summary
+from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
@@ -64,14 +64,6 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
         assert rows.s is not None
         totals = [row.overall.total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
-
-
-def test_slices_cover_every_item_once_a_tag() -> None:
-    summary = lexical()
-    assert tuple(summary.slices) == SLICES
-    for cells in summary.slices.values():
-        assert sum(cell.total for cell in cells.values()) == len(MINI.scenarios)
-    assert set(summary.slices["risk"]) == {"none", "elevated", "high"}
 
 
 def test_metrics_are_cells_in_table_order_and_in_range() -> None:
@@ -189,20 +181,6 @@ def test_the_null_class_is_reported_apart() -> None:
     assert (mine.f1.n, mine.f1.total) == (100, 100)
     assert (baseline.precision.value, baseline.recall.value, baseline.hits) == (64, 100, 64)
     assert summary.warnings == ()
-
-
-def test_a_null_answer_among_two_samples_is_half_an_answer() -> None:
-    """The references are items; three samples an item once made them `21 of 7`."""
-    split = synthesis_split(1, 2)
-    answers: Answers = {
-        (s.id, n): Response(s.id, n, find_language("zh").null_memory if n else "嗯")
-        for s in split.scenarios
-        for n in range(2)
-    }
-    summary = summary_of(split, answers, samples=2)
-    found = summary.rows.null_class
-    assert found is not None
-    assert (found.references, found.answers, found.hits, found.f1.n) == (1, 1.0, 0.5, 2)
 
 
 # --- summary.json -----------------------------------------------------------------------------------------------

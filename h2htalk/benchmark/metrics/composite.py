@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import Any, NamedTuple
 
@@ -68,21 +68,12 @@ class Metric:
         return values
 
 
+_SCORING = "h2htalk.benchmark.metrics.scoring"
 METRICS: Mapping[str, Metric] = {
     metric.name: metric
     for metric in (
-        Metric(
-            name="lexical",
-            path="h2htalk.benchmark.metrics.scoring:score_lexical",
-            columns=LexicalScores._fields,
-            in_composite=True,
-        ),
-        Metric(
-            name="semantic",
-            path="h2htalk.benchmark.metrics.scoring:score_semantic",
-            columns=("ss",),
-            in_composite=True,
-        ),
+        Metric(name="lexical", path=f"{_SCORING}:score_lexical", columns=LexicalScores._fields, in_composite=True),
+        Metric(name="semantic", path=f"{_SCORING}:score_semantic", columns=("ss",), in_composite=True),
     )
 }
 
@@ -103,18 +94,13 @@ def composite_score(values: Mapping[str, float]) -> float | None:
 
     A cosine can be just below zero; S is not.
     """
-    parts = columns(in_composite=True)
-    if not all(name in values for name in parts):
-        return None
-    return max(0.0, math.fsum(values[name] for name in parts) / len(parts))
+    mean = _mean_of_all([values.get(name) for name in columns(in_composite=True)])
+    return None if mean is None else max(0.0, mean)
 
 
 def lexical_mean(values: Mapping[str, float]) -> float | None:
     """The mean of the six lexical values, in [0, 1], which replaces S where there is no embedder."""
-    parts = METRICS["lexical"].columns
-    if not all(name in values for name in parts):
-        return None
-    return math.fsum(values[name] for name in parts) / len(parts)
+    return _mean_of_all([values.get(name) for name in METRICS["lexical"].columns])
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,20 +142,9 @@ class SampleScore:
 
     def to_dict(self) -> dict[str, Any]:
         """Flat, for a Parquet row."""
-        return {
-            "id": self.id,
-            "sample": self.sample,
-            **{name: self.values.get(name) for name in columns()},
-            "lexical": self.lexical,
-            "s": self.s,
-            "rating": self.rating,
-            "j": self.j,
-            "violations": self.violations if self.violations is None else list(self.violations),
-            "unscored": self.unscored,
-            "answer": self.answer,
-            "people": self.people,
-            "unjudged": self.unjudged,
-        }
+        plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "values"}
+        means = {name: getattr(self, name) for name in ("lexical", "s", "j")}
+        return plain | means | {name: self.values.get(name) for name in columns()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,8 +174,7 @@ class ItemScore:
 
     def metric(self, name: str) -> float | None:
         """Return the mean of one column over the samples, None where a sample lacks it."""
-        values = [s.values[name] for s in self.samples if name in s.values]
-        return _mean(values) if values and len(values) == len(self.samples) else None
+        return _mean_of_all([s.values.get(name) for s in self.samples])
 
 
 def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
@@ -211,20 +185,14 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
     lexical = _mean_of_all([s.lexical for s in ordered])
     answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
-    checked = ordered and answered and all(s.violations is not None for s in ordered)
-    compliance = _mean([float(not s.violations) for s in ordered]) if checked else None
-    ss, composite = (
-        None if reason else _mean_of_all(values)
-        for values in ([s.values.get("ss") for s in ordered], [s.s for s in ordered])
-    )
+    kept = [None if s.violations is None or not answered else float(not s.violations) for s in ordered]
+    compliance = _mean_of_all(kept)
+    ss = None if reason else _mean_of_all([s.values.get("ss") for s in ordered])
+    composite = None if reason else _mean_of_all([s.s for s in ordered])
     return ItemScore(item_id, lexical, ss, composite, compliance, reason, ordered)
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
     """The mean, None as soon as one value is missing."""
     known = [value for value in values if value is not None]
-    return _mean(known) if known and len(known) == len(values) else None
-
-
-def _mean(values: Sequence[float]) -> float:
-    return math.fsum(values) / len(values)
+    return math.fsum(known) / len(known) if known and len(known) == len(values) else None

@@ -33,15 +33,6 @@ class LexicalScores(NamedTuple):
     rouge_l: float
 
 
-class LexicalTable(list[LexicalScores]):
-    """The scores of n responses, in order; `table.bleu_1` (to `table.rouge_l`) is that metric's column of n."""
-
-    def __getattr__(self, name: str) -> list[float]:
-        if name not in LexicalScores._fields:
-            raise AttributeError(f"no metric {name!r}; choose from {', '.join(LexicalScores._fields)}")
-        return [getattr(scores, name) for scores in self]
-
-
 _NOTHING = LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -50,35 +41,28 @@ def lexical_scores(
     references: Sequence[str],
     languages: Sequence[str],
     rouge: Rouge = "f1",
-) -> LexicalTable:
-    """Score n responses, each against its one reference.
+) -> list[LexicalScores]:
+    """Score n responses, each against its one reference; an empty text scores 0 everywhere.
 
     Args:
-        responses, references: n texts each; an empty one scores 0 everywhere.
+        responses, references: n texts each.
         languages: n times `en` or `zh`; decides the tokens (`text.tokens`).
         rouge: `f1` as the authors' code computes, `recall` as the paper words it (section 4.1).
-
-    Returns:
-        n LexicalScores, in order; the table's attributes `bleu_1` to `rouge_l` are its columns.
     """
-    if not len(responses) == len(references) == len(languages):
-        raise ValueError(f"{len(responses)} responses, {len(references)} references, {len(languages)} languages")
 
     @lru_cache(REMEMBERED)
     def tokens(text: str, language: str) -> list[str]:
         return tokenizer(language)(text)
 
     pairs = zip(responses, references, languages, strict=True)
-    return LexicalTable(_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs)
+    return [_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
 
 
 def lexical_scores_of_tokens(
     responses: Sequence[Sequence[str]], references: Sequence[Sequence[str]], rouge: Rouge = "f1"
-) -> LexicalTable:
+) -> list[LexicalScores]:
     """Score n token lists against n token lists; see `lexical_scores`."""
-    if len(responses) != len(references):
-        raise ValueError(f"{len(responses)} responses, {len(references)} references")
-    return LexicalTable(_scores(*pair, rouge) for pair in zip(responses, references, strict=True))
+    return [_scores(*pair, rouge) for pair in zip(responses, references, strict=True)]
 
 
 def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> LexicalScores:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,6 @@ from h2htalk.benchmark.metrics.composite import (
 )
 from h2htalk.benchmark.metrics.lexical import lexical_scores
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, repeatable
-from h2htalk.chat.protocol import Message
 from h2htalk.data.files import json_line
 from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.responses import Answers, FailedResponse, Response
@@ -48,23 +47,18 @@ def similarities(embedder: Embedder, responses: Sequence[str], references: Seque
     Returns:
         n values: a cosine in [-1, 1], or the reason (a text) why the embedder failed on that pair.
     """
-    texts = sorted({text for text in (*responses, *references) if text})
-    vectors, failed = _encode(embedder, texts)
-    return [
-        _similarity(response, reference, vectors, failed)
-        for response, reference in zip(responses, references, strict=True)
-    ]
+    vectors, failed = _encode(embedder, sorted({text for text in (*responses, *references) if text}))
 
+    def similarity(response: str, reference: str) -> float | str:
+        if not response or not reference:
+            return 0.0
+        if reason := failed.get(response) or failed.get(reference):
+            return reason
+        cosine = float(np.dot(vectors[response], vectors[reference]))
+        # A vector of NaN must not become a score: S would take it for 0.
+        return max(-1.0, min(1.0, cosine)) if math.isfinite(cosine) else "embedder: not a finite vector"
 
-def _similarity(response: str, reference: str, vectors: dict[str, np.ndarray], failed: dict[str, str]) -> float | str:
-    if not response or not reference:
-        return 0.0
-    for text in (response, reference):
-        if text in failed:
-            return failed[text]
-    cosine = float(np.dot(vectors[response], vectors[reference]))
-    # A vector of NaN must not become a score: S would take it for 0.
-    return max(-1.0, min(1.0, cosine)) if math.isfinite(cosine) else "embedder: not a finite vector"
+    return [similarity(*pair) for pair in zip(responses, references, strict=True)]
 
 
 def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
@@ -78,14 +72,9 @@ def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndar
     except Exception as error:  # noqa: BLE001 - seen as `unscored` on the items whose text fails on its own
         if len(texts) == 1:
             return {}, {texts[0]: f"embedder: {type(error).__name__}: {error}"}
-    vectors: dict[str, np.ndarray] = {}
-    failed: dict[str, str] = {}
     half = len(texts) // 2
-    for part in (texts[:half], texts[half:]):
-        found, lost = _encode(embedder, part)
-        vectors |= found
-        failed |= lost
-    return vectors, failed
+    (vectors, failed), (more, lost) = (_encode(embedder, part) for part in (texts[:half], texts[half:]))
+    return vectors | more, failed | lost
 
 
 def score_answers(
@@ -110,28 +99,20 @@ def score_answers(
             else:
                 reason = answer.failure.reason if isinstance(answer, FailedResponse) else "missing"
                 by_item[scenario.id].append(SampleScore(scenario.id, sample, unscored=reason))
-    scored = iter(
-        _score_pairs([pair for scenario, response in answered for pair in _pairs(scenario, response)], metrics)
-    )
+    pairs = [Pair(one.answer, reference, s.language) for s, one in answered for reference in s.references]
+    scored = _score_pairs(pairs, metrics)
     for scenario, response in answered:
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
-        checked = metrics.contracts
-        violations = contract_violations(response.answer, scenario, split, prompt_of) if checked else None
-        key = answer_hash(response)
-        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, key))
+        violations = _contract_violations(response.answer, scenario, split, prompt_of) if metrics.contracts else None
+        hashed = answer_hash(response)
+        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, hashed))
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
 
 
 def answer_hash(answer: Response) -> str:
     """The first 16 hexadecimal digits of the SHA-256 of a stored answer."""
     return hashlib.sha256(json_line(answer.to_dict()).encode()).hexdigest()[:16]
-
-
-def _pairs(scenario: Scenario, response: Response) -> list[Pair]:
-    """An answer with each reference of its scenario."""
-    answer = response.answer
-    return [Pair(answer, reference, scenario.language) for reference in scenario.references]
 
 
 # The values of a pair by column, and why one of the metrics failed on it.
@@ -182,29 +163,24 @@ def score_semantic(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
     return [(value,) if isinstance(value, float) else value for value in values]
 
 
-def contract_violations(text: str, scenario: Scenario, split: Split, prompt_of: PromptOf | None) -> tuple[str, ...]:
-    """The codes of the contract rules that an answer breaks, sorted, each once."""
+def _contract_violations(text: str, scenario: Scenario, split: Split, prompt_of: PromptOf | None) -> tuple[str, ...]:
+    """The codes of the contract rules that an answer breaks, sorted, each once; it must not repeat the system text."""
     persona = split.personas[scenario.persona]
-    prompt = None if prompt_of is None else instructions(prompt_of(scenario))
-    names = tuple(persona.names.values())
+    messages = None if prompt_of is None else (one.content for one in prompt_of(scenario) if one.role == "system")
+    prompt, names = None if messages is None else "\n".join(messages), tuple(persona.names.values())
     found = check_scenario(text, scenario, names, prompt, repeatable(persona, scenario.language))
     return tuple(sorted({violation.rule for violation in found}))
-
-
-def instructions(messages: Iterable[Message]) -> str:
-    """The system text of a prompt: what an answer must not repeat."""
-    return "\n".join(message.content for message in messages if message.role == "system")
 
 
 def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 
-    numbers = [(name, pa.float64()) for name in _numbers()]
+    numbers = [(name, pa.float64()) for name in (*columns(), "lexical", "s", "rating", "j")]
     violations: Any = ("violations", pa.list_(pa.string()))
     texts = [(name, pa.string()) for name in ("unscored", "answer", "unjudged")]
-    ends = [violations, *texts, ("people", pa.bool_())]
-    schema = pa.schema([("id", pa.string()), ("sample", pa.int32()), *numbers, *ends])
+    begin = [("id", pa.string()), ("sample", pa.int32())]
+    schema = pa.schema([*begin, *numbers, violations, *texts, ("people", pa.bool_())])
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
 
@@ -235,21 +211,8 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
     try:
         values = {name: row[name] for name in columns() if row[name] is not None}
-        return SampleScore(
-            row["id"],
-            row["sample"],
-            values,
-            row["violations"] if row["violations"] is None else tuple(row["violations"]),
-            row["unscored"],
-            row["answer"],
-            row["rating"],
-            row["people"],
-            row["unjudged"],
-        )
+        violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
+        rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
+        return SampleScore(row["id"], row["sample"], values, violations, *rest)
     except (KeyError, TypeError) as error:
         raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error
-
-
-def _numbers() -> tuple[str, ...]:
-    """The columns of numbers in a file of scores."""
-    return (*columns(), "lexical", "s", "rating", "j")

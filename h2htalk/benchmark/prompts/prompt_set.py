@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -58,7 +58,9 @@ class PromptSet:
         else:
             rows, assembly = {language: help_rows(language) for language in LANGUAGES}, ASSEMBLY_VERSION
             templates = TemplateSet.load(folder)
-        return cls(templates, rows, assembly, _fingerprint(templates, rows, assembly))
+        help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
+        content = json.dumps([assembly, help_lines, sorted(templates.sources.items())], ensure_ascii=False)
+        return cls(templates, rows, assembly, hashlib.sha256(content.encode()).hexdigest()[:16])
 
     @classmethod
     def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
@@ -176,21 +178,11 @@ def _read_snapshot(path: Path) -> tuple[dict[Language, Sequence[str]], str]:
         raise ConfigError(f"{path}: not the snapshot of a prompts folder: {error}") from error
 
 
-def _fingerprint(templates: TemplateSet, rows: Mapping[Language, Sequence[str]], assembly: str) -> str:
-    """Return the SHA-256 of this code's version, the help lines that SAP prints, and every template."""
-    help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
-    content = [assembly, help_lines, sorted(templates.sources.items())]
-    return hashlib.sha256(json.dumps(content, ensure_ascii=False).encode()).hexdigest()[:16]
-
-
 def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:
     """Yield the lines to print: a `--- role ---` heading and the text of each message, or one JSON object a scenario.
 
-    Args:
-        scenario_id: the scenario; None, or `all` where no scenario has this id, prints every one as JSON.
-        split_name: as in `load_split`.
-        sap: as in `EvaluateSpec`.
-        folder: templates that replace bundled ones.
+    `scenario_id`: the scenario; None, or `all` where no scenario has this id, prints every one as JSON, in ASCII, so
+    that control characters are escaped. The others are as in `EvaluateSpec`.
     """
     split, scaffolding = load_split(split_name), Sap.parse(sap)
     prompts = PromptSet.load_for(folder, split, scaffolding)
@@ -203,15 +195,10 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
     for scenario in chosen or split.scenarios:
         messages = prompts.messages(scenario, split.personas[scenario.persona], scaffolding)
         if not chosen:
-            yield _json(scenario.id, messages)
+            listed = [{"role": m.role, "content": m.content} for m in messages]
+            yield json.dumps({"id": scenario.id, "messages": listed}).replace("\x7f", "\\u007f")
             continue
         for message in messages:
             yield f"--- {message.role} ---"
             # Line ends stay; other control characters are escaped.
             yield from (printable(line) for line in message.content.split("\n"))
-
-
-def _json(scenario_id: str, messages: Iterable[Message]) -> str:
-    """Format one line of JSON for another tool, in ASCII, so that control characters are escaped."""
-    listed = [{"role": m.role, "content": m.content} for m in messages]
-    return json.dumps({"id": scenario_id, "messages": listed}).replace("\x7f", "\\u007f")

@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, suggest
 
@@ -33,19 +32,9 @@ PRINCIPLES: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Sap:
-    """The principles that are on, in the order of PRINCIPLES; by default all.
-
-    Raises:
-        ConfigError: a principle is unknown, named twice or out of order.
-    """
+    """The principles that are on, in the order of PRINCIPLES; by default all."""
 
     principles: tuple[str, ...] = tuple(PRINCIPLES)
-
-    def __post_init__(self) -> None:
-        if self.principles != tuple(name for name in PRINCIPLES if name in self.principles):
-            raise ConfigError(
-                f"SAP principles ({', '.join(self.principles)}) must be some of {', '.join(PRINCIPLES)}, in that order"
-            )
 
     @classmethod
     def parse(cls, text: str) -> Sap:
@@ -72,20 +61,13 @@ class Sap:
         off = sorted(set(PRINCIPLES) - set(self.principles))
         return ",".join(f"no-{name}" for name in off) or "full"
 
-    def render(self, language: Language, templates: TemplateSet, rows: Sequence[str] | None = None) -> str:
-        """Render the scaffolding: a preamble on honesty, then the principles that are on.
+    def render(self, language: Language, templates: TemplateSet, rows: Sequence[str]) -> str:
+        """Render a preamble on honesty, then the principles that are on, with the help lines of `rows`.
 
-        Args:
-            language: of the text.
-            templates: the templates of the principles.
-            rows: the help lines to name (`help_rows`); None for the bundled ones.
-
-        Returns:
-            Paragraphs separated by an empty line; an empty text without any principle, so that the prompt does
-            not mention being an AI.
+        Without any principle the text is empty, so that the prompt does not mention being an AI.
         """
         if not self.principles:
             return ""
-        values = {"help_rows": help_rows(language) if rows is None else rows}
+        values = {"help_rows": rows}
         names = ("preamble", *self.principles)
         return "\n\n".join(templates.render(f"{language}/sap/{name}.j2", values) for name in names)

@@ -59,7 +59,9 @@ NONE = "–"
 
 def page_view(summary: Summary) -> dict[str, Any]:
     """Return everything that page.html needs except the items; control characters are escaped."""
-    all_notes = notes(summary)
+    all_notes, signature = notes(summary), summary.signature
+    parts = {"Protocol": {**signature.protocol, "fingerprint": signature.fingerprint}}
+    parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
@@ -77,7 +79,7 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "judge": Table("", ("judges", ""), list(judge_facts(summary))),
         "costs": cost_table(summary.costs) if summary.costs else None,
         "null_class": null_class_table(summary),
-        "signature": _signature(summary),
+        "signature": [Table("", (title, ""), list(part.items())) for title, part in parts.items()],
         "version": printable(summary.package_version),
     }
 
@@ -116,12 +118,6 @@ def _table2(summary: Summary) -> Table:
     table = rows_table(rows := table_rows(summary))
     _, *lines = zip(table.header, *table.rows, strict=True)
     return replace(table, header=["", *(row.name for row in rows)], rows=lines)  # cautions stand at the page's head
-
-
-def _signature(summary: Summary) -> list[Table]:
-    parts = {"Protocol": {**summary.signature.protocol, "fingerprint": summary.signature.fingerprint}}
-    parts |= {"Subject": dict(summary.signature.subject), "Answers": dict(summary.answering.facts())}
-    return [Table("", (title, ""), list(part.items())) for title, part in parts.items()]
 
 
 # --- The main table ---------------------------------------------------------------------------------------------
@@ -200,10 +196,7 @@ class ItemView(NamedTuple):
 def write_page(path: Path, summary: Summary, items: Iterable[ItemView]) -> None:
     """Write the page of a run; the file appears only when it is complete.
 
-    Args:
-        path: the HTML file.
-        summary: the figures of the tables.
-        items: read once and written as they come, so that a run is never in memory as a whole.
+    `items` are read once and written as they come, so that a run is never in memory as a whole.
     """
     text = render_page(_PAGE, {**page_view(summary), "data": _MARKER}, scripts=_SCRIPTS)
     before, after = text.rsplit(_MARKER, 1)  # the last: a model may be named so

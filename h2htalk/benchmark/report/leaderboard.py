@@ -99,10 +99,7 @@ def leaderboard(
 
 
 def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None = None) -> Leaderboard:
-    """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group.
-
-    A run that was given twice is kept once and named in `dropped`. `metric`: as in `leaderboard`.
-    """
+    """Group runs by protocol, and the paper's rows by size class, and mark the top three of each group."""
     if metric not in (None, "s"):
         raise ConfigError(f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables")
     if metric and (without := [run.model for run in runs if run.measure != "s"]):
@@ -211,8 +208,8 @@ def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     say, figures = PlainConsole(console), []
     for row in rows:
         most = max(row["averages_off"].values(), key=abs)
-        texts = (f"{row['printed']:.2f}", f"{row['recomputed']:.2f}", f"{row['off']:+.3f}", f"{most:+.3f}")
-        figures.append((row["model"], *texts))
+        printed, recomputed = f"{row['printed']:.2f}", f"{row['recomputed']:.2f}"
+        figures.append((row["model"], printed, recomputed, f"{row['off']:+.3f}", f"{most:+.3f}"))
     say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), figures))
     off = [row for row in rows if not row["agrees"]]
     say.line(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.metrics.composite import SampleScore, columns, composite_score, item_score, lexical_mean
+from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score, lexical_mean
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 
 HALF = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.4)
@@ -61,19 +61,3 @@ def test_an_embedder_that_failed_leaves_s_unscored_and_the_lexical_mean_standing
     item = item_score("a", [sample(0, HALF, unscored="embedder: OSError: no")])
     assert item.lexical == pytest.approx(0.4)
     assert (item.ss, item.s, item.unscored) == (None, None, "embedder: OSError: no")
-
-
-def test_s_that_was_not_asked_for_is_missing_without_a_reason() -> None:
-    item = item_score("a", [sample(0, HALF), sample(1, HALF)])
-    assert (item.ss, item.s, item.unscored) == (None, None, None)
-    assert item.lexical == pytest.approx(0.4)
-
-
-def test_a_row_names_every_metric() -> None:
-    row = sample(0, HALF, 0.8, violations=("too_long",)).to_dict()
-    assert [row[name] for name in LexicalScores._fields] == list(HALF)
-    assert row["lexical"] == pytest.approx(0.4)
-    assert (row["ss"], row["violations"], row["unscored"]) == (0.8, ["too_long"], None)
-    empty = SampleScore("a", 0, unscored="timeout").to_dict()
-    assert list(empty) == list(row)
-    assert {empty[name] for name in (*columns(), "lexical", "s")} == {None}

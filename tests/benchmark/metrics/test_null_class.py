@@ -48,23 +48,5 @@ def test_an_item_with_several_samples_counts_by_their_share() -> None:
     assert values(found) == pytest.approx((150 / 1.75, 75, 300 / 3.75))
 
 
-def test_an_interval_holds_its_value_and_narrows_with_more_items() -> None:
-    few, many = (null_class([(1.0, n % 3 > 0) for n in range(count)], count) for count in (12, 1200))
-    widths = []
-    for found in (few, many):
-        cell = found.precision
-        assert cell.value is not None
-        assert cell.low is not None
-        assert cell.high is not None
-        assert 0 <= cell.low <= cell.value <= cell.high <= 100
-        widths.append(cell.high - cell.low)
-    assert widths[1] < widths[0] / 5
-
-
 def test_a_single_item_has_no_interval() -> None:
     assert null_class([(1.0, True)], 1).f1 == Cell(100.0, None, None, 1, 1)
-
-
-def test_row_order_does_not_matter() -> None:
-    pairs = [(float(n % 2), n % 3 > 0) for n in range(40)]
-    assert null_class(pairs, 40) == null_class(pairs[::-1], 40)

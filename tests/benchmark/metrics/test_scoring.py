@@ -148,13 +148,6 @@ def test_a_reference_that_the_embedder_fails_on_leaves_the_best_unknown() -> Non
     assert (second.unscored, second.s) == (None, pytest.approx(1))
 
 
-@pytest.mark.parametrize(
-    ("numbers", "key"), [([1, 1], {}), ([2, 1, 3], {"references": "1-3"}), ([0, 0], {"references": "private"})]
-)
-def test_the_number_of_references_is_in_the_protocol_unless_it_is_one(numbers: list[int], key: dict[str, str]) -> None:
-    assert reference_keys(split_of([[f"Reply {n}." for n in range(number)] for number in numbers])) == key
-
-
 def test_a_failed_sample_is_named_before_private_references() -> None:
     """Otherwise the run would count as complete, and the sample would never be asked for again."""
     split = split_of([()])

@@ -71,31 +71,12 @@ def test_a_text_that_fails_costs_its_own_items_only() -> None:
     assert len(embedder.asked) < 25  # halves, not one by one
 
 
-def test_a_reference_that_fails_costs_every_item_it_stands_for() -> None:
-    values = similarities(Letters(refuses="X"), ["a", "b", "c"], ["aX", "b", "aX"])
-    assert values == [
-        "embedder: RuntimeError: out of memory",
-        pytest.approx(1),
-        "embedder: RuntimeError: out of memory",
-    ]
-
-
 def test_a_vector_of_nan_is_a_failure_and_not_a_zero() -> None:
     """S took the larger of 0 and NaN, which is 0."""
     assert similarities(Letters(breaks="X"), ["a", "aX"], ["a", "a"]) == [
         1.0,
         "embedder: not a finite vector",
     ]
-
-
-def test_an_embedder_that_returns_too_few_vectors_is_a_failure() -> None:
-    class Short(Letters):
-        def encode(self, texts: Sequence[str]) -> Vectors:
-            return super().encode(texts)[:0]
-
-    (value,) = similarities(Short(), ["a"], ["b"])
-    assert isinstance(value, str)
-    assert value.startswith("embedder: ValueError")
 
 
 def test_an_embedder_that_cannot_work_at_all_is_an_error_not_a_run_of_unscored_items() -> None:

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from prompt_scenarios import EVERY, FULL, NONE, OWN, REN, scenario, system, write
+from prompt_scenarios import NONE, OWN, REN, scenario, write
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
@@ -19,22 +19,6 @@ from h2htalk.errors import ConfigError
 @pytest.fixture(scope="module")
 def prompts() -> PromptSet:
     return PromptSet.load()
-
-
-def test_an_incomplete_folder_overrides_file_by_file(tmp_path: Path, prompts: PromptSet) -> None:
-    write(tmp_path, "en/dialogue_base.j2", OWN)
-    own = PromptSet.load(tmp_path)
-    assert system(own.messages(scenario("dialogue_base"), REN, NONE)).endswith("Be brief, Ren Calloway.")
-    for subtask, language in EVERY:
-        if (subtask, language) != ("dialogue_base", "en"):
-            item = scenario(subtask, language)
-            assert own.messages(item, REN, FULL) == prompts.messages(item, REN, FULL)
-
-
-def test_a_principle_can_be_reworded(tmp_path: Path) -> None:
-    write(tmp_path, "zh/sap/secure_base.j2", "一直都在。\n")
-    text = system(PromptSet.load(tmp_path).messages(scenario("dialogue_base", "zh"), REN, FULL))
-    assert "\n\n一直都在。\n\n" in text
 
 
 def test_a_copy_of_the_files_in_effect_has_the_same_fingerprint(tmp_path: Path) -> None:

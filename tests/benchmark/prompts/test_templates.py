@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 
@@ -38,14 +37,6 @@ def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Pat
 def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name: str) -> None:
     path = write(tmp_path, name, "hello")
     with pytest.raises(ConfigError, match=re.escape(str(path)) + ": no prompt has this name"):
-        TemplateSet.load(tmp_path)
-
-
-def test_a_missing_folder_and_a_file_that_is_not_text(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="no such prompts folder"):
-        TemplateSet.load(tmp_path / "nowhere")
-    write(tmp_path, "en/dialogue_base.j2", "").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a readable UTF-8 template"):
         TemplateSet.load(tmp_path)
 
 
@@ -143,49 +134,6 @@ def test_a_template_that_never_ends_or_fills_the_memory_is_refused(
     split = load_split("mini@1").select("en", ["dialogue_base"], 1)
     with pytest.raises(ConfigError, match=f"{re.escape(str(tmp_path))}: (takes|needs) more than"):
         PromptSet.load_for(tmp_path, split, Sap.parse("none"))
-
-
-def test_long_material_and_common_filters_are_no_problem(tmp_path: Path) -> None:
-    body = (
-        "{% macro line(t) %}{{ t | upper | replace('A', 'b' * 40) | truncate(2000) | indent(4) }}{% endmacro %}"
-        "{% for i in range(300) %}{{ loop.index }}: {{ line(persona * 20) }}{% endfor %}{{ '%.3f' | format(0.5) }}"
-        "{{ persona | default('x' * 20000) | tojson | length }}"
-    )
-    write(tmp_path, "en/dialogue_base.j2", task(body))
-    split = load_split("mini@1").select("en", ["dialogue_base"])
-    prompts = PromptSet.load_for(tmp_path, split, Sap.parse("none"))
-    scenario = split.scenarios[0]
-    messages = prompts.messages(scenario, split.personas[scenario.persona], Sap.parse("none"))
-    assert "0.500" in "".join(message.content for message in messages)
-
-
-def test_a_pipe_is_no_template(tmp_path: Path) -> None:
-    path = write(tmp_path, "en/dialogue_base.j2", "")
-    path.unlink()
-    os.mkfifo(path)
-    with pytest.raises(ConfigError, match=r"dialogue_base\.j2: not a file of at most 1,000,000 bytes"):
-        TemplateSet.load(tmp_path)
-
-
-def test_small_products_and_plain_values_are_printed(tmp_path: Path) -> None:
-    body = "{{ '-' * 3 }}{{ 2 * 3 }}{{ 2 ** 3 }}{{ 0.5 * 3 }} {{ [1, 'a'] }} {{ memory }} {{ '<f at 0x1f>' }}"
-    write(tmp_path, "en/dialogue_base.j2", task(body))
-    text = TemplateSet.load(tmp_path).render("en/dialogue_base.j2", VALUES)
-    assert text.endswith("---681.5 [1, 'a'] {'null_line': 'Nothing.'} <f at 0x1f>")
-
-
-def test_a_fault_in_the_companion_template_names_that_file(tmp_path: Path) -> None:
-    text = TemplateSet.load().sources["en/_companion.j2"].replace("{{ persona }}", "{{ person }}")
-    path = write(tmp_path, "en/_companion.j2", text)
-    line = 1 + text[: text.index("{{ person }}")].count("\n")
-    with pytest.raises(ConfigError, match=re.escape(f"{path}:{line}: 'person' is undefined")):
-        TemplateSet.load(tmp_path).render("en/dialogue_base.j2", VALUES)
-
-
-def test_a_fault_in_a_principle_names_the_principles_file(tmp_path: Path) -> None:
-    path = write(tmp_path, "en/sap/secure_base.j2", "Be kind.\n{{ nobody }}")
-    with pytest.raises(ConfigError, match=re.escape(f"{path}:2: 'nobody' is undefined")):
-        TemplateSet.load(tmp_path).render("en/sap/secure_base.j2", {"help_places": []})
 
 
 def test_every_bundled_template_passes_the_checks_of_a_users_folder(tmp_path: Path) -> None:

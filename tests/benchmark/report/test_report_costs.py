@@ -18,7 +18,6 @@ from h2htalk.benchmark.metrics.composite import item_score
 from h2htalk.benchmark.report.costs import (
     call_table,
     cost_lines,
-    cost_table,
     costs_text,
     limit_lines,
 )
@@ -27,7 +26,7 @@ from h2htalk.benchmark.report.run_tables import write_tables
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.costs.prices import Price, PriceList, dollars_text
-from h2htalk.chat.costs.totals import Totals, sum_totals
+from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.responses import Usage
@@ -76,20 +75,6 @@ def test_what_is_unknown_is_said() -> None:
         "for 3 calls whose reply never arrived and 1 call whose reply named no usage; an unknown amount more for "
         "2 calls still open"
     ]
-
-
-def test_stages_add_up_and_the_unknown_stays_unknown() -> None:
-    judge = replace(TOTALS, prices="2027-01-01", usd_possible=None)
-    both = sum_totals([TOTALS, judge])
-    assert (both.calls, both.paid, both.usd_paid) == (940, 924, Decimal("2.468"))
-    assert both.usd_possible is None
-    assert both.usd_open == 0
-    assert both.prices == "2026-11-20, 2027-01-01"
-    assert sum_totals([]) == Totals()
-    rows = list(csv.DictReader(io.StringIO(cost_table({"generate": TOTALS, "judge": judge}).to_csv())))
-    assert [row["stage"] for row in rows] == ["generate", "judge", "in all"]
-    assert [row["usd_paid"] for row in rows] == ["1.234", "1.234", "2.468"]
-    assert [row["usd_possible"] for row in rows] == ["0.0499001", "unknown", "unknown"]
 
 
 # --- A run's summary, tables and page ----------------------------------------------------------------------------

@@ -98,14 +98,6 @@ def test_one_table_has_s_where_the_embedder_has_the_language_and_the_lexical_mea
 # --- Figures ----------------------------------------------------------------------------------------------------
 
 
-def test_values_stand_in_line_whatever_their_interval() -> None:
-    values = {**same_values(0.4), "dialogue_base": [0.1, 0.7], "dialogue_emotion": [0.4]}
-    for width in (80, 120):
-        lines = printed(made_summary(values), width).splitlines()
-        rows = [line for line in lines if line.startswith((" Standard", " Emotional", " Schedule"))]
-        assert len({line.index("40.00") for line in rows}) == 1
-
-
 def test_a_baseline_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     values = {**same_values(0.4), "dialogue_base": [0.1, 0.1]}
     baselines = {"constant": {**same_values(0.1), "dialogue_base": [0.1, 0.1]}}
@@ -122,23 +114,6 @@ def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why()
     assert line_with(text, " Overall").split()[2] == "-"
     assert "40.00" in line_with(text, "Mean of items")
     assert text.count("ItineraryBasic is missing") == 1
-
-
-def test_what_mends_an_incomplete_run_depends_on_where_its_answers_come_from() -> None:
-    """An imported run was told to start the same command again, which refuses."""
-
-    def advice(engine: str, failures: dict[str, int]) -> str:
-        values = {**same_values(0.4), "dialogue_base": [0.4, None, None]}
-        counts = RunCounts(23, 21, 21, failures=failures)
-        text = printed(made_summary(values, counts=counts, subject={"engine": engine}), 200)
-        return line_with(text, "INCOMPLETE:").split("leave them out. ")[1]
-
-    assert advice("imported", {"missing": 2}) == (
-        "The imported file has no answer to 2 ids: import a complete one into a new folder."
-    )
-    assert advice("imported", {"embedder": 2}) == "Score the run again."
-    assert "more items" in advice("baseline", {"no_neighbour": 2})
-    assert advice("server", {"timeout": 2}) == "Start the same command again: it sends only those."
 
 
 def test_the_null_class_counts_items_and_has_intervals() -> None:

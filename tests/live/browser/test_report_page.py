@@ -12,7 +12,6 @@ from summaries_made import failed_item, made_item, made_summary, mini_scenarios,
 
 from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.data.responses import Failure
-from h2htalk.data.subtasks import SUBTASKS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
@@ -163,18 +162,6 @@ def test_an_item_opens_to_its_prompt_response_reference_and_scores(opened: Watch
     assert opened.page.locator(".detail").count() == 0
 
 
-def test_thinking_is_folded_away_and_there(browser: Browser, tmp_path: Path) -> None:
-    item = made_item(mini_scenarios(1)[0], "<think>first I ponder</think>Then I speak.")
-    write_page(tmp_path / "report.html", made_summary(), [item])
-    watched = Watched(browser, tmp_path / "report.html")
-    detail = watched.open_item(0)
-    assert "Then I speak." in detail.inner_text()
-    assert "first I ponder" not in detail.inner_text()
-    detail.get_by_text("Raw reply, with its thinking").click()
-    assert "<think>first I ponder</think>Then I speak." in detail.inner_text()
-    watched.page.close()
-
-
 def test_every_column_sorts_both_ways_and_items_without_a_value_come_last(opened: Watched) -> None:
     split_order = opened.ids()
     heads = opened.page.locator("#item-table th")
@@ -212,12 +199,6 @@ def test_filters_narrow_the_list_and_clear_again(opened: Watched) -> None:
     expect(page.locator(".open")).to_have_text(emotional)
 
 
-def test_pages_of_items_turn(opened: Watched) -> None:
-    assert len(opened.ids()) == 50
-    opened.page.get_by_role("button", name="Next").click()
-    assert opened.ids() == [s.id for s in mini_scenarios(60)[50:]]
-
-
 def test_the_keyboard_is_enough(opened: Watched) -> None:
     opened.page.locator("#filter-text").focus()
     for _ in range(6):
@@ -231,14 +212,6 @@ def test_the_keyboard_is_enough(opened: Watched) -> None:
     assert opened.page.locator(".detail").count() == 1
 
 
-def test_an_address_opens_at_its_item(browser: Browser, tmp_path: Path) -> None:
-    write_page(tmp_path / "report.html", made_summary(), varied_items())
-    watched = Watched(browser, tmp_path / "report.html", f"#item={mini_scenarios(60)[55].id}")
-    assert "answer number 55 <b>" in watched.page.locator(".detail").inner_text()
-    assert watched.alarms == []
-    watched.page.close()
-
-
 @pytest.mark.parametrize("fragment", ["#item=%E0", "#item=%", "#item=none", "#item="])
 def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, fragment: str) -> None:
     """`%E0` is no encoded text: decoding it threw, and the page stopped there."""
@@ -247,20 +220,6 @@ def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, 
     assert watched.page.locator(".detail").count() == 0
     assert len(watched.ids()) == 50
     assert watched.alarms == []
-    watched.page.close()
-
-
-def test_wide_screens_show_every_column(browser: Browser, tmp_path: Path) -> None:
-    values = {name: [0.2, 0.6] * 500 for name in SUBTASKS}
-    baselines = dict.fromkeys(("constant", "copy-last-turn", "random-reference"), values)
-    summary = made_summary(values, model="server:a-name-of-some-length", baselines=baselines)
-    write_page(tmp_path / "report.html", summary, varied_items())
-    watched = Watched(browser, tmp_path / "report.html")
-    hidden = watched.page.evaluate(
-        "[...document.querySelectorAll('.wide, .card')].map((box) => box.scrollWidth - box.clientWidth)"
-    )
-    assert len(hidden) >= 6
-    assert max(hidden) == 0
     watched.page.close()
 
 
