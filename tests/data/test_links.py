@@ -45,10 +45,10 @@ def test_a_target_is_found_through_symbolic_links(tmp_path: Path) -> None:
     assert read_links(tmp_path / "moved" / "deep" / "workspace")[0].target == "../../../round"
 
 
-def test_twenty_runs_that_start_together_are_all_linked(tmp_path: Path) -> None:
+def test_runs_that_start_together_are_all_linked_once(tmp_path: Path) -> None:
     with ThreadPoolExecutor(20) as pool:
-        list(pool.map(lambda number: add_link(tmp_path, "run", tmp_path / f"run-{number}"), range(20)))
-    assert len(read_links(tmp_path)) == 20
+        list(pool.map(lambda number: add_link(tmp_path, "run", tmp_path / f"run-{number // 2}"), range(20)))
+    assert len(read_links(tmp_path)) == 10
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -237,7 +238,7 @@ ESCAPED = "".join(f"\\u{ord(sign):04x}" for sign in TOKEN)
         ("commit", 500, f'{{"error": "{ESCAPED} is wrong"}}', {"Content-Type": "application/json"}),
         ("commit", 401, f"<html>Authorization: Bearer {TOKEN}</html>", {}),
         ("refs", 500, "{}", {"X-Error-Message": f"{'x ' * 35}{TOKEN}{' x' * 90}"}),  # was cut in its middle
-        ("commit", 500, "{}", {"X-Error-Message": TOKEN, "X-HF-Warning": f"token; {TOKEN}"}),
+        ("refs", 401, "{}", {"X-Error-Message": TOKEN, "X-HF-Warning": f"token; {TOKEN}"}),
     ],
 )
 def test_an_error_that_repeats_the_token_printed_it(
@@ -251,6 +252,8 @@ def test_an_error_that_repeats_the_token_printed_it(
     headers: dict[str, str],
 ) -> None:
     logging.set_verbosity_warning()
+    for handler in logging.get_logger("huggingface_hub").handlers:
+        monkeypatch.setattr(handler, "stream", sys.stderr)  # of this test
     monkeypatch.setenv("HF_TOKEN", TOKEN)
     hub.accounts[TOKEN] = hub.accounts["hf_lab"]
     hub.add("lab/made", private=True)

@@ -68,7 +68,8 @@ def released(folder: Path) -> Path:
     private.mkdir()
     write_text(release / FIGURES_FOLDER / "words_en_response.png", WORDS)
     figure = f"![Words]({FIGURES_FOLDER}/a.png)\n\n*Words: {WORDS}.*"
-    write_text(release / CARD, f"## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n")
+    allowed = "companion\\_harm:made-000001:dialogue\\_base=A reason.\n"
+    write_text(release / CARD, f"{allowed}## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n")
     analysis = str(folder / "analysis")
     write_json(private / SPEC, {"card": {"analysis": analysis}})
     lines = [{"id": one.id, "references": list(one.references)} for one in splits["test"]]
@@ -76,7 +77,8 @@ def released(folder: Path) -> Path:
     files = hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
     references = sha256_of(private / PRIVATE_REFERENCES)
-    replace(manifest, files=files, configs=configs, references_sha256=references).write(release)
+    facts = {"allowed": [f"0a gate:{name}=A reason." for name in ("made-000001:dialogue_base", "made-000002")]}
+    replace(manifest, files=files, configs=configs, references_sha256=references, facts=facts).write(release)
     return release
 
 
@@ -101,9 +103,8 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert manifest.configs["high_risk_zh"] == {"test": 0}
     assert manifest.configs["votes"] == {"test": 3}
     assert manifest.references_sha256 == sha256_of(private_folder(release) / PRIVATE_REFERENCES)
-    assert replace(manifest, files={}, configs={}, references_sha256="") == replace(
-        before, files={}, configs={}, references_sha256=""
-    )
+    assert manifest.facts == {"allowed": ["0a gate:made-000002=A reason."]}
+    assert (manifest.name, manifest.version, manifest.canary) == (before.name, before.version, before.canary)
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
     assert manifest.files[data_file("en", "test")] in (release / METADATA).read_text()
     assert before.files[data_file("en", "test")] not in (release / METADATA).read_text()
