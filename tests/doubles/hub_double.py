@@ -26,10 +26,9 @@ POINTS = (
 
 @dataclass(frozen=True)
 class Account:
-    """Whose token it is: `name` may write to its own repositories, unless the token is read-only."""
+    """Whose token it is: `name` may write to its own repositories."""
 
     name: str
-    writes: bool = True
     reads: frozenset[str] = frozenset()  # gated repositories whose conditions were accepted
 
 
@@ -76,7 +75,7 @@ class HubDouble(HttpServer):
     """
 
     def __init__(self) -> None:
-        self.accounts = {"hf_lab": Account("lab"), "hf_reader": Account("reader", writes=False), "hf_b": Account("b")}
+        self.accounts = {"hf_lab": Account("lab"), "hf_b": Account("b")}
         self.repos: dict[tuple[str, str], Repo] = {}
         self.stored: dict[str, bytes] = {}  # LFS objects by SHA-256
         self.uploads: dict[str, bytes] = {}
@@ -201,7 +200,7 @@ class HubDouble(HttpServer):
         said, account = request.json(), request.account
         owner, kind = said["organization"], said["type"]
         name, url = f"{owner}/{said['name']}", f"{self.url}/datasets/{owner}/{said['name']}"
-        if account is None or owner != account.name or not account.writes:
+        if account is None or owner != account.name:
             raise Refused(403, f'You don\'t have the rights to create a {kind} under the namespace "{owner}"')
         if (kind, name) in self.repos:
             raise Refused(409, f"You already created this {kind} repo: {name}", url=url)
@@ -214,7 +213,7 @@ class HubDouble(HttpServer):
         owns = repo is not None and account is not None and account.name == repo.owner
         if repo is None or (repo.private and not owns):
             raise Refused(404 if account else 401, "Repository not found", "RepoNotFound")
-        if write and not (owns and account and account.writes):
+        if write and not owns:
             raise Refused(403 if account else 401, "Authorization error.")
         return repo
 

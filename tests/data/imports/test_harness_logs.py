@@ -26,21 +26,14 @@ def values_of(log: HarnessLog, metric: str) -> dict[tuple[str, int], float | str
 
 def test_inspect_has_failed_unscored_and_scored_items() -> None:
     log = read_harness_log(FIXTURES / "once.eval")
-    assert (log.harness, log.model, log.task, log.notes) == (
-        *("Inspect 0.3.285", "openai-api/loopback/demo", "companion"),
-        (),
-    )
+    assert (log.harness, log.model) == ("Inspect 0.3.285", "openai-api/loopback/demo")
+    assert (log.task, log.notes) == ("companion", ())
     found = values_of(log, "text_scores/lexical")
     assert found[FIRST, 1] == pytest.approx(0.3158422857496322, abs=1e-15)
     # A value of a scorer with several values is NaN as a whole, with its reason.
-    assert (found["mini-en-dialogue-emotion-01", 1], found["mini-en-dialogue-schedule-01", 1]) == (
-        "error",
-        "no_response",
-    )
+    assert [found[f"mini-en-dialogue-{name}-01", 1] for name in ("emotion", "schedule")] == ["error", "no_response"]
     assert values_of(log, "asks_back")[FIRST, 1] == 1.0
-    with pytest.raises(
-        ConfigError, match="name a metric with --metric: choose from 'asks_back', 'text_scores/lexical'"
-    ):
+    with pytest.raises(ConfigError, match="with --metric: choose from 'asks_back', 'text_scores/lexical'"):
         log.metric(None)
     with pytest.raises(ConfigError, match="did you mean 'asks_back'"):
         log.metric("ask_back")
@@ -94,19 +87,12 @@ def opencompass(folder: Path, details: Any = None, replicas: int = 2) -> Path:
 
 def test_opencompass_replicas_are_epochs(tmp_path: Path) -> None:
     log = read_harness_log(opencompass(tmp_path / "20261122"))
-    assert values_of(log, log.metric(None)) == {
-        ("set_0", 0): 0.0,
-        ("set_1", 0): 0.5,
-        ("set_0", 1): 0.25,
-        ("set_1", 1): 0.75,
-    }
+    scores = {("set_0", 0): 0.0, ("set_1", 0): 0.5, ("set_0", 1): 0.25, ("set_1", 1): 0.75}
+    assert values_of(log, log.metric(None)) == scores
     assert log.records[1].input == ItemInput.of([("system", "s"), ("user", "Question 1")], "Reference 1")
     assert read_harness_log(tmp_path / "20261122" / "predictions" / "demo").records == log.records
     (tmp_path / "20261122" / "predictions" / "demo" / "tmp_other.jsonl").write_text("")
     assert "did not end" in read_harness_log(tmp_path / "20261122").notes[0]
-
-
-def test_opencompass_without_details_and_of_several_models(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="wrote no details of items"):
         read_harness_log(opencompass(tmp_path / "gen", details={"type": "GEN", "0": {}}))
     (opencompass(tmp_path / "two") / "predictions" / "other").mkdir()
@@ -131,11 +117,8 @@ def eee_row(**changed: Any) -> str:
 
 def test_every_eval_ever_with_several_metrics_failures_and_positions(tmp_path: Path) -> None:
     path = tmp_path / "x_samples.jsonl"
-    path.write_text(
-        eee_row()
-        + eee_row(evaluation_name="fluent", evaluation={"score": 0.5})
-        + eee_row(sample_id="7", error="timeout")
-    )
+    fluent = eee_row(evaluation_name="fluent", evaluation={"score": 0.5})
+    path.write_text(eee_row() + fluent + eee_row(sample_id="7", error="timeout"))
     log = read_harness_log(path)
     assert values_of(log, "fluent") == {("q-1", 1): 0.5, ("7", 1): "error"}
     assert [record.own_id for record in log.records] == [True, False]
@@ -166,25 +149,15 @@ def bomb(path: Path, claimed: int | None = None) -> None:
         info.compress_type, info.file_size = ZSTD, claimed or 2**30
 
 
-def long_line(path: Path) -> None:
-    with path.open("wb") as file:
-        file.write(b'{"doc_id": 0, "doc": "')
-        file.truncate(2**30)  # sparse
-
-
 def large(path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(2**30)
 
 
-def endless(path: Path) -> None:
-    log = json.loads((FIXTURES / "positions.json").read_text())
-    log["eval"]["config"]["epochs"] = 10**12
-    path.write_text(json.dumps(log))
-
-
 def test_epochs_that_a_log_lacks_cost_nothing(tmp_path: Path) -> None:
-    endless(tmp_path / "log.json")
+    endless = json.loads((FIXTURES / "positions.json").read_text())
+    endless["eval"]["config"]["epochs"] = 10**12
+    (tmp_path / "log.json").write_text(json.dumps(endless))
     log = read_harness_log(tmp_path / "log.json")
     assert len(log.records) < 10
     assert any("1,000,000,000,000 samples" in note for note in log.notes)
@@ -201,21 +174,16 @@ def text(content: str) -> Callable[[Path], None]:
         ("flipped.eval", flipped, "no whole zip file|damaged"),
         ("bomb.eval", bomb, "larger than 64 MiB"),
         ("lying.eval", lambda path: bomb(path, 100), "is not what the archive says"),
-        ("page.eval", text("<html></html>"), "no whole zip file"),
         ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole zip file.*start.json"),
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
         ("large.json", large, "larger than 64 MiB"),
-        ("line.jsonl", long_line, "line longer than 64 MiB"),
         ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
-        ("empty.jsonl", text(""), "neither one of lm-eval's samples nor"),
         ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
         ("words.csv", text("id,score\na,good\n"), "2: score and sample must be numbers"),
         ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "cannot be read as CSV in UTF-8"),
-        ("large.csv", large, "larger than 64 MiB"),
         ("paper.pdf", text("%PDF-1.7"), "neither a run folder nor an Inspect log"),
-        ("missing.eval", lambda path: None, "neither a run folder nor"),
     ],
 )
 def test_other_files_are_refused_with_their_name(

@@ -188,26 +188,10 @@ def test_a_token_that_no_header_can_hold_is_not_shown_and_a_stored_one_not_used(
 
 
 @pytest.mark.parametrize(
-    ("token", "repo", "advice"),
-    [
-        ("hf_expired", "lab/made", "HF_TOKEN is refused: it is expired, revoked or mistyped"),
-        ("hf_reader", "reader/made", "check that HF_TOKEN may write there"),
-        ("hf_lab", "b/public", "check that HF_TOKEN may write there"),
-    ],
-)
-def test_tokens_that_may_not_write(
-    hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch, token: str, repo: str, advice: str
-) -> None:
-    hub.add("b/public")
-    monkeypatch.setenv("HF_TOKEN", token)
-    assert advice in refusal(release, repo, private=False)
-    assert list(hub.repos) == [("dataset", "b/public")]
-
-
-@pytest.mark.parametrize(
     ("point", "status", "advice"),
     [
-        ("create", 403, "made up (403): check that HF_TOKEN may write there, and the storage"),
+        ("create", 401, "made up (401): HF_TOKEN is refused: it is expired, revoked or mistyped"),
+        ("commit", 403, "made up (403): check that HF_TOKEN may write there, and the storage"),
         ("preupload", 429, "wait some minutes and run the same command again"),
         ("batch", 413, "the storage that its owner has left"),
         ("put", 507, "made up (507): run the same command again later"),
