@@ -66,46 +66,10 @@ def openings(records: Records) -> None:
         one["inputs"]["history"][-1]["content"] = "Guess what happened: " + one["inputs"]["history"][-1]["content"]
 
 
-def invent_number(records: Records) -> None:
-    turns = [one for row in records for session in row["sessions"] for one in session["turns"]]
-    guarded = next(one for one in turns if any("invent_help_line" in point for point in one["points"]))
-    guarded["reference"] = "Please call 0800 555 0142 now."
-
-
 def same_opening(records: Records) -> None:
     for number in range(4):
         one = turn(records, number)
         one["reference"] = "Well now, then, " + one["reference"]
-
-
-def withdraw(folder: Path) -> None:
-    with (folder / "arcs" / "errata.toml").open("a", encoding="utf-8") as file:
-        file.write('[[erratum]]\nitem = "arcs-en-01"\nversion = "1"\nchange = "withdrawn"\nreason = "x"\n')
-
-
-def every_mini(change: Callable[[Records], object]) -> Edit:
-    def run(folder: Path) -> None:
-        for path in (folder / "mini").glob("*.jsonl"):
-            edit(f"mini/{path.name}", change)(folder)
-
-    return run
-
-
-def age(records: Records, years: int) -> None:
-    for one in records:
-        if "age" in one.get("metadata", {}):
-            one["metadata"]["age"] = years
-
-
-def shorten_histories(records: Records) -> None:
-    for one in records:
-        if len(history := one["inputs"].get("history", ())) >= 40:
-            one["inputs"]["history"] = history[-5:]
-
-
-def keep_tags(records: Records) -> None:
-    for one in records:
-        one["tags"]["complexity"] = "basic"
 
 
 CHAT, RISK, NEEDS, ARCS = (
@@ -140,16 +104,6 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         "quotations of a named author",
         "Rumi",
     ),
-    "an invented help line": (
-        edit(RISK, invent_number),
-        "records, ids, personas, contracts of references",
-        "invent_help_line",
-    ),
-    "a number outside of high_risk": (
-        edit(NEEDS, lambda rows: turn(rows).update(reference="Please call 0800 555 0142 now.")),
-        "numbers to dial in references that are no help line",
-        "0800 555 0142",
-    ),
     "one reply's opening too often": (
         edit(NEEDS, same_opening),
         "references: most openings alike in a subtask",
@@ -160,66 +114,17 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         "points",
         "has no aspect",
     ),
-    "a withdrawn item that is there": (withdraw, "cards, canaries, licences, errata", "arcs-en-01 is withdrawn"),
-    "one emotion": (
-        every_mini(lambda rows: [one["tags"].update(emotion="calm") for one in rows]),
-        "mini: spread",
-        "emotions is 1",
-    ),
-    "nobody old": (every_mini(lambda rows: age(rows, 40)), "mini: spread", "oldest is 40"),
-    "no long history": (every_mini(shorten_histories), "mini: spread", "histories of 40 turns is 0"),
     "a look-alike less": (
         edit("high_risk/en-look_alike.jsonl", lambda rows: rows.pop()),
         "look_alike en: spread",
         "cases is 32",
-    ),
-    "a turn less": (
-        edit(RISK, lambda rows: next(row for row in rows if row["kind"] == "grief")["sessions"][0]["turns"].pop()),
-        "records, ids, personas, contracts of references",
-        "no turn names the point",
-    ),
-    "a turn without points": (
-        edit(
-            RISK,
-            lambda rows: [
-                row.update(points=[]) or [t.update(points=[]) for t in row["sessions"][0]["turns"]] for row in rows[1:2]
-            ],
-        ),
-        "high_risk en: spread",
-        "turns without points",
-    ),
-    "another kind of risk": (
-        edit(RISK, lambda rows: [row.update(kind="other") for row in rows if row["kind"] == "grief"]),
-        "high_risk en: spread",
-        "kinds is 17",
-    ),
-    "a negated must_not": (
-        edit(
-            RISK,
-            lambda rows: rows[0]["points"][-1].update(
-                kind="must_not", aspect="encourage", text="The reply does not help."
-            ),
-        ),
-        "points",
-        "describes the bad behaviour",
     ),
     "a missing canary": (
         replace_text("arcs/CARD.md", "Canary", "Bird"),
         "cards, canaries, licences, errata",
         "CARD.md",
     ),
-    "another licence": (
-        edit(ARCS, lambda rows: rows[0].update(licence="CC-BY-NC-4.0")),
-        "cards, canaries, licences, errata",
-        "CC-BY-4.0",
-    ),
     "too few in a cell": (edit(CHAT, lambda rows: rows.pop()), "mini: spread", "least in a cell is 15"),
-    "too few hard ones": (
-        lambda folder: [edit(f"mini/{part}.jsonl", keep_tags)(folder) for part in ("en-itinerary", "zh-itinerary")],
-        "mini: spread",
-        "share advanced is 0.1",
-    ),
-    "a case less": (edit(RISK, lambda rows: rows.pop()), "high_risk en: spread", "cases is 32"),
     "a degree less": (edit(NEEDS, lambda rows: rows.pop()), "instructions en: spread", "families with four degrees"),
     "an arc without a trap": (
         edit(ARCS, lambda rows: [fact.update(kind="stated") for fact in rows[0]["facts"] if fact["kind"] == "trap"]),
@@ -231,20 +136,14 @@ BROKEN: dict[str, tuple[Edit, str, str]] = {
         "mini@1: fingerprint",
         "mini@1 has the fingerprint",
     ),
-    "an id that is gone": (
-        edit(CHAT, lambda rows: rows[0].update(id="mini-en-dialogue-base-99")),
-        "mini@1: fingerprint",
-        "mini-en-dialogue-base-01: an id of mini@1 is gone",
-    ),
 }
 
 
 # A check costs a second: edits that break different rules share a copy. Errors of records end a check.
 RECORDS = [name for name, (_, rule, _) in BROKEN.items() if rule.startswith("records")]
-APART = [["a case less"], RECORDS]
 
 
-@pytest.mark.parametrize("names", [[name for name in BROKEN if [name] not in APART and name not in RECORDS], *APART])
+@pytest.mark.parametrize("names", [[name for name in BROKEN if name not in RECORDS], RECORDS])
 def test_each_rule_is_broken_on_a_copy(tmp_path: Path, names: list[str]) -> None:
     folder = tmp_path / "splits"
     shutil.copytree(BUNDLED_FOLDER, folder)

@@ -120,7 +120,7 @@ def _group_lives(group: int) -> bool:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("gap", [None, 0.0, 0.02, 0.4])
+@pytest.mark.parametrize("gap", [None, 0.02])
 def test_ctrl_c_once_or_twice_at_any_moment_ends_it_with_one_line(tmp_path: Path, gap: float | None) -> None:
     """The second one, to the process group, broke off the waiting for the workers: the command hung."""
     process = begin(tmp_path, "short")

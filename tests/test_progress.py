@@ -86,45 +86,22 @@ def test_money_is_asked_for_at_each_drawing_and_shown_where_there_is_any(clock: 
     ]
 
 
-def test_nothing_to_do_says_nothing(clock: Clock) -> None:
-    stream = io.StringIO()
-    with Progress("generate", 0, stream):
-        pass
-    assert stream.getvalue() == ""
-
-
-def test_an_interruption_still_says_how_far_it_came(clock: Clock) -> None:
-    stream = io.StringIO()
-
-    def interrupted() -> None:
-        with Progress("generate", 3, stream) as line:
-            clock.now += 1
-            line.advance()
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
-    assert stream.getvalue() == "generate  1/3   33%  1.0/s\n"
-
-
-@pytest.mark.parametrize(("columns", "shown"), [(40, 40), (0, 80)])
-def test_a_line_never_wraps_on_a_terminal_for_drawing_it_anew_would_leave_its_start(
-    clock: Clock, monkeypatch: pytest.MonkeyPatch, columns: int, shown: int
-) -> None:
-    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+def test_a_line_never_wraps_on_a_terminal(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Drawing it anew would leave its start."""
+    monkeypatch.setattr(os, "get_terminal_size", lambda _: os.terminal_size((40, 24)))
     monkeypatch.setattr(Terminal, "fileno", lambda _: 2)
     stream, spent = Terminal(), "12.3456 (+ 0.0123 possibly) US dollars of many more dollars"
     with Progress("generate", 4650, stream, lambda: spent) as line:
         clock.now += 1
         line.advance()
         drawn = stream.getvalue().removeprefix("\r\x1b[K")
-        assert (len(drawn), drawn[-1]) == (shown - 1, "…")
+        assert (len(drawn), drawn[-1]) == (39, "…")
     assert stream.getvalue().endswith(f"{spent}\n")  # the last one may wrap: it stays
 
 
-def test_quick_work_leaves_no_line_where_silence_is_asked_for() -> None:
+@pytest.mark.parametrize(("total", "silent"), [(0, 0), (2, 60)])
+def test_nothing_to_do_and_quick_work_say_nothing(total: int, silent: float) -> None:
     stream = io.StringIO()
-    with Progress("calls", 2, stream, silent=60) as progress:
-        progress.advance()
-        progress.advance()
+    with Progress("calls", total, stream, silent=silent) as line:
+        line.advance()
     assert stream.getvalue() == ""

@@ -35,15 +35,14 @@ def read_jsonl(
 
     Args:
         path: UTF-8, with or without a byte order mark.
-        torn_tail: leave out a last line without a line end that does not parse (a writer was killed in the
-            middle of it). One that parses is a whole record: an editor removed the line end.
+        torn_tail: leave out a last line without a line end that does not parse: a writer was killed in its middle.
         unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
         nan: read NaN and infinities, which Python's writers give and JSON does not have.
         broken: receives the messages of lines that are no JSON object; None: the first of them is raised.
         skip: lines that begin so are not parsed.
 
     Raises:
-        DataError: not readable, not UTF-8, not JSON, or not an object; names file and line.
+        DataError: a line is not a JSON object in UTF-8; names file and line.
     """
     try:
         with require_file(path).open("rb") as file:

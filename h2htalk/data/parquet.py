@@ -49,14 +49,10 @@ def write_parquet(
     Parquet holds whole characters only: a lone surrogate outside `json_columns` is a DataError.
 
     Args:
-        path: the file.
         records: at least one.
         json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` parses it).
         schema: a `pyarrow.Schema`; None infers it from the first batch.
         batch_size: rows a row group.
-
-    Returns:
-        The number of rows.
     """
     import pyarrow.parquet as pq
 

@@ -95,13 +95,12 @@ def read_record(
 ) -> T:
     """Read a record from JSON text, or from what a reader of JSON or TOML gave.
 
+    Nothing is converted but lists to tuples and whole numbers to floats.
+
     Args:
-        kind: its type.
-        raw: nothing is converted but lists to tuples and whole numbers to floats.
         where: file and line, which open every message; the record's id follows.
-        error: the class of the error.
-        advice: ends every message.
-        unknown: ends the message of an unknown field; known: names that one may have been meant for beside the fields.
+        advice: ends every message; unknown: ends that of an unknown field.
+        known: names that an unknown field may have been meant for beside the record's own.
         as_python: read without a detour over JSON: every field is text, or texts may become numbers.
         context: pydantic's, for validators.
 

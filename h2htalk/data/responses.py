@@ -65,9 +65,8 @@ class Usage:
 class Failure:
     """Why a call gave no answer.
 
-    `reason` is a short code to count by (`timeout`, `http_500`, `rate_limited`, `malformed_reply`,
-    `connection`, `context_length`, `missing`, ...); `message` is for people; `attempts` is 0 where nothing was
-    called.
+    `reason` is a short code to count by (`timeout`, `http_500`, `malformed_reply`, ...); `message` is for people;
+    `attempts` is 0 where nothing was called.
     """
 
     reason: str

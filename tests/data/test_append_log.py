@@ -72,14 +72,6 @@ def test_records_that_belong_together_are_one_write(tmp_path: Path) -> None:
     assert stored(path) == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
-def test_a_torn_tail_longer_than_any_buffer_is_cut(tmp_path: Path) -> None:
-    path = tmp_path / "part-0.jsonl"
-    path.write_bytes(b'{"n":0}\n{"text":"' + b"x" * 200_000)
-    with AppendLog(path) as log:
-        log.append({"n": 1})
-    assert stored(path) == [{"n": 0}, {"n": 1}]
-
-
 @pytest.mark.parametrize("tail", ['{"n":1}', '{"n":1} \r', '{"text":"你好"}'])
 def test_a_whole_last_line_without_its_line_end_is_kept(tmp_path: Path, tail: str) -> None:
     """An editor that leaves out the last line end cost a finished answer."""

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.data.dialogue import Dialogue, Turn
+from h2htalk.data.dialogue import Dialogue
 from h2htalk.errors import DataError
 
 RECORD: dict[str, Any] = {
@@ -17,13 +17,6 @@ RECORD: dict[str, Any] = {
     "messages": [{"role": "user", "content": "Hi."}, {"role": "companion", "content": "Hello you."}],
 }
 SPOKEN = st.text(min_size=1).filter(str.strip)
-
-
-def test_the_shortest_form_is_enough() -> None:
-    dialogue = Dialogue.from_dict(RECORD)
-    assert dialogue.id == "d-1"
-    assert dialogue.messages == (Turn("user", "Hi."), Turn("companion", "Hello you."))
-    assert (dialogue.licence, dialogue.provenance, dialogue.metadata) == ("unknown", {}, {})
 
 
 @given(
@@ -41,10 +34,8 @@ def test_a_dialogue_survives_its_own_dict(turns: list[tuple[str, str]], metadata
     ("change", "message"),
     [
         ({"id": 7}, "id: must be text, not 7"),
-        ({"id": "\ud800"}, "id: must be printable text"),
         # Two ids that look the same were two items, and an answer to one left the other unscored.
         ({"id": "d-1 "}, "without white space around it; it is 'd-1 '"),
-        ({"id": "\u3000d-1"}, "without white space around it; it is '\\u3000d-1'"),
         ({"id": "cafe\u0301"}, "Unicode's form NFC, not empty, without white space around it; it is 'cafe\\u0301'"),
         ({"messages": [*RECORD["messages"], {"role": "user"}]}, "messages.3.content: is missing"),
         ({"metadata": {"x": float("nan")}}, "metadata: x: holds the number nan, which JSON cannot"),

@@ -8,49 +8,23 @@ import re
 
 import pytest
 
-from h2htalk.data.help_lines import lines_of, read_help_lines
-from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
+from h2htalk.data.languages import LANGUAGES, Language
 
 
-@pytest.mark.parametrize(
-    ("country", "language", "number"),
-    [
-        ("US", "en", "988"),
-        ("CA", "en", "988"),
-        ("GB", "en", "116 123"),
-        ("GB", "en", "85258"),
-        ("IE", "en", "116 123"),
-        ("AU", "en", "13 11 14"),
-        ("SG", "en", "1767"),
-        ("CN", "zh", "12356"),
-        ("HK", "zh", "18111"),
-        ("HK", "zh", "2389 2222"),
-        ("HK", "en", "2896 0000"),
-        ("TW", "zh", "1925"),
-        ("TW", "zh", "1995"),
-        ("TW", "zh", "1980"),
-    ],
-)
-def test_the_lines_of_a_country(country: str, language: str, number: str) -> None:
-    assert number in {line.number for line in lines_of(country) if line.language == language}
-
-
-@pytest.mark.parametrize(
-    ("country", "numbers"),
-    [
-        ("US", ["911"]),
-        ("GB", ["999"]),
-        ("IE", ["112"]),
-        ("AU", ["000"]),
-        ("CN", ["120", "110"]),
-        ("HK", ["999"]),
-        ("TW", ["119", "110"]),
-        ("SG", ["995", "999"]),
-    ],
-)
-def test_emergency_numbers_health_before_police(country: str, numbers: list[str]) -> None:
-    by_code = {c.code: c for c in read_help_lines().countries}
-    assert [entry.number for entry in by_code[country].emergency] == numbers
+def test_emergency_numbers_health_before_police() -> None:
+    found = {country.code: [one.number for one in country.emergency] for country in read_help_lines().countries}
+    assert found == {
+        "US": ["911"],
+        "CA": ["911"],
+        "GB": ["999"],
+        "IE": ["112"],
+        "AU": ["000"],
+        "CN": ["120", "110"],
+        "HK": ["999"],
+        "TW": ["119", "110"],
+        "SG": ["995", "999"],
+    }
 
 
 def test_every_entry_is_complete() -> None:
@@ -70,23 +44,6 @@ def test_every_entry_is_complete() -> None:
         assert all((line.name, line.contact, line.hours)), line
 
 
-def test_every_country_has_a_line_and_every_language_several() -> None:
-    assert all(lines_of(country.code) for country in read_help_lines().countries)
-    lines = read_help_lines().lines
-    assert {line.country for line in lines if line.language == "zh"} == {"CN", "HK", "TW", "SG"}
-    assert {"US", "GB"} <= {line.country for line in lines if line.language == "en"}
-
-
-def test_an_unknown_country_has_no_lines() -> None:
-    assert lines_of("ZZ") == ()
-
-
-def test_hours_are_hours_or_say_where_to_look() -> None:
-    """Nothing is known of 1980's hours but that its page is the place to ask."""
-    odd = {line.number: line.hours for line in read_help_lines().lines if line.hours not in ("24 hours", "24小时")}
-    assert odd == {"12356": "每天至少18小时", "1980": "时段请查官网"}
-
-
 def test_a_line_is_named_to_its_readers_and_to_those_of_the_other_language() -> None:
     by_number = {line.number: line for line in read_help_lines().lines}
     assert by_number["1767"].text_for("en") == "Samaritans of Singapore, call 1767"
@@ -99,3 +56,47 @@ def test_a_line_is_named_to_its_readers_and_to_those_of_the_other_language() -> 
 def test_every_country_has_a_line_for_readers_of_every_language() -> None:
     for country, language in itertools.product(read_help_lines().countries, LANGUAGES):
         assert any(line.text_for(language) for line in lines_of(country.code)), (country.code, language)
+
+
+# --- In words
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_row_a_country_with_a_line_and_its_emergency_numbers(language: Language) -> None:
+    countries = read_help_lines().countries
+    rows = help_rows(language)
+    assert len(rows) == len(countries) + 1
+    for country, row in zip(countries, rows, strict=False):
+        assert row.startswith(country.names[language])
+        assert any(line.number in row for line in lines_of(country.code)), row
+        emergency = re.split("emergency|危急时拨", row)[-1]
+        assert all(entry.number in emergency for entry in country.emergency), row
+
+
+@pytest.mark.parametrize(
+    ("language", "row"),
+    [
+        ("en", "United States: 988 Suicide & Crisis Lifeline, call or text 988; emergency 911"),
+        (
+            "en",
+            "Mainland China: call 12356, in Chinese, at least 18 hours a day; emergency ambulance 120, police 110",
+        ),
+        (
+            "zh",
+            "中国大陆：全国统一心理援助热线，拨打12356，每天至少18小时；危急时拨急救120、报警110",
+        ),
+        ("zh", "美国：拨打988，英语接听；危急时拨911"),
+    ],
+)
+def test_rows_word_for_word(language: Language, row: str) -> None:
+    assert row in help_rows(language)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_the_list_is_short(language: Language) -> None:
+    """Some 300 tokens: a piece is a word, up to three digits, a mark, or a Chinese character and a half."""
+    text = help_text(language)
+    assert "findahelpline.com" in text.splitlines()[-1]
+    han = len(re.findall("[\u4e00-\u9fff]", text))
+    others = len(re.findall(r"[A-Za-z]+|\d{1,3}|[^\w\s]", text))
+    assert others + han / 1.5 <= 300

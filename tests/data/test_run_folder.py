@@ -71,19 +71,6 @@ def test_a_restart_finds_what_was_stored(folder: RunFolder, split: Split) -> Non
     assert folder.answers() == again.answers
 
 
-def test_a_restart_after_a_kill_drops_the_torn_line_only(folder: RunFolder, split: Split) -> None:
-    writer = open_writer(folder, split)
-    writer.store(Response("a", 0, "Hi."))
-    writer.close()
-    with (folder.path / "calls.jsonl").open("ab") as file:
-        file.write(b'{"id":"b","sample":0,"te')
-    assert set(folder.answers()) == {("a", 0)}
-    again = open_writer(folder, split)
-    again.store(Response("b", 0, "Hello."))
-    again.close()
-    assert set(folder.answers()) == {("a", 0), ("b", 0)}
-
-
 def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:
     words: list[Response | FailedResponse] = [
         FailedResponse("a", 0, FAILED),
@@ -189,9 +176,7 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
     [
         ["notes.txt"],
         ["inputs/my-data.csv"],
-        ["calls.jsonl", "mine.jsonl"],
         ["calls.lock", "inputs/my-data.csv"],
-        [".hidden"],
     ],
 )
 def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
@@ -278,14 +263,6 @@ def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, spli
         folder.require_usable(without_model)
     with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
         folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)
-
-
-def test_discard_leaves_what_was_there_before(tmp_path: Path, split: Split) -> None:
-    (tmp_path / "runs" / "first").mkdir(parents=True)
-    (tmp_path / "runs" / "notes.txt").write_text("mine")
-    open_writer(RunFolder(tmp_path / "runs" / "first"), split).discard()
-    assert list((tmp_path / "runs" / "first").iterdir()) == []
-    assert (tmp_path / "runs" / "notes.txt").read_text() == "mine"
 
 
 def test_discard_keeps_every_answer(folder: RunFolder, split: Split) -> None:

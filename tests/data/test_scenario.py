@@ -54,50 +54,34 @@ def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
         assert Scenario.from_dict(stored) == scenario
 
 
-def test_metadata_is_open_and_kept() -> None:
-    scenario = Scenario.from_dict({**RECORD, "metadata": {"votes": [1, 2], "note": None}})
-    assert scenario.to_dict()["metadata"] == {"votes": [1, 2], "note": None}
-
-
-@pytest.mark.parametrize("field", list(RECORD))
-def test_a_missing_field_is_named(field: str) -> None:
-    with pytest.raises(DataError, match=field):
-        Scenario.from_dict(changed(field, ...), "x.jsonl:9")
-
-
 @pytest.mark.parametrize(
     ("path", "value", "message"),
     [
-        ("id", "a\tb", "id: must be printable text"),
         ("subtask", "dialog_base", "subtask: unknown subtask 'dialog_base'; did you mean 'dialogue_base'? choose from"),
         ("language", "de", "language: no language 'de'; choose from en, zh"),
+        ("licence", ..., "licence: is missing"),
+        ("references", ["1", "2", "3", "4", "5", "6"], "references: must be a list of at most 5"),
+        ("references", ["Hi.", "Yes.", "Hi."], "references: holds a text twice"),
         ("reference", " \n", "references.1: must be text that is not empty"),
-        ("reference", ["Hi."], "references.1: must be text, not ['Hi.']"),
-        ("references", ["At lunch.", "At noon."], "has both reference and references; keep references"),
-        ("provenance", {"p": float("inf")}, "provenance: p: holds the number inf, which JSON cannot"),
         ("provenance", {"day": datetime.date(2026, 11, 20)}, "provenance: day: holds a date, which JSON cannot"),
         ("metdata", {}, "metdata: no such field; did you mean 'metadata'?"),
         ("tags.emotion", "Joy!", "tags.emotion: must be one lower-case word, not 'Joy!'"),
         ("tags.complexity", "hard", "tags.complexity: must be 'basic', 'intermediate' or 'advanced', not 'hard'"),
-        ("inputs", [], "inputs: must be an object, not []"),
         ("inputs.history", ..., "inputs: of dialogue_schedule must be today_schedule, current_activity, history"),
-        ("inputs.memories", ["x"], "inputs: of dialogue_schedule must be"),
-        ("inputs.history", [], "inputs.history: must be a list of at least 1, not []"),
         ("inputs.history.0.role", "system", "inputs.history.1.role: must be 'user' or 'companion', not 'system'"),
         ("inputs.history.0.role", "companion", "inputs: history must end with a user turn"),
         ("inputs.history.0.time", "09:00", "inputs.history.1.time: no such field"),
-        *(
-            ("inputs.today_schedule.0.time", time, "inputs.today_schedule.1.time: must be HH:MM, 00:00 to 23:59, not")
-            for time in ("8:00", "24:00", "08:60", "0٨:00", "08:00\n")
-        ),
+        ("inputs.today_schedule.0.time", "24:00", "inputs.today_schedule.1.time: must be HH:MM, 00:00 to 23:59, not"),
         ("inputs.today_schedule.0.time", "22:30", "inputs.today_schedule: times must ascend"),
     ],
 )
 def test_a_wrong_field_is_named_with_its_place(path: str, value: Any, message: str) -> None:
+    record = changed(path, value)
+    if path == "references":
+        del record["reference"]
     with pytest.raises(DataError) as raised:
-        Scenario.from_dict(changed(path, value), "x.jsonl:9")
-    name = "" if path in ("id", "references") else "s-1: "
-    assert str(raised.value).startswith(f"x.jsonl:9: {name}{message}")
+        Scenario.from_dict(record, "x.jsonl:9")
+    assert str(raised.value).startswith(f"x.jsonl:9: s-1: {message}")
     assert "\n" not in str(raised.value)
 
 
@@ -111,33 +95,19 @@ def test_all_errors_of_a_record_are_listed() -> None:
     assert places == wanted
 
 
-@pytest.mark.parametrize("references", [[], ["At lunch."], ["At lunch.", "At noon."], ["1", "2", "3", "4", "5"]])
+@pytest.mark.parametrize("references", [[], ["At lunch."], ["At lunch.", "At noon."]])
 def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
-    scenario = Scenario.from_dict({**changed("reference", ...), "references": references})
-    assert scenario.references == tuple(references)
-    assert scenario.reference == (references[0] if references else "")
+    record = {**changed("reference", ...), "references": references, "metadata": {"votes": [1], "note": None}}
+    scenario = Scenario.from_dict(record)
+    assert (list(scenario.references), scenario.reference) == (references, (references or [""])[0])
     assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
+    with pytest.raises(DataError, match="has both reference and references; keep references"):
+        Scenario.from_dict({**RECORD, "references": references})
 
 
 def test_one_reference_is_written_as_before() -> None:
-    """Files and fingerprints of splits with one reference stay as they are, however it was read."""
-    listed = Scenario.from_dict({**changed("reference", ...), "references": [RECORD["reference"]]})
-    assert listed == Scenario.from_dict(RECORD)
-    assert list(listed.to_dict().items()) == list(RECORD.items())
-
-
-@pytest.mark.parametrize(
-    ("references", "message"),
-    [
-        (["1", "2", "3", "4", "5", "6"], "references: must be a list of at most 5"),
-        (["Hi.", "\n"], "references.2: must be text that is not empty"),
-        (["Hi.", "Yes.", "Hi."], "references: holds a text twice"),
-    ],
-)
-def test_wrong_references_are_named_with_their_place(references: object, message: str) -> None:
-    record = {**changed("reference", ...), "references": references}
-    with pytest.raises(DataError, match=rf"^x\.jsonl:9: s-1: {message}"):
-        Scenario.from_dict(record, "x.jsonl:9")
+    """Files and fingerprints of splits with one reference stay as they are."""
+    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(RECORD.items())
 
 
 def test_material_to_remember_may_end_with_either_speaker() -> None:
