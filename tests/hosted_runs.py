@@ -106,14 +106,6 @@ class HostedRun:
         process.kill()
         self.finish(process, -signal.SIGKILL)
 
-    def kill_or_end(self, process: subprocess.Popen[str]) -> bool:
-        """Kill a process that may just have come to a good end; whether it was killed."""
-        process.kill()
-        stdout, stderr = process.communicate(timeout=60)
-        killed = process.returncode == -signal.SIGKILL
-        self._check(Ended(process.returncode, stdout, stderr), -signal.SIGKILL if killed else 0)
-        return killed
-
     def run(self, *options: object, code: int | None = 0, **settings: Any) -> Ended:
         """Carry the command out in this process, and want that exit code (None: any)."""
         stdout, stderr, got = io.StringIO(), io.StringIO(), 0
@@ -140,9 +132,9 @@ class HostedRun:
                 require_no_key(path.read_bytes(), path.name)
         return ended
 
-    def lines(self, *place: str) -> list[dict[str, Any]]:
-        """The whole lines of a file of the run."""
-        path = self.out.joinpath(*place)
+    def lines(self) -> list[dict[str, Any]]:
+        """The whole lines of the run's call store."""
+        path = self.out / "calls.jsonl"
         if not path.exists():
             return []
         return [json.loads(line) for line in path.read_bytes().split(b"\n")[:-1] if line.strip()]
@@ -150,19 +142,18 @@ class HostedRun:
     def stored(self) -> dict[tuple[str, int], str]:
         """Item and sample -> the text that is stored; no answer may stand there twice."""
         found: dict[tuple[str, int], str] = {}
-        lines = self.lines("calls.jsonl")
-        for line in (one for first in lines for one in (first, *first.get("more", ()))):
+        for line in (one for first in self.lines() for one in (first, *first.get("more", ()))):
             if "text" in line:
                 key = (line["id"], line["sample"])
                 assert key not in found, f"{key} was answered twice"
                 found[key] = line["text"]
         return found
 
-    def failures(self) -> dict[str, dict[str, Any]]:
-        """Item -> its last failure, of items without an answer."""
+    def failures(self) -> dict[str, str]:
+        """Item -> the reason of its last failure, of items without an answer."""
         answered = {item for item, _ in self.stored()}
-        lines = self.lines("calls.jsonl")
-        return {line["id"]: line["failure"] for line in lines if "failure" in line and line["id"] not in answered}
+        failed = [line for line in self.lines() if "failure" in line and line["id"] not in answered]
+        return {line["id"]: line["failure"]["reason"] for line in failed}
 
     def wait_until_stored(self, count: int, process: subprocess.Popen[str], seconds: float = 30) -> None:
         """Until so many answers are stored."""
@@ -178,18 +169,12 @@ class HostedRun:
             counts[item_of(charge.item)] += charge.samples
         return counts
 
-    def books(self) -> Books:
-        """The run's journal of costs."""
-        return Books.read(self.lines("calls.jsonl"))
-
-    def require_true_books(self, closed: bool = True, earlier: int = 0) -> Books:
+    def require_true_books(self, closed: bool = True) -> Books:
         """The journal and the server agree: what is paid was charged to the digit, and nothing is left out.
 
-        Args:
-            closed: the run came to its own end, so that no call is open.
-            earlier: charges of the server that are of other runs.
+        `closed`: the run came to its own end, so that no call is open.
         """
-        books, charges = self.books(), self.server.charged()[earlier:]
+        books, charges = Books.read(self.lines()), self.server.charged()
         dollars = {charge.request_id: charge.dollars for charge in charges}
         for call in books.metered:
             # A call that a kill left open is settled by its stored answer, without an id.

@@ -1,69 +1,73 @@
-"""Evaluating hosted models through the real command line: every fault of a live call, for both providers.
+"""Evaluating hosted models through the real command line, live and by batches: faults, limits, Ctrl-C and `kill -9`.
 
-The server charges and keeps books of its own; the run's journal of costs must agree with them.
+The server charges and keeps books of its own; the run's `calls.jsonl` must agree with them.
 """
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import signal
+import subprocess
+import time
 from collections import Counter
+from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, name
 from provider_model import REFUSAL
-from providers import ProviderServer
+from providers import JobPlan, ProviderServer
+
+from h2htalk.benchmark.report.costs import costs_text
 
 # What the items from 4 on meet. `:1` is mended by asking again; what needs no mending is in the reply itself.
 ORDERED = {
     4: "refusal",
     5: "truncated",
-    7: "no_usage",
-    8: "garbage",
-    9: "rate_limited:1",
-    10: "overloaded:1",
-    11: "http_500:1",
-    13: "gateway_timeout:1",
-    14: "drop_before:1",
-    15: "drop_after:1",
-    16: "cut:1",
-    18: "hang:1",
-    19: "context_length",
-    20: "http_500",
+    6: "no_usage",
+    7: "garbage",
+    8: "rate_limited:1",
+    9: "overloaded:1",
+    10: "http_500:1",
+    11: "gateway_timeout:1",
+    12: "drop_before:1",
+    13: "drop_after:1",
+    14: "cut:1",
+    15: "hang:1",
+    16: "context_length",
+    17: "http_500",
 }
-COMPUTED_TWICE = (13, 15, 16, 18)
-FAILED = {8: "malformed_reply", 19: "context_length", 20: "http_500"}
+COMPUTED_TWICE = (11, 13, 14, 15)
+FAILED = {7: "malformed_reply", 16: "context_length", 17: "http_500"}
+MIXED = {"gateway_timeout": 0.15, "cut": 0.15, "drop_after": 0.1, "overloaded": 0.1, "no_usage": 0.1}
 
 
 @pytest.mark.slow
 @BOTH
-def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(tmp_path: Path, provider: str) -> None:
-    at = {f"item{number}": fault for number, fault in ORDERED.items()}
-    with ProviderServer(faults_at=at) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 22, {"timeout": 1.0, "attempts": 3})
-        run.finish(run.start(), code=3)
+def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(f"{provider.upper()}_LOG", "debug")  # neither the key nor prompts are logged
+    with ProviderServer(faults_at={f"item{number}": fault for number, fault in ORDERED.items()}) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 18, {"timeout": 1.0, "attempts": 3})
+        assert run.finish(run.start(), code=3).errors == []
         stored = run.stored()
-        assert {item for item, _ in stored} == {name(n) for n in range(22)} - {name(n) for n in FAILED}
-        assert {item: failure["reason"] for item, failure in run.failures().items()} == {
-            name(number): reason for number, reason in FAILED.items()
-        }
+        assert {item for item, _ in stored} == {name(n) for n in range(18)} - {name(n) for n in FAILED}
+        assert run.failures() == {name(number): reason for number, reason in FAILED.items()}
         # Computed, yet never arrived: asked again and charged again. A reply that arrived is never asked for again.
-        expected = Counter({name(n): 1 + (n in COMPUTED_TWICE) for n in range(22) if n not in (19, 20)})
+        expected = Counter({name(n): 1 + (n in COMPUTED_TWICE) for n in range(18) if n not in (16, 17)})
         assert run.charges_by_item() == expected
-
         counts = json.loads((run.out / "summary.json").read_text())["counts"]
         assert (counts["refused"], counts["truncated"]) == (1, 1)
         assert counts["failures"] == dict.fromkeys(sorted(FAILED.values()), 1)
         assert stored[name(4), 0] == REFUSAL
-
         books = run.require_true_books()
-        whole = [charge for charge in server.charged() if charge.arrived]
-        assert books.paid == sum(charge.dollars for charge in whole)
-        assert len(books.metered) == len(whole) == 22 - len(FAILED) - 1  # item7 does not tell its usage
-        assert books.ends["possibly_paid"] >= len(COMPUTED_TWICE)
-
+        assert books.paid == sum(charge.dollars for charge in server.charged() if charge.arrived)
+        shown = list(csv.DictReader(io.StringIO(costs_text(run.out, calls=True, format="csv"))))
+        assert sum(Decimal(row["usd"] or 0) for row in shown) == books.paid
         # The same command again asks for what failed, and for nothing else.
         before, seen = run.charges_by_item(), server.seen.copy()
         server.mend()
@@ -75,84 +79,62 @@ def test_every_fault_of_a_live_call_ends_in_an_answer_or_a_reason_and_true_books
 
 
 @pytest.mark.parametrize(
-    ("provider", "fault", "said"),
-    [("openai", "unauthorized", "OPENAI_API_KEY"), ("anthropic", "unknown_model", "claude-test")],
+    ("model", "faults", "said"),
+    [
+        (MODELS["openai"], {"unauthorized": 1}, "OPENAI_API_KEY"),
+        (MODELS["anthropic"], {"unknown_model": 1}, "claude-test"),
+        ("openai:reasoner-test", {}, "--model-sampling"),
+    ],
 )
-def test_a_wrong_key_or_model_is_one_line_and_costs_nothing(
-    tmp_path: Path, provider: str, fault: str, said: str
+def test_a_wrong_key_model_or_setting_is_one_line_and_costs_nothing(
+    tmp_path: Path, model: str, faults: dict[str, float], said: str
 ) -> None:
-    with ProviderServer(faults={fault: 1}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 4)
+    with ProviderServer(faults=faults) as server:
+        run = HostedRun(server, tmp_path, model, 4)
         ended = run.run(code=2)
         assert said in ended.stderr
         assert len(ended.errors) == 1, ended.stderr
-        assert server.charged() == []
-        assert run.stored() == {}
+        assert (server.charged(), run.stored()) == ([], {})
 
 
-@OPENAI_FIRST
-def test_credit_that_ends_in_the_middle_keeps_what_was_paid_and_goes_on_later(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(after={"no_credit": 5}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 2})
-        ended = run.run(code=2)
-        assert "credit" in ended.stderr or "quota" in ended.stderr
-        assert len(ended.errors) == 1, ended.stderr
-        stored = run.stored()
-        assert len(stored) == len(server.charged()) == 5
+@ANTHROPIC_FIRST
+def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(after={"no_credit": 3}) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 12, {"concurrency": 1})
+        assert "credit" in run.run(code=2).stderr
+        assert len(run.stored()) == 3
         assert run.require_true_books().paid == server.bill()
         server.mend()
-        run.run(code=0)
-        assert run.stored().items() >= stored.items()
-        assert len(server.charged()) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-@pytest.mark.parametrize(
-    ("provider", "settings", "charged"),
-    [
-        ("openai", {"temperature": 0.7}, [3] * 4),
-        ("openai", {"temperature": 0.7, "batch": True}, [3] * 4),
-        ("anthropic", {}, [1] * 12),
-    ],
-)
-def test_openai_gives_the_samples_of_an_item_in_one_call_and_anthropic_is_asked_again(
-    tmp_path: Path, provider: str, settings: dict[str, Any], charged: list[int]
-) -> None:
-    with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 4, {"samples": 3, **settings})
+        server.faults_at = {"item7": "context_length"}
+        run.run(code=3, batch=True)
+        assert len(run.stored()) == 11
+        server.mend()
         run.run()
-        assert [charge.samples for charge in server.charged()] == charged
-        assert len(set(run.stored().values())) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-def test_a_model_that_takes_no_temperature_is_asked_without(tmp_path: Path) -> None:
-    with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, "openai:reasoner-test", 3)
-        assert "--model-sampling" in run.run(code=2).stderr
-        assert server.charged() == []
-        run.run(model_sampling=True)
-        assert all(charge.tokens.reasoning for charge in server.charged())
+        assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
         assert run.require_true_books().paid == server.bill()
 
 
 def test_a_prefix_is_written_to_anthropics_cache_once_and_read_by_all_others(tmp_path: Path) -> None:
     """The first call of each language goes ahead alone, as a cache can be read only once its reply was finished."""
     with ProviderServer(latency=0.05) as server:
-        run = HostedRun(server, tmp_path, MODELS["anthropic"], 40)
+        run = HostedRun(server, tmp_path, MODELS["anthropic"], 20)
         run.run()
-        charges = server.charged()
-        assert sum(charge.tokens.cache_write > 0 for charge in charges) == 2
-        assert sum(charge.tokens.cache_read > 0 for charge in charges) == 38
-        assert server.in_flight_max > 8, "the others waited for one another"
+        assert sum(charge.tokens.cache_write > 0 for charge in server.charged()) == 2
+        assert sum(charge.tokens.cache_read > 0 for charge in server.charged()) == 18
+        assert server.in_flight_max > 4, "the others waited for one another"
         assert run.require_true_books().paid == server.bill()
 
 
-def test_what_openai_read_from_its_cache_is_paid_at_that_price(tmp_path: Path) -> None:
+def test_samples_of_an_item_are_one_call_and_what_openai_read_from_its_cache_is_paid_at_that_price(
+    tmp_path: Path,
+) -> None:
     with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, MODELS["openai"], 12, {"concurrency": 1})
+        settings = {"concurrency": 1, "samples": 3, "temperature": 0.7}
+        run = HostedRun(server, tmp_path, MODELS["openai"], 8, settings)
         run.run()
-        assert sum(charge.tokens.cache_read > 0 for charge in server.charged()) >= 10
+        assert [charge.samples for charge in server.charged()] == [3] * 8
+        assert len(set(run.stored().values())) == 24
+        assert sum(charge.tokens.cache_read > 0 for charge in server.charged()) >= 6
         assert run.require_true_books().paid == server.bill()
 
 
@@ -172,8 +154,7 @@ def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: 
         run.run()
         assert run.stored().items() >= stored.items()
         assert len(run.stored()) == 24
-        counts = run.charges_by_item()
-        assert all(counts[item] == 1 for item, _ in stored)
+        assert all(run.charges_by_item()[item] == 1 for item, _ in stored)
         run.require_true_books()
 
 
@@ -194,33 +175,103 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
             run.require_true_books(closed=False)
         run.run()
         assert len(run.stored()) == 60
-        books = run.require_true_books()
-        assert books.ends["possibly_paid"] <= kills * concurrency
+        assert run.require_true_books().ends["possibly_paid"] <= kills * concurrency
         assert sum(run.charges_by_item().values()) <= 60 + kills * concurrency
 
 
-@OPENAI_FIRST
-def test_the_costs_that_are_shown_are_the_servers_bill(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(faults_at={"item3": "cut:1"}) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 8)
-        ended = run.run()
+@BOTH
+def test_the_bill_never_passes_the_limit_even_when_every_call_costs_all_that_it_can(
+    tmp_path: Path, provider: str
+) -> None:
+    with ProviderServer(dearest=True, faults=MIXED, fault_times=2) as server:
+        run = HostedRun(server, tmp_path, MODELS[provider], 30, {"attempts": 3, "concurrency": 8})
+        limit = Decimal("0.12")
+        assert "--max-cost" in run.run("--max-cost", limit, code=3).stdout
         books = run.require_true_books()
-        assert books.possible > 0
-        costs = json.loads((run.out / "summary.json").read_text())["costs"]
-        assert costs["generate"]["usd_paid"] == str(books.paid)
-        assert costs["generate"]["usd_possible"] == str(books.possible)
-        shown = " ".join(ended.stdout.split())
-        assert f"Cost: {books.paid:.4f} US dollars for 8 calls" in shown
-        assert "for 1 call whose reply never arrived" in shown
+        assert books.paid + books.possible <= limit
+        assert 0 < server.bill() <= limit
+        assert "max_cost" in run.failures().values()
+        # A higher limit asks for those that are left; what is paid stays paid.
+        stored, charged = run.stored(), run.charges_by_item()
+        server.mend()
+        run.run("--max-cost", 20)
+        assert run.stored().items() >= stored.items()
+        assert len(run.stored()) == 30
+        assert all(run.charges_by_item()[item] == charged[item] for item, _ in stored)
+        run.require_true_books()
+
+
+# --- Batches ----------------------------------------------------------------------------------------------------
+
+
+def batch_run(server: ProviderServer, folder: Path, provider: str, items: int = 12) -> HostedRun:
+    return HostedRun(server, folder, MODELS[provider], items, {"batch": True, "attempts": 3})
+
+
+def our_jobs(server: ProviderServer) -> int:
+    return sum(not job.strange for job in server.jobs)
+
+
+@BOTH
+def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(tmp_path: Path, provider: str) -> None:
+    fates = ("refusal", "truncated", "http_500:1", "expired:1", "context_length", "canceled")
+    plan = JobPlan(looks=3, polls_failed=1, results_cut=1, strangers=45, create_dropped=1)
+    with ProviderServer(faults_at={f"item{n}": fate for n, fate in enumerate(fates, 1)}, plan=plan) as server:
+        run = batch_run(server, tmp_path, provider)
+        run.run(code=3)
+        assert run.failures() == {name(5): "context_length", name(6): "canceled"}
+        assert len(run.stored()) == 10
+        assert our_jobs(server) == 2  # the second one asks for what was not the item's own fault
+        assert set(run.charges_by_item().values()) == {1}
+        assert run.require_true_books().paid == server.bill()
 
 
 @OPENAI_FIRST
-def test_a_provider_that_goes_away_leaves_reasons_and_no_bill_beyond_the_books(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(latency=0.05) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 24, {"concurrency": 4, "attempts": 2})
+def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
+        run = batch_run(server, tmp_path, provider)
         process = run.start()
-        run.wait_until_stored(3, process)
-    ended = run.finish(process, code=3)
-    assert "INCOMPLETE" in ended.stdout
-    assert {failure["reason"] for failure in run.failures().values()} == {"connection"}
-    run.require_true_books()
+        wait_for_job(server, process)
+        process.send_signal(signal.SIGINT)
+        ended = run.finish(process, code=130)
+        (job,) = server.jobs
+        assert job.id in ended.stderr
+        # Without --batch the same items would be asked twice.
+        assert "--batch" in run.run(code=2, batch=False).stderr
+        with ProviderServer() as other:  # which has no such job
+            assert "--accept-endpoint" in replace(run, server=other).run(code=2).stderr
+        server.plan.looks = 0
+        run.run()
+        assert our_jobs(server) == 1
+        assert len(run.stored()) == 12
+        assert run.require_true_books().paid == server.bill()
+
+
+@pytest.mark.slow
+@ANTHROPIC_FIRST
+def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str) -> None:
+    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
+        run = batch_run(server, tmp_path, provider, 60)
+        process = run.start()
+        wait_for_job(server, process)
+        run.kill(process)
+        server.plan.looks = 0
+        process = run.start()
+        run.wait_until_stored(1, process)
+        run.kill(process)
+        stored = run.stored()
+        run.require_true_books(closed=False)
+        run.run()
+        assert run.stored().items() >= stored.items()
+        assert our_jobs(server) == 1
+        assert run.charges_by_item() == Counter({name(n): 1 for n in range(60)})
+        assert run.require_true_books().paid == server.bill()
+
+
+def wait_for_job(server: ProviderServer, process: subprocess.Popen[str]) -> None:
+    """Until a job was made and looked at."""
+    limit = time.monotonic() + 30
+    while not any(job.looks > 1 for job in server.jobs):
+        assert time.monotonic() < limit, "no job was made"
+        assert process.poll() is None, process.communicate()[1]
+        time.sleep(0.01)
