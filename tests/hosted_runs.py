@@ -6,6 +6,7 @@ what was stored and what the journal of costs says. Everything that a run leaves
 
 from __future__ import annotations
 
+import base64
 import contextlib
 import io
 import json
@@ -16,15 +17,16 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
+from urllib.parse import quote, quote_plus
 
 import pytest
-from cost_journal import Books
-from key_search import require_no_key
+from provider_wires import KEY
 from providers import ProviderServer, price_file
 from quick_batches import hurried
 from splits_made import write_split
@@ -40,6 +42,93 @@ MODELS = {"openai": "openai:gpt-test", "anthropic": "anthropic:claude-test"}
 QUICK = Path(__file__).with_name("quick_batches.py")
 _PROGRESS = re.compile(r"\w+ +\d+/\d+ |batch|.*waiting for", re.IGNORECASE)
 _ITEM = re.compile(r"item(\d+)")
+
+
+NOTHING = Decimal(0)
+
+
+@dataclass(slots=True)
+class JournalCall:
+    """One call. `worst`: what was reserved for it; `usd`: what it cost, where a reply told."""
+
+    number: int
+    items: tuple[tuple[str, int], ...]
+    worst: Decimal
+    end: str = "open"
+    usd: Decimal | None = None
+    request_id: str | None = None
+
+    @property
+    def most(self) -> Decimal:
+        """The most that it can have cost."""
+        if self.end == "free":
+            return NOTHING
+        return self.worst if self.usd is None else self.usd
+
+    def close(self, line: dict[str, Any]) -> None:
+        """Take the line of its end; there is one at most."""
+        assert self.end == "open", f"call {self.number} ended twice"
+        self.end = {"possible": "possibly_paid"}.get(line.get("cost", "paid"), line.get("cost", "paid"))
+        self.request_id = line.get("request_id")
+        if line.get("usd") is not None:
+            self.usd = Decimal(line["usd"])
+            assert self.usd <= self.worst, "a call cost more than was reserved for it"
+
+
+@dataclass(slots=True)
+class Books:
+    """All calls of a journal."""
+
+    calls: list[JournalCall] = field(default_factory=list)
+
+    @classmethod
+    def read(cls, lines: Iterable[dict[str, Any]]) -> Books:
+        calls: dict[int, JournalCall] = {}
+        for line in lines:
+            if "reserved" in line:
+                items = tuple((line["id"], sample) for sample in line["samples"])
+                calls[line["reserved"]] = JournalCall(line["reserved"], items, Decimal(line["worst"]))
+            elif "call" in line:
+                calls[line["call"]].close(line)
+        books = cls(list(calls.values()))
+        twice = [items for items, count in Counter(c.items for c in books.metered).items() if count > 1]
+        assert not twice, f"{twice} were paid twice"
+        return books
+
+    @property
+    def metered(self) -> list[JournalCall]:
+        """Calls whose reply came and told what it cost."""
+        return [call for call in self.calls if call.usd is not None]
+
+    @property
+    def open(self) -> list[JournalCall]:
+        return [call for call in self.calls if call.end == "open"]
+
+    @property
+    def ends(self) -> Counter[str]:
+        return Counter(call.end for call in self.calls if call.end != "open")
+
+    @property
+    def paid(self) -> Decimal:
+        """US dollars for replies that came."""
+        return sum((call.most for call in self.metered), NOTHING)
+
+    @property
+    def possible(self) -> Decimal:
+        """US dollars at most, for calls that ended and whose bill nobody knows."""
+        return sum((call.most for call in self.calls if call.usd is None and call.end != "open"), NOTHING)
+
+    @property
+    def most(self) -> Decimal:
+        """The most that all calls can have cost, open ones included."""
+        return sum((call.most for call in self.calls), NOTHING)
+
+    def most_by_item(self) -> dict[str, Decimal]:
+        """The same by item."""
+        sums: defaultdict[str, Decimal] = defaultdict(Decimal)
+        for call in self.calls:
+            sums[call.items[0][0]] += call.most
+        return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +290,18 @@ def item_of(message: str) -> str:
 def name(number: int) -> str:
     """The id of an item of a split made for a test."""
     return f"made-{number:05}"
+
+
+def spellings(key: str) -> set[bytes]:
+    """The key as text, in JSON, in URLs and in base64 at each of its three offsets."""
+    plain = {key, quote(key, safe=""), quote_plus(key), json.dumps(key)[1:-1], key.replace("/", "\\/")}
+    coded = {base64.b64encode(b"x" * shift + key.encode())[4:-4] for shift in range(3)}
+    urlsafe = {base64.urlsafe_b64encode(b"x" * shift + key.encode())[4:-4] for shift in range(3)}
+    # Half a key is half a secret.
+    return {text.encode() for text in plain} | coded | urlsafe | {key[:18].encode(), key[-16:].encode()}
+
+
+def require_no_key(content: bytes, where: str) -> None:
+    """The key stands nowhere in those bytes, in no spelling."""
+    for spelling in spellings(KEY):
+        assert spelling not in content, f"the key stands in {where}"

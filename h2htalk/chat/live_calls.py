@@ -53,14 +53,8 @@ _CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """How an API is reached.
-
-    Attributes:
-        wire: builds its calls and reads its answers.
-        place: its address for messages, without anything secret.
-        advice: what to do where nothing answers there.
-        connect: opens the transport, in the event loop.
-    """
+    """How an API is reached. `place`: its address for messages, without anything secret. `advice`: what to do where
+    nothing answers there. `connect`: opens the transport, in the event loop."""
 
     wire: WireFormat
     place: str
@@ -92,10 +86,8 @@ def run_calls(
     Attempts are reserved and replies stored in `calls`, None where they cost nothing. Calls that would exceed its limit
     become `Failure("max_cost", ...)` with 0 attempts.
 
-    Raises:
-        ConfigError: the key or the model is refused, the address is wrong.
-        ModelCallError: nothing answers there, or the account has no credit left; a `PausedError` where it stopped
-            answering. Finished outcomes went to `on_done`; calls that cost something have ended.
+    Raises ConfigError where the key or the model is refused or the address is wrong, ModelCallError where nothing
+    answers or the account has no credit left, PausedError where it stopped answering.
     """
 
     async def complete() -> list[Outcome]:

@@ -115,18 +115,10 @@ class Chat(Protocol):
         ...
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests.
+        """Answer all requests, in any order; returns one outcome a request, in theirs.
 
-        Args:
-            requests: any number, in any order; the answers do not depend on the order.
-            on_done: called once a request, as `(index, outcome)`, when it is finished. An exception that it
-                raises stops the batch and is passed on.
-
-        Returns:
-            One outcome a request, in the order of `requests`.
-
-        Raises:
-            ConfigError, ModelCallError: no item can succeed (unknown model, wrong key, no server).
+        `on_done` is called once a request, as `(index, outcome)`, when it is finished. An exception that it raises
+        stops the batch and is passed on. Raises ConfigError or ModelCallError where no item can succeed.
         """
         ...
 
@@ -198,20 +190,15 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class FailedCall:
-    """Why a call gave no usable reply.
+    """Why a call gave no usable reply: a short code to count by, and a message without any part of a key.
 
     Attributes:
-        reason: short code to count by, as in `Failure`.
-        message: for people, without any part of a key.
-        billing: what it cost (see `Billing`).
         retry: whether sending it again can help. A call whose reply arrived is never sent again automatically.
         wait: seconds that the API asks the client to wait, None where it does not say.
         limited: the whole account is rate-limited (429, 529), so all calls wait.
         fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
         at_first: `fatal` holds before the first reply only; after it, the failure is that of one call.
         refusal: the provider's filter declined the prompt; the benchmark counts that as a reply without text.
-        usage: of a paid call, where it is known.
-        request_id: the id that the API gave the call.
     """
 
     reason: str
@@ -275,8 +262,7 @@ class WireFormat(Protocol):
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
         """Return the JSON of a call, the same live and in a batch except for the lifetime of caches.
 
-        Raises:
-            ConfigError: the request asks for what the API does not have.
+        Raises ConfigError where the request asks for what the API does not have.
         """
         ...
 
@@ -289,10 +275,7 @@ class WireFormat(Protocol):
         ...
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
-        """Read an error of the API, live or in the result of a batch.
-
-        `status` 0: unknown, as in the batch results of Anthropic; the type of the error decides then.
-        """
+        """Read an error of the API. `status` 0: unknown, as in Anthropic's batch results; the error's type decides."""
         ...
 
 

@@ -69,11 +69,9 @@ class ErrorBody:
     text: str = ""
 
     def names(self, *codes: str) -> bool:
-        """Whether one of these is the code or the type."""
         return self.code in codes or self.kind in codes
 
     def says(self, words: str) -> bool:
-        """Whether the text holds these words."""
         return words in self.text.lower()
 
 
@@ -137,14 +135,9 @@ _RULES = (
 
 
 def read_error(api: Api, status: int, body: object, headers: Mapping[str, str], key: str | None) -> FailedCall:
-    """Read an answer that reports an error.
+    """Read an answer that reports an error; `body` is parsed JSON, or bytes that are none. The key is removed.
 
-    Args:
-        api: where it comes from.
-        status: 0 where it is unknown, as in batch results; the code or the type of the error decides then.
-        body: parsed JSON, or bytes that are none.
-        headers: of the answer; names are lower case.
-        key: removed from every text.
+    `status` is 0 where it is unknown, as in batch results; the code or the type of the error decides then.
     """
     error = read_error_body(body, key)
     status = status or api.statuses.get(error.code) or api.statuses.get(error.kind, 500)

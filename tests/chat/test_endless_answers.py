@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 
 import anthropic
 import httpx2
 import openai
 import pytest
 from hosted_made import PROVIDERS, Api, Books, completion, reasons, requests_of
-from hosted_runs import MODELS, HostedRun
 from loopback import message
-from providers import ProviderServer
 
 from h2htalk.chat.batch.job_apis import AnthropicJobs, JobCallError, OpenAIJobs
 from h2htalk.chat.hosted import hosted_chat
-from h2htalk.chat.hosted.hosted_chat import connection_failure, open_client
+from h2htalk.chat.hosted.hosted_chat import connection_failure, open_connection
 from h2htalk.chat.server import aiohttp_transport
 from h2htalk.data.responses import Failure
 
@@ -33,13 +29,11 @@ class Flood(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     sent = 0
-    encoding = ""
 
     def do_GET(self) -> None:
         self.flood(self.path.rsplit("/", 1)[-1].replace("-", " "))
 
     def do_POST(self) -> None:
-        Flood.encoding = self.headers["accept-encoding"]
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         self.flood(asked["messages"][-1]["content"])
 
@@ -48,9 +42,6 @@ class Flood(BaseHTTPRequestHandler):
         plain = completion("I am here.") if "chat" in self.path else message("I am here.")
         body = json.dumps(plain).encode()
         self.send_response(int(status))
-        if kind == "gzip":
-            body = gzip.compress(body)
-            self.send_header("content-encoding", "gzip")
         self.send_header("content-type", "application/json")
         if kind == "endless":
             self.send_header("connection", "close")
@@ -100,11 +91,6 @@ def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, api: Api) -
     assert Flood.sent < 64 * MOST  # the sockets between hold some, too
 
 
-def test_an_answer_that_is_compressed_all_the_same_is_read(url: str, api: Api) -> None:
-    assert reasons(api.open(f"{url}/v1").complete(requests_of("200 gzip"))) == ["ok"]
-    assert not api.paid or Flood.encoding == "identity"
-
-
 def retrieve(api: str, pool: httpx2.Client, job: str) -> object:
     """Ask about a job through the provider's SDK."""
     if api == "openai":
@@ -115,12 +101,12 @@ def retrieve(api: str, pool: httpx2.Client, job: str) -> object:
 @pytest.mark.parametrize("status", [200, 500])
 @pytest.mark.parametrize("api", PROVIDERS)
 def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -> None:
-    with open_client(url) as pool, pytest.raises(JobCallError, match="larger than 1 MB"):
+    with open_connection(url) as pool, pytest.raises(JobCallError, match="larger than 1 MB"):
         retrieve(api, pool, f"{status}-endless")
 
 
 def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
-    with open_client(url) as pool:
+    with open_connection(url) as pool:
         headers = {"accept": hosted_chat.BINARY}
         with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
             read = 0
@@ -129,15 +115,3 @@ def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
                 if read > 3 * MOST:
                     break
         assert read > 3 * MOST
-
-
-@pytest.mark.parametrize("api", PROVIDERS)
-def test_results_that_are_larger_than_any_reply_are_collected(
-    tmp_path: Path, api: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(hosted_chat, "LARGEST_REPLY", 4000)  # bytes: ten results have more
-    with ProviderServer() as server:
-        run = HostedRun(server, tmp_path, MODELS[api], 20, {"batch": True})
-        run.run()
-        assert len(run.stored()) == 20
-        assert run.require_true_books().paid == server.bill()

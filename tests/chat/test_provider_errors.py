@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.live_calls import doubling_wait, wait_for_next
 from h2htalk.chat.protocol import WireFormat
 from h2htalk.chat.provider_answers import asked_wait, read_error_body
 from h2htalk.chat.server.engine import ServerWire
@@ -154,21 +152,3 @@ def test_the_text_of_an_error_is_one_short_line(body: object, text: str) -> None
 def test_retry_after_in_its_forms(headers: dict[str, str], seconds: float | None) -> None:
     assert asked_wait(headers) == seconds
     assert WIRES["openai"].read_error(503, None, headers).wait == seconds
-
-
-def test_waits_double_from_half_a_second_to_eight_unless_the_api_asks() -> None:
-    for tries, wait in enumerate((0.5, 1, 2, 4, 8, 8, 8), 1):
-        drawn = [doubling_wait(tries) for _ in range(200)]
-        assert 0.75 * wait <= min(drawn) < 0.9 * wait
-        assert 1.1 * wait < max(drawn) <= 1.25 * wait
-    asked = WIRES["server"].read_error(503, None, {"retry-after": "3"})
-    assert all(3.0 <= wait_for_next(asked, tries, 0) <= 3.3 for tries in range(1, 20))
-    assert not WIRES["openai"].read_error(503, None, {"x-should-retry": "false"}).retry
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_no_json_is_too_odd_to_be_read(name: str) -> None:
-    odd: list[Any] = [None, 7, [], {}, {"error": None}, {"error": []}, {"error": {"code": {}, "message": 7}}, b"\xff["]
-    for status in (0, 400, 404, 429, 503):
-        for body in odd:
-            assert json.dumps(WIRES[name].read_error(status, body, {}).message)

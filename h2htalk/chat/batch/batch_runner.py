@@ -59,10 +59,9 @@ def run_batches(
     Jobs that an earlier run left open are collected first, then new ones are made of what is still missing; `attempts`
     limits how many batches ask for an item. `on_done` is called in this thread, in the order of the results.
 
-    Raises:
-        ConfigError: the batch might pass the limit of costs (nothing is sent then), the provider refuses the job, or
-            the store holds an open job of another model.
-        ModelCallError: the provider cannot be used. A job that runs goes on; the same call attaches to it.
+    Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses the
+    job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A job that
+    runs goes on; the same call attaches to it.
     """
     calls.open(batch=True)
     run = _Run(jobs, wire, requests, options, calls, on_done, sleep, clock)
@@ -81,10 +80,9 @@ class _Run:
 
     Attributes:
         places: the positions of the requests by id and sample.
-        done: one outcome for each request, None while there is none.
         tries: how many batches asked for a request so far.
         fruitless: jobs in a row without results.
-        since: time of the first of the current network errors; None while there is none.
+        since: time of the first of the current network errors.
         hold: seconds that the API asks the client to wait.
         shown: the status that was printed last, and when.
     """

@@ -43,16 +43,11 @@ _TYPES: Mapping[str, Kind] = {"canceled": "canceled", "expired": "expired"}
 
 @dataclass(frozen=True, slots=True)
 class BatchJob:
-    """A batch job as its provider describes it.
+    """A batch job as its provider describes it; `failed`: it was refused whole, and none of its calls was computed.
 
-    Attributes:
-        id, status: as the provider names them.
-        state: `failed` means that it was refused whole: none of its calls was computed.
-        calls, finished: how many it holds, and how many of them are done; None where unknown.
-        succeeded: how many gave a reply; None where unknown.
-        leftover: what became of calls without a result, once it has ended.
-        outputs: where its results are.
-        problem: why a failed one was refused; `crowded`: only because the account's queue is full.
+    `calls`: how many it holds; `finished` and `succeeded` of them are done and gave a reply; None where unknown.
+    `leftover`: what became of calls without a result. `outputs`: where its results are. `problem`: why a failed one was
+    refused; `crowded`: only because the account's queue is full.
     """
 
     id: str
@@ -293,14 +288,9 @@ def _read_problems(errors: object) -> tuple[str, bool]:
     """Return the first errors of a refused job, and whether all of them report a full queue."""
     if not isinstance(errors, list):
         return "", False
-    described = [
-        (f"line {line}: " if (line := count_or_none(pick(error, "line"))) is not None else "")
-        + (text_or_none(pick(error, "message")) or text_or_none(pick(error, "code")) or "no reason given")
-        for error in errors[:_PROBLEMS]
-    ]
-    more = [f"{len(errors) - _PROBLEMS} more"] if len(errors) > _PROBLEMS else []
-    crowded = bool(errors) and all(pick(error, "code") == "token_limit_exceeded" for error in errors)
-    return "; ".join(described + more), crowded
+    first = "; ".join(f"line {pick(error, 'line')}: {pick(error, 'message')}" for error in errors[:_PROBLEMS])
+    more = f"; {len(errors) - _PROBLEMS} more" if len(errors) > _PROBLEMS else ""
+    return first + more, bool(errors) and all(pick(error, "code") == "token_limit_exceeded" for error in errors)
 
 
 class AnthropicJobs(JobsApi):

@@ -16,14 +16,9 @@ _NOTHING = Decimal(0)
 class Totals:
     """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
 
-    Attributes:
-        calls: all that were sent, open ones included.
-        paid, free, possibly_paid: how they ended; `unmetered` of the paid ones came without a token count.
-        input_tokens, cache_read_tokens, output_tokens: of the paid ones, as far as they were counted.
-        usd_paid: for replies that arrived and were counted.
-        usd_possible: the most for possibly paid and unmetered calls.
-        usd_open: the most for calls that have not ended (a running batch).
-        prices: the date of the prices of the last calls; empty where their price is unknown.
+    `unmetered` of the paid calls came without a count of tokens. `usd_paid` is for replies that were counted,
+    `usd_possible` the most for possibly paid and unmetered calls, `usd_open` for those that have not ended (a running
+    batch). `prices`: the date of the prices of the last calls; empty where their price is unknown.
     """
 
     calls: int = 0

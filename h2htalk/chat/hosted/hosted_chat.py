@@ -12,7 +12,6 @@ import os
 import warnings
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
@@ -61,97 +60,25 @@ _UNSENT = FailedCall(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Provider:
-    """The names of a provider: its SDK, and the variables that hold key and address.
+class HostedChat:
+    """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent.
 
     Attributes:
         wire: the class of its wire format.
-        module: of the SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
+        module: of its SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
         create: the client's method that sends a call, as a path of attributes.
-        example: a model of it.
         jobs: the class of its batch jobs in `batch/job_apis`.
-        client_options: for the client's class.
+        example: a model of it.
     """
 
-    wire: Callable[[str, str], WireFormat]
-    module: str
-    key_variable: str
-    url_variable: str
-    url: str
-    client: str
-    create: str
-    example: str
-    jobs: str
-    client_options: Mapping[str, Any] = field(default_factory=dict)
-
-    def open_client(self, key: str, url: str, http_client: Any) -> Any:
-        """Return the SDK's client over the given connection; asynchronous where the connection is."""
-        # Their logs and warnings may quote whole prompts; one warns of models that will be switched off.
-        for name in ("openai", "anthropic", "httpx2", "httpcore2"):
-            logger = logging.getLogger(name)
-            logger.propagate = False
-            if not logger.handlers:
-                logger.addHandler(logging.NullHandler())
-        warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
-        name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + self.client
-        parts = urlsplit(url)
-        return getattr(import_module(self.module), name)(
-            api_key=key,
-            base_url=urlunsplit(parts._replace(query="")),
-            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
-            max_retries=0,  # every attempt is reserved
-            http_client=http_client,
-            **self.client_options,
-        )
-
-    def read_key(self) -> str:
-        """Read the key from the environment; raises ConfigError where it cannot be one. No message repeats it."""
-        if (key := read_key(self.key_variable)) is None:
-            raise ConfigError(f"{self.module}: needs a key: set {self.key_variable}")
-        return key
-
-    def read_url(self) -> str:
-        """Return the address in the environment, else the provider's; raises ConfigError where it cannot be one."""
-        url = os.environ.get(self.url_variable, "").strip() or self.url
-        http_parts(url, self.url_variable, self.url, f"a key belongs in {self.key_variable}")
-        try:
-            httpx2.URL(url)  # is stricter about what a host may be called
-        except httpx2.InvalidURL:
-            raise ConfigError(f"{self.url_variable} has no usable URL; give one such as {self.url}") from None
-        return url
-
-
-OPENAI = Provider(
-    wire=OpenAIWire,
-    module="openai",
-    key_variable="OPENAI_API_KEY",
-    url_variable="OPENAI_BASE_URL",
-    url="https://api.openai.com/v1",
-    client="OpenAI",
-    create="chat.completions.with_raw_response.create",
-    example="gpt-4o",
-    jobs="OpenAIJobs",
-)
-
-ANTHROPIC = Provider(
-    wire=AnthropicWire,
-    module="anthropic",
-    key_variable="ANTHROPIC_API_KEY",
-    url_variable="ANTHROPIC_BASE_URL",
-    url="https://api.anthropic.com",
-    client="Anthropic",
-    create="messages.with_raw_response.create",
-    example="claude-sonnet-5-5",
-    jobs="AnthropicJobs",
-    client_options={"open_telemetry": False},
-)
-
-
-class HostedChat:
-    """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent."""
-
-    provider: ClassVar[Provider]
+    wire: ClassVar[Callable[[str, str], WireFormat]]
+    module: ClassVar[str]
+    url: ClassVar[str]
+    client: ClassVar[str]
+    create: ClassVar[str]
+    jobs: ClassVar[str]
+    example: ClassVar[str]
+    client_options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         """Check name, key and address; nothing is sent before `complete`. No message repeats the key.
@@ -159,36 +86,70 @@ class HostedChat:
         Raises ConfigError where the name, or the key or address in the environment, cannot be used.
         """
         if not name or not name.isprintable() or any(c.isspace() for c in name):
-            engine = self.provider.module
-            raise ConfigError(f"{engine}: needs the name of a model, such as {engine}:{self.provider.example}")
-        self._name, self._key, self._url = name, self.provider.read_key(), self.provider.read_url()
-        self._options = options
-        self._wire = self.provider.wire(name, self._key)
+            raise ConfigError(f"{self.module}: needs the name of a model, such as {self.module}:{self.example}")
+        self._name, self._options = name, options
+        self._key, self._url = self.read_environment()
+        self._wire = type(self).wire(name, self._key)
         self._connection = _connection_options(self._url)
+
+    @classmethod
+    def read_environment(cls) -> tuple[str, str]:
+        """Read the key and the address, else the provider's; raises ConfigError, which repeats neither."""
+        variable = f"{cls.module.upper()}_BASE_URL"
+        if (key := read_key(f"{cls.module.upper()}_API_KEY")) is None:
+            raise ConfigError(f"{cls.module}: needs a key: set {cls.module.upper()}_API_KEY")
+        url = os.environ.get(variable, "").strip() or cls.url
+        http_parts(url, variable, cls.url, f"a key belongs in {cls.module.upper()}_API_KEY")
+        try:
+            httpx2.URL(url)  # is stricter about what a host may be called
+        except httpx2.InvalidURL:
+            raise ConfigError(f"{variable} has no usable URL; give one such as {cls.url}") from None
+        return key, url
+
+    @classmethod
+    def open_client(cls, key: str, url: str, http_client: Any = None) -> Any:
+        """Return the SDK's client over a connection, asynchronous where that is; None: for calls one after another."""
+        # Their logs and warnings may quote whole prompts; one warns of models that will be switched off.
+        for name in ("openai", "anthropic", "httpx2", "httpcore2"):
+            logger = logging.getLogger(name)
+            logger.propagate = False
+            if not logger.handlers:
+                logger.addHandler(logging.NullHandler())
+        warnings.filterwarnings("ignore", r"The model .* is deprecated", DeprecationWarning)
+        name = ("Async" if isinstance(http_client, httpx2.AsyncClient) else "") + cls.client
+        parts = urlsplit(url)
+        return getattr(import_module(cls.module), name)(
+            api_key=key,
+            base_url=urlunsplit(parts._replace(query="")),
+            default_query=dict(parse_qsl(parts.query, keep_blank_values=True)),
+            max_retries=0,  # every attempt is reserved
+            http_client=http_client or open_connection(url),
+            **cls.client_options,
+        )
 
     @property
     def subject(self) -> Mapping[str, str]:
         """`engine` and `model`."""
-        return {"engine": self.provider.module, "model": self._name}
+        return {"engine": self.module, "model": self._name}
 
     @property
     def endpoint(self) -> str:
         """The API's URL. A path that is not the provider's may hold something secret: its hash stands for it."""
-        parts, own = urlsplit(base_url(self._url)), urlsplit(self.provider.url).path
+        parts, own = urlsplit(base_url(self._url)), urlsplit(self.url).path
         path = parts.path if parts.path in ("", own) else f"/sha256:{sha256(parts.path.encode()).hexdigest()[:12]}"
         return f"{parts.scheme}://{parts.netloc}{path}"
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
-        options, provider = self._options, self.provider
+        options = self._options
         calls = options.calls or StageCalls(CallStore(), "", self._wire.model)
         if not options.batch:
             parts = urlsplit(self._url)  # whose path may hold something secret
-            advice = f"check the connection and its proxy, or {provider.url_variable}"
+            advice = f"check the connection and its proxy, or {self.module.upper()}_BASE_URL"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
-        jobs_class = getattr(import_module("h2htalk.chat.batch.job_apis"), provider.jobs)
-        with provider.open_client(self._key, self._url, open_client(self._url)) as client:
+        jobs_class = getattr(import_module("h2htalk.chat.batch.job_apis"), self.jobs)
+        with self.open_client(self._key, self._url) as client:
             # Without requests too: open jobs are collected and settled.
             return run_batches(jobs_class(client, connection_failure), self._wire, requests, options, calls, on_done)
 
@@ -198,7 +159,7 @@ class HostedChat:
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
         """Open a connection pool that follows no redirect: a reserved call goes to its own address only."""
-        sdk, most = import_module(self.provider.module), self._options.concurrency
+        sdk, most = import_module(self.module), self._options.concurrency
         limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=KEEP_ALIVE)
 
         async def prepare(response: httpx2.Response) -> None:
@@ -207,7 +168,7 @@ class HostedChat:
         with _network_settings():
             pool = httpx2.AsyncClient(limits=limits, event_hooks={"response": [prepare]}, **self._connection)
         async with pool:
-            create = attrgetter(self.provider.create)(self.provider.open_client(self._key, self._url, pool))
+            create = attrgetter(self.create)(self.open_client(self._key, self._url, pool))
 
             async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
                 return await _exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
@@ -218,19 +179,32 @@ class HostedChat:
 class OpenAIChat(HostedChat):
     """An OpenAI model, by chat completions."""
 
-    provider = OPENAI
+    wire = OpenAIWire
+    module = "openai"
+    url = "https://api.openai.com/v1"
+    client = "OpenAI"
+    create = "chat.completions.with_raw_response.create"
+    jobs = "OpenAIJobs"
+    example = "gpt-4o"
 
 
 class AnthropicChat(HostedChat):
     """An Anthropic model, by the messages API, which takes no temperature, top_p or seed."""
 
-    provider = ANTHROPIC
+    wire = AnthropicWire
+    module = "anthropic"
+    url = "https://api.anthropic.com"
+    client = "Anthropic"
+    create = "messages.with_raw_response.create"
+    jobs = "AnthropicJobs"
+    example = "claude-sonnet-5-5"
+    client_options: ClassVar[Mapping[str, Any]] = {"open_telemetry": False}
 
 
 # --- The connection ---------------------------------------------------------------------------------------------
 
 
-def open_client(url: str) -> httpx2.Client:
+def open_connection(url: str) -> httpx2.Client:
     """Open a connection for calls one after the other, such as those about batch jobs."""
     with _network_settings():
         return httpx2.Client(

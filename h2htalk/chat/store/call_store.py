@@ -54,20 +54,11 @@ class CostLimitError(ConfigError):
 
 @dataclass(frozen=True, slots=True)
 class PaidCall:
-    """A call that may cost money: the most that it can cost, and how it ended.
+    """A call that may cost money: the most that it can cost (`bound` in tokens, `worst` in dollars), and how it ended.
 
-    Attributes:
-        number: its number in the store, from 1.
-        stage, model: what it is for, and `ENGINE:MODEL`.
-        id, samples: of its requests; the id is empty once it was erased.
-        bound, worst: the most that it can cost, in tokens and in US dollars (None: unknown).
-        prompts: the fingerprint of the prompt of each sample.
-        item: what the requests are about, where `id` names more.
-        batch: the mark of its job.
-        prices: the date of its prices.
-        billing: `open` until it has ended.
-        usage, usd: of a paid call; None where they are unknown.
-        reason: of a call without a usable reply.
+    `number`: in the store, from 1. `id`: of its requests; empty once it was erased. `prompts`: the fingerprint of each
+    sample's prompt. `item`: what the requests are about, where `id` names more. `batch`: the mark of its job. `prices`:
+    their date. `usage`, `usd`: of a paid call; None where they are unknown. `reason`: of a call without a usable reply.
     """
 
     number: Annotated[Count, Field(alias="reserved")]
@@ -132,17 +123,12 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """The state of one batch job.
+    """The state of one batch job: `planned` (not sent), `sending` (possibly), `submitted` (it runs, or has ended and is
+    not collected) or `closed`.
 
-    Attributes:
-        batch: its mark, 12 random hex digits, by which it is known before the provider gives it an id.
-        stage, model: what its calls are for, and `ENGINE:MODEL`.
-        when: Unix time of the last request that was sent.
-        state: `planned`: not sent; `sending`: possibly sent; `submitted`: it runs, or has ended and is not collected.
-        numbers: its calls' numbers in the store; the position of a call is its number in the job.
-        file: OpenAI's id of the uploaded requests.
-        after: the provider's newest job before this one, where a job is recognised by its position only.
-        job: the provider's id.
+    `batch`: its mark, 12 random hex digits, by which it is known before the provider gives it an id (`job`). `when`:
+    Unix time of the last request that was sent. `numbers`: its calls' numbers in the store, in their order in the job.
+    `file`: OpenAI's id of the uploaded requests. `after`: the provider's newest job before this one.
     """
 
     batch: str
@@ -184,13 +170,9 @@ class BatchRecord:
 class CallStore:
     """The one writer of a `calls.jsonl`; None keeps it in memory only. Not for several threads at once.
 
-    Attributes:
-        calls: all paid calls, by their numbers from 1.
-        jobs: all batch jobs by mark, oldest first.
-        replies: by stage, id, sample and hash of the prompt.
-        by_prompt: the last of them by stage and hash of the prompt.
-        outcomes: how many replies and final failures it holds.
-        on_outcome: called with each of those that are there, and its position; may raise DataError.
+    It holds all paid calls by their numbers from 1, batch jobs by mark, replies by stage, id, sample and hash of the
+    prompt and again by stage and hash alone, and the number of replies and final failures. `on_outcome` is called with
+    each of those that the file holds when it is opened, and its position; it may raise DataError.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -408,14 +390,11 @@ def read_costs(folder: Path) -> dict[str, Totals]:
 
 @dataclass
 class StageCalls:
-    """The calls of one model for one stage, in a store. Engines reserve and settle paid calls through it.
+    """The calls of one model (`ENGINE:MODEL`) for one stage. Engines reserve and settle paid calls through it.
 
     Nothing is touched before `open`. Raises ConfigError for a limit without a price.
 
     Attributes:
-        store: of the stage's folder.
-        stage: what the calls are for.
-        model: `ENGINE:MODEL`, as price files name it.
         paid: whether they cost money: a model that costs nothing reserves nothing.
         identity: the model as the hash of a prompt has it; empty: `model`.
         prices: None where they are unknown; calls are counted, and their dollars stay unknown.

@@ -69,7 +69,7 @@ class ModelCalls:
     """
 
     def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
-        """Prepare the calls; nothing is sent or written. Raises ConfigError: see `CallSettings.stage_calls`.
+        """Prepare the calls; nothing is sent or written.
 
         `store`: a folder, or its store, which several models share and their owner closes. `stage`: its name, or a
         name for each of its models. `once`: call once for equal greedy requests (`request_key`).
@@ -82,10 +82,7 @@ class ModelCalls:
     def ask(self, requests: Sequence[Request], part: str) -> Replies:
         """The reply to every request of a part, by id and sample; only those that are not stored are called for.
 
-        Raises:
-            IncompleteError: calls failed after their retries; the other replies are stored, and a restart calls again.
-            ConfigError, ModelCallError: no call can succeed.
-            DataError: a reply cannot be stored.
+        Raises IncompleteError where calls failed after their retries: the other replies are stored.
         """
         outcomes = self.outcomes(requests)
         failures = {key: one for key, one in outcomes.items() if isinstance(one, Failure)}
@@ -151,12 +148,7 @@ class ModelCalls:
 
 def check_model(settings: CallSettings) -> None:
     """Check that a model can be called: its name, its price where there is a limit, its key, and that it enforces a
-    schema where the stage needs one. Loads no local model.
-
-    Raises:
-        ConfigError: it cannot; says what to change.
-        DataError: a line of a script is damaged.
-    """
+    schema where the stage needs one. Loads no local model. Raises ConfigError or DataError."""
     engine, _ = parse_model(settings.model)
     if settings.schema and not engine.schemas:
         raise ConfigError(

@@ -169,10 +169,9 @@ class Guard:
         """The result of each text, through the provider's SDK."""
         import openai
 
-        from h2htalk.chat.hosted.hosted_chat import OPENAI, open_client
+        from h2htalk.chat.hosted.hosted_chat import OpenAIChat
 
-        key, url = OPENAI.read_key(), OPENAI.read_url()
-        opened = OPENAI.open_client(key, url, open_client(url))
+        opened = OpenAIChat.open_client(*OpenAIChat.read_environment())
         with (
             opened.with_options(max_retries=4, timeout=60.0) as client,
             Progress("safety calls", len(texts)) as progress,

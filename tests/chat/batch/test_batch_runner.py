@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from batch_double import CALL_USD, BatchDouble, requests
-from batch_stories import both, events, fates, texts, totals
+from batch_stories import both, fates, texts, totals
 
-from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.errors import ModelCallError
 
 # --- The plain course of things ---------------------------------------------------------------------------------
 
@@ -28,17 +28,6 @@ def test_replies_come_in_the_order_of_the_requests_whatever_the_order_of_results
 
 
 @both
-def test_everything_is_written_down_before_it_is_done(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    there: dict[str, list[str]] = {}
-    double.before = lambda call: there.update({call.split("/")[-1]: events(tmp_path)})
-    double.run(requests("a"), tmp_path)
-    assert "sending" in there["batches"]
-    assert "submitted" in there[double.jobs[0].id]
-    assert events(tmp_path)[-2:] == ["submitted", "collected"]
-
-
-@both
 def test_a_call_is_settled_before_its_answer_is_given(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
     calls = double.calls_at(tmp_path)
@@ -47,18 +36,6 @@ def test_a_call_is_settled_before_its_answer_is_given(provider: str, tmp_path: P
     assert still_open == [2, 1, 0]
     double.calls.clear()
     assert double.run([], tmp_path) == double.calls == []  # nothing is asked for, and no job is open
-
-
-@both
-def test_the_line_of_progress_says_counts_and_the_price_of_batches(
-    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    double = BatchDouble(provider)
-    double.run(requests("a", "b"), tmp_path)
-    said = capsys.readouterr().err
-    assert said.startswith("batch  0/2  in_progress  0 min  at most 0.")
-    assert f"  {double.jobs[0].id}\n" in said
-    assert "US dollars at batch prices" in said
 
 
 @both
@@ -71,25 +48,6 @@ def test_more_calls_than_a_job_may_hold_make_several(
     assert len(double.run(requests(*"abcdefgh"), calls)) == 8
     assert [len(job.lines) for job in double.jobs] == [3, 3, 2]
     assert totals(calls).usd_paid == double.bill == 8 * CALL_USD
-
-
-@both
-def test_more_bytes_than_a_job_may_have_make_several(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    double = BatchDouble(provider)
-    monkeypatch.setattr(type(double.jobs_api()), "most_bytes", 2000)
-    outcomes = double.run(requests(*(letter * 700 for letter in "abcd")), tmp_path)
-    assert len(outcomes) == 4
-    assert len(double.jobs) > 1
-    for job in double.jobs:
-        assert sum(len(json.dumps(line)) for line in job.lines) < 2000 or len(job.lines) == 1
-
-
-@both
-def test_the_same_sample_twice_is_an_error(provider: str, tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match="same sample"):
-        BatchDouble(provider).run(requests("a", "a"), tmp_path)
 
 
 # --- Results ----------------------------------------------------------------------------------------------------
@@ -132,18 +90,6 @@ def test_what_was_not_computed_is_asked_again_in_a_new_batch(provider: str, fate
 
 
 @both
-def test_what_somebody_cancelled_is_not_asked_again_by_itself(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    double.after = lambda call: [setattr(job, "canceled", True) for job in double.jobs] and None
-    calls = double.calls_at(tmp_path)
-    assert texts(double.run(requests("a", "b"), calls)) == ["canceled", "canceled"]
-    assert len(double.jobs) == 1
-    assert totals(calls).free == 2
-    double.after = lambda call: None
-    assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
-
-
-@both
 def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
     provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,12 +114,6 @@ def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
     # OpenAI's strange lines come with each of the two files.
     files = {"openai": 2, "anthropic": 1}[provider]
     assert f"ignored {10 * files} results" in capsys.readouterr().err
-
-
-@both
-def test_lines_of_results_may_hold_every_separator_but_a_line_feed(provider: str, tmp_path: Path) -> None:
-    text = "a\u2028b\u0085c\x0bd\re"
-    assert texts(BatchDouble(provider).run(requests(text), tmp_path)) == [f"re: {text}"]
 
 
 @both

@@ -65,19 +65,6 @@ def test_a_server_in_trouble_is_asked_again(provider: str, status: int, tmp_path
 
 
 @both
-def test_a_retry_after_of_a_day_does_not_stop_the_looks_for_a_day(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-
-    def trouble(call: str) -> None:
-        if double.jobs and len(double.calls) < 6:
-            double.answers = [httpx2.Response(429, headers={"retry-after": "86400"}, json={"error": {}})]
-
-    double.before = trouble
-    double.run(requests("a"), tmp_path)
-    assert max(double.pauses) <= 60.0
-
-
-@both
 def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(provider: str, tmp_path: Path) -> None:
     double = BatchDouble(provider)
 
@@ -143,21 +130,6 @@ def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(
     assert len(double.jobs) == 1
 
 
-@both
-def test_no_connection_at_all_is_an_error_after_a_few_tries(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-
-    def unplugged(call: str) -> None:
-        raise httpx2.ConnectError("nobody there")
-
-    double.before = unplugged
-    calls = double.calls_at(tmp_path)
-    with pytest.raises(ModelCallError, match=r"no connection.*; check the connection, its proxy and the base URL"):
-        double.run(requests("a"), calls)
-    assert (totals(calls).free, totals(calls).open) == (1, 0)
-    assert len(double.calls) == 4
-
-
 def test_an_openai_job_whose_validation_failed_is_an_error_with_its_first_lines(tmp_path: Path) -> None:
     double = BatchDouble("openai")
     double.problems = [
@@ -198,13 +170,6 @@ def test_an_openai_job_that_found_the_queue_full_waits_for_the_others(
     assert texts(double.run(requests(*"abcd"), calls, attempts=1)) == [f"re: {t}" for t in "abcd"]
     assert [bool(job.problems) for job in double.jobs] == [False, True, False]
     assert totals(calls).usd_paid == double.bill
-
-
-def test_a_full_queue_of_others_is_an_error(tmp_path: Path) -> None:
-    double = BatchDouble("openai")
-    double.problems = [{"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}]
-    with pytest.raises(ConfigError, match="wait until other batches"):
-        double.run(requests("a"), tmp_path)
 
 
 @both

@@ -9,7 +9,7 @@ import pytest
 from batch_double import CALL_USD
 from batch_stories import PLACE, both, kill_at, story, stranger
 
-from h2htalk.errors import DataError, ModelCallError
+from h2htalk.errors import ModelCallError
 
 # --- Killed at a named moment -----------------------------------------------------------------------------------
 
@@ -38,25 +38,6 @@ def test_a_job_that_was_never_made_is_no_try(provider: str, moment: str, tmp_pat
     run.killed()
     run.run()
     run.require_paid_once()
-
-
-@both
-def test_jobs_that_come_to_nothing_are_counted_in_a_row(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.attempts = 2
-    run.double.fate = lambda text, times: "expired" if times == 1 else "ok"
-    creations = [0]
-
-    def break_every_other(call: str) -> None:
-        if call == f"POST {PLACE[provider]}":
-            creations[0] += 1
-            if creations[0] % 2:
-                raise httpx2.ReadError("cut")
-
-    run.double.before = break_every_other
-    run.run()
-    run.require_paid_once()
-    assert creations == [4]
 
 
 @both
@@ -92,36 +73,6 @@ def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: 
     assert run.double.jobs == []
 
 
-@both
-def test_an_answer_that_cannot_be_stored_stops_the_run_and_is_read_again(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-
-    def full() -> None:
-        raise DataError("disk full")
-
-    run.before_store = full
-    with pytest.raises(DataError):
-        run.run()
-    run.before_store = lambda: None
-    run.run()
-    run.require_paid_once()
-
-
-@both
-def test_ctrl_c_leaves_the_job_running_and_says_so(
-    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    run = story(provider, tmp_path)
-    run.double.before = kill_at(f"GET {PLACE[provider]}/", KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        run.run()
-    said = capsys.readouterr().err
-    assert f"batch job {run.double.jobs[0].id} still running: the same command attaches to it again" in said
-    assert not any("cancel" in call for call in run.double.calls)
-    run.run()
-    run.require_paid_once()
-
-
 # --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------
 
 
@@ -138,32 +89,6 @@ def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
     assert run.is_whole()
     assert run.totals.usd_paid == 3 * CALL_USD
     assert len(run.double.jobs) == 9
-
-
-def test_a_job_that_was_made_days_after_ours_is_not_waited_for(tmp_path: Path) -> None:
-    run = story("anthropic", tmp_path)
-    run.double.before = kill_at("POST /v1/messages/batches")
-    run.killed()
-    run.double.now += 72 * 3600.0
-    run.double.runtime = 10 * 3600.0
-    stranger(run.double, 3)
-    asked_at = run.double.now
-    run.run()
-    assert run.is_whole()
-    assert run.double.jobs[1].created - asked_at < 3600.0
-
-
-def test_while_one_of_the_candidates_runs_it_is_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run = story("anthropic", tmp_path)
-    run.double.before = kill_at("POST /v1/messages/batches")
-    run.killed()
-    run.double.runtime = 3 * 3600.0
-    stranger(run.double, 3)
-    asked_at = run.double.now
-    run.run()
-    assert run.is_whole()
-    assert run.double.jobs[1].created - asked_at >= 3 * 3600.0
-    assert "searching for its job: waiting for msgbatch_0" in capsys.readouterr().err
 
 
 def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path: Path) -> None:

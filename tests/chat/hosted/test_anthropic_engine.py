@@ -58,14 +58,6 @@ def test_a_call_says_all_that_it_may_cost_and_nothing_more(anthropic: Api) -> No
 
 
 @pytest.mark.parametrize(
-    ("thinking", "kind", "budget"), [(None, None, 256), (0, "disabled", 256), (1000, "adaptive", 1256)]
-)
-def test_thinking_widens_the_budget_or_is_switched_off(thinking: int | None, kind: str | None, budget: int) -> None:
-    body = body_of(thinking=thinking)
-    assert (body.get("thinking", {}).get("type"), body["max_tokens"]) == (kind, budget)
-
-
-@pytest.mark.parametrize(
     ("model", "thinking", "sent"),
     [
         ("claude-sonnet-5", 0, {"type": "disabled"}),
@@ -86,17 +78,7 @@ def test_a_budget_of_reasoning_below_the_least_is_refused_before_anything_is_sen
         AnthropicWire("claude-opus-4-5", "k").body(Call((0,), (request,)))
 
 
-def test_several_samples_are_several_calls() -> None:
-    requests = [Request("a", (Message("user", "Hi"),), Sampling(None), sample) for sample in range(3)]
-    assert [call.indexes for call in API.calls(requests)] == [(0,), (1,), (2,)]
-
-
 # Turns: the user first, never two in a row, none of them blank
-
-
-def test_a_conversation_is_sent_as_it_is() -> None:
-    turns = [("user", "Hi"), ("assistant", "Hello."), ("user", "Sad.")]
-    assert turns_of(*(Message(role, text) for role, text in turns)) == turns  # type: ignore[arg-type]
 
 
 def test_blank_turns_go_and_their_neighbours_are_joined() -> None:
@@ -116,11 +98,6 @@ def test_blank_turns_go_and_their_neighbours_are_joined() -> None:
 )
 def test_a_conversation_that_the_user_does_not_open_gets_an_opening(messages: tuple[Message, ...]) -> None:
     assert turns_of(*messages)[0] == ("user", "…")
-
-
-def test_system_messages_become_one() -> None:
-    body = body_of(Message("system", "One."), Message("system", "Two."), Message("user", "Hi"))
-    assert body["system"] == [{"type": "text", "text": "One.\n\nTwo."}]
 
 
 # Caches
@@ -156,12 +133,6 @@ def test_what_nobody_shares_or_is_too_short_is_not_cached() -> None:
     assert "cache_control" not in str(system_of(requests))
     unmarked = Request("e", (Message("system", PERSONA), Message("user", "e")), Sampling(None))
     assert "cache_control" not in str(system_of([unmarked, unmarked]))
-
-
-def test_a_prefix_that_ends_the_text_leaves_no_blank_block() -> None:
-    system = Message("system", f"{PERSONA}\n", shared=len(PERSONA))
-    requests = [Request(item, (system, Message("user", item)), Sampling(None)) for item in "ab"]
-    assert all(len(blocks) == 1 for blocks in system_of(requests))
 
 
 def test_calls_that_share_a_prefix_follow_each_other() -> None:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import httpx2
 import pytest
 from hosted_made import KEYS, Api, completion, requests_of, set_keys, text_of
 from loopback import Answer, LoopbackServer
 
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.hosted_chat import OPENAI
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Call, Message, Outcome, Reply, Request, Sampling
 from h2htalk.errors import ConfigError
@@ -67,19 +65,10 @@ def test_a_call_says_all_that_it_may_cost_and_nothing_more(openai: Api) -> None:
     ]
 
 
-def test_sampling_that_is_left_to_the_model_is_not_mentioned() -> None:
-    assert {"temperature", "top_p", "seed", "n"}.isdisjoint(body_of(temperature=None, seed=41))
-
-
 @pytest.mark.parametrize(("thinking", "effort", "budget"), [(None, None, 256), (0, "none", 256), (1000, None, 1256)])
 def test_thinking_widens_the_budget_or_is_switched_off(thinking: int | None, effort: str | None, budget: int) -> None:
     body = body_of(thinking=thinking)
     assert (body.get("reasoning_effort"), body["max_completion_tokens"]) == (effort, budget)
-
-
-def test_a_temperature_that_the_api_does_not_have_is_refused_before_anything_is_sent(openai: Api) -> None:
-    with pytest.raises(ConfigError, match="0 to 2"):
-        openai.open("http://127.0.0.1:9/v1").complete(requests_of("a", sampling=Sampling(temperature=2.5)))
 
 
 def test_prompts_that_start_alike_share_a_cache_key() -> None:
@@ -89,16 +78,6 @@ def test_prompts_that_start_alike_share_a_cache_key() -> None:
 
     assert key("Ava", "one") == key("Ava", "two") != key("Bo", "one")
     assert "prompt_cache_key" not in body_of()
-
-
-def test_half_a_surrogate_pair_is_sent_as_a_replacement_character(openai: Api) -> None:
-    assert [text_of(body) for body in asked_for(openai, requests_of("half \ud83d"))[1]] == ["half \ufffd"]
-
-
-def test_a_batch_is_told_the_same_but_for_the_service_tier() -> None:
-    request = requests_of("a")[0]
-    live, batch = API.body(call_of(request)), API.body(call_of(request), batch=True)
-    assert dict(live) == {**batch, "service_tier": "default"}
 
 
 # Several samples
@@ -113,15 +92,6 @@ def test_the_missing_samples_of_an_item_are_one_call_with_the_seed_of_the_first(
     outcomes, asked = asked_for(openai, [*samples_of("a", 1, 3), *samples_of("b", 0), *samples_of("a", 4)])
     assert [outcome.text for outcome in outcomes if isinstance(outcome, Reply)] == ["a0", "a1", "b0", "a2"]
     assert sorted((body.get("n", 1), body["seed"]) for body in asked) == [(1, 100), (3, 101)]
-
-
-def test_several_samples_may_fill_the_budget_each() -> None:
-    assert API.bound(call_of(requests_of("a")[0], 3)).output_tokens == 150
-
-
-def test_models_that_draw_by_themselves_get_a_call_a_sample() -> None:
-    calls = API.calls(samples_of("a", 0, 1, temperature=None))
-    assert [call.indexes for call in calls] == [(0,), (1,)]
 
 
 def test_the_bound_covers_what_a_normalizing_tokenizer_makes_of_a_ligature() -> None:
@@ -155,16 +125,3 @@ def test_a_key_or_address_that_cannot_be_used_is_refused_by_its_variable(
         open_chat("openai:gpt-4o")
     assert "secret" not in str(caught.value)
     assert "sk-" not in str(caught.value)
-
-
-def test_a_query_of_the_address_goes_with_every_call() -> None:
-    with httpx2.Client() as connection:
-        client = OPENAI.open_client("sk-1", "https://proxy.example/v1?api-version=2024-10-21", connection)
-    assert client.default_query == {"api-version": "2024-10-21"}
-    assert str(client.base_url) == "https://proxy.example/v1/"
-
-
-def test_neither_chat_nor_wire_shows_the_key() -> None:
-    chat = open_chat("openai:gpt-4o")
-    assert dict(chat.subject) == {"engine": "openai", "model": "gpt-4o"}
-    assert KEYS["openai"] not in repr(chat) + repr(API)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import socket
 import time
 from decimal import Decimal
 from typing import Any
@@ -12,9 +11,9 @@ import pytest
 from hosted_made import Api, Books, error, reasons, requests_of, scripted, sharing, text_of, worst_case
 from loopback import REPLY, Answer, LoopbackServer
 
-from h2htalk.chat.protocol import Outcome, Reply
+from h2htalk.chat.protocol import Reply
 from h2htalk.data.responses import Failure, Usage
-from h2htalk.errors import ConfigError, ModelCallError
+from h2htalk.errors import ConfigError
 
 BO = "You are Bo, who mends nets. " * 120
 
@@ -57,19 +56,6 @@ def test_a_prompt_that_a_filter_declines_is_a_refusal_and_a_blocked_reply_possib
     assert (server.requests, books.totals().possibly_paid) == (1, int(usage == Usage()))
 
 
-def test_once_an_answer_could_not_be_stored_nothing_more_goes_out(provider: Api) -> None:
-    def full(index: int, outcome: Outcome) -> None:
-        raise OSError("the disk is full")
-
-    books, same_moment = Books(), [Answer(provider.answer(), delay=0.2)]
-    with LoopbackServer(reply=scripted({"a": same_moment, "b": same_moment})) as server:
-        chat = provider.open(server.url, concurrency=2, calls=books)
-        with pytest.raises(OSError, match="full"):
-            chat.complete(requests_of(*"abcd"), full)
-        assert server.requests == 2
-    assert (books.totals().paid, books.totals().possibly_paid) == (1, 1)  # what nobody kept is not said to be paid for
-
-
 # What ends the run
 
 
@@ -79,37 +65,6 @@ def test_what_is_not_the_api_ends_the_run_after_a_few_answers_which_may_be_paid(
     with pytest.raises(ConfigError, match=rf"is not the API of .*the first 8 .*Welcome.*{provider.name.upper()}_BASE_"):
         provider.run(page, *texts, calls=books)
     assert (books.totals().unmetered, books.totals().open) == (8, 0)
-
-
-@pytest.mark.parametrize("charset", ["zlib_codec", "undefined", "idna", "rot13"])
-def test_an_error_in_a_charset_that_is_none_is_that_calls_own(provider: Api, charset: str) -> None:
-    odd = Answer(b"\xff..", 500, {"content-type": f"application/json; charset={charset}"})
-    assert reasons(provider.run({"a": [odd]}, "a", attempts=1)[0]) == ["http_500"]
-
-
-@pytest.mark.parametrize("text", ["örg", "org\nname"])
-def test_a_header_that_cannot_be_sent_is_free_and_not_quoted(
-    text: str, monkeypatch: pytest.MonkeyPatch, hosted_loop: None
-) -> None:
-    monkeypatch.setenv("OPENAI_ORG_ID", text)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        books = Books()
-        chat = Api("openai", monkeypatch).open(f"http://127.0.0.1:{server.getsockname()[1]}/v1", calls=books)
-        with pytest.raises(ModelCallError, match=r"nothing was sent: .* a header from the env") as caught:
-            chat.complete(requests_of("a"))
-    assert text not in str(caught.value)
-    assert (books.totals().free, books.totals().possibly_paid) == (1, 0)
-
-
-@pytest.mark.parametrize("proxy", ["socks9://me:secret@10.0.0.1", "://", "ftp://me:secret@10.0.0.1:1"])
-def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
-    provider: Api, proxy: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ALL_PROXY", proxy)
-    with pytest.raises(ConfigError, match="ALL_PROXY") as caught:
-        provider.open("https://api.example/v1").complete(requests_of("a"))
-    assert "secret" not in str(caught.value)
-    assert caught.value.__suppress_context__
 
 
 # What calls wait for
@@ -146,14 +101,6 @@ def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
     assert all("--max-cost" in outcome.message for outcome in outcomes if isinstance(outcome, Failure))
     assert server.requests == 3
     assert books.totals().usd_committed == Decimal("0.00108")
-
-
-def test_calls_on_their_way_may_make_room(provider: Api) -> None:
-    books = Books(limit=2 * worst_case(provider.name) + Decimal("0.003"))
-    outcomes, _, _ = provider.run({}, *"abcdefghij", calls=books, concurrency=8)
-    assert reasons(outcomes) == ["ok"] * 10
-    sent = [line for line in books.story if line.startswith("sent")]
-    assert sent == [f"sent {text}" for text in "abcdefghij"]  # who waits for room is served first
 
 
 # Caches on request
@@ -228,3 +175,14 @@ def test_whatever_happens_each_item_ends_once_and_the_books_cover_what_was_compu
     assert totals.usd_committed is not None
     assert totals.usd_committed <= limit
     assert set(reasons(outcomes)) <= {"ok", "malformed_reply", "connection", "http_504", "http_500", "max_cost"}
+
+
+@pytest.mark.parametrize("proxy", ["socks9://me:secret@10.0.0.1", "://", "ftp://me:secret@10.0.0.1:1"])
+def test_a_proxy_that_cannot_be_used_is_named_by_its_variable(
+    provider: Api, proxy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with pytest.raises(ConfigError, match="ALL_PROXY") as caught:
+        provider.open("https://api.example/v1").complete(requests_of("a"))
+    assert "secret" not in str(caught.value)
+    assert caught.value.__suppress_context__

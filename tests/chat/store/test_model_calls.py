@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -14,9 +13,6 @@ from typing import Any
 import pytest
 from compose_made import talk
 from curation_made import finished, run_one
-from hypothesis import given
-from hypothesis import settings as tried
-from hypothesis import strategies as st
 from providers import JobPlan, ProviderServer, price_file
 from quick_batches import hurried
 
@@ -25,10 +21,9 @@ from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model
 from h2htalk.curation.compose.settings import ComposeSettings
-from h2htalk.curation.gather.settings import GatherSettings, SimulateSettings
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
-from h2htalk.errors import ConfigError, DataError, IncompleteError
+from h2htalk.errors import ConfigError, IncompleteError
 
 USER, COMPANION = "openai:gpt-test", "anthropic:claude-test"
 
@@ -71,13 +66,6 @@ def test_a_failed_call_leaves_the_part_incomplete_and_is_repeated(tmp_path: Path
     with pytest.raises(IncompleteError, match="1 calls of part-00000 failed, first a: never answered"):
         ask(failing, tmp_path, request("a"), request("b"))
     assert ask(scripted(tmp_path, {"id": "a", "text": "y"}), tmp_path, request("a"), request("b"))["a/0"] == "y"
-
-
-def test_a_line_that_is_no_call_is_an_error(tmp_path: Path) -> None:
-    (tmp_path / "stage").mkdir()
-    (tmp_path / "stage/calls.jsonl").write_text('{"id": "a", "sample": 0}\n')
-    with pytest.raises(DataError, match=r"calls\.jsonl:1: "):
-        ask(scripted(tmp_path, {"id": "*", "text": "x"}), tmp_path, request("a"))
 
 
 @pytest.mark.parametrize(
@@ -169,36 +157,6 @@ def test_an_open_batch_job_without_batch_is_an_error(tmp_path: Path, server: Pro
 
 
 # --- Stages of a workspace --------------------------------------------------------------------------------------
-
-
-def simulate(folder: Path, max_cost: float | None = None, **more: Any) -> RecordCounts:
-    """Simulate six short dialogues in two parts."""
-    (folder / "prices.toml").write_text(price_file())
-    made = {"user": USER, "companion": COMPANION, "dialogues": 6, "turns": 4, "languages": ("en",), **more}
-    asked = GatherSettings(simulate=SimulateSettings(**made, max_cost=max_cost))
-    return run_one("gather", Workspace(folder / "work"), asked, part=4, prices=str(folder / "prices.toml"))
-
-
-@tried(max_examples=6, deadline=None, derandomize=True)
-@given(
-    limits=st.lists(st.floats(0.0002, 0.04), min_size=1, max_size=2),
-    dearest=st.booleans(),
-    faults=st.sampled_from([{}, {"gateway_timeout": 0.2}, {"no_usage": 0.3}]),
-    models=st.sampled_from([(USER, COMPANION), (COMPANION, USER), (USER, USER)]),
-)
-def test_two_models_together_never_exceed_the_limit(
-    limits: list[float], dearest: bool, faults: dict[str, float], models: tuple[str, str]
-) -> None:
-    """Whichever model needs more, in several starts with higher limits, and whatever calls are lost."""
-    with (
-        pytest.MonkeyPatch.context() as patched,
-        serving(patched, dearest=dearest, faults=faults, fault_times=1) as server,
-        tempfile.TemporaryDirectory() as folder,
-    ):
-        for limit in sorted(limits):
-            with suppress(IncompleteError):
-                simulate(Path(folder), limit, user=models[0], companion=models[1])
-            assert server.bill() <= Decimal(str(limit))
 
 
 def compose(folder: Path, **more: Any) -> RecordCounts:
