@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,8 @@ from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, in_table_order
 from h2htalk.errors import DataError, counted
-from h2htalk.text.record_diff import RecordDiff, diff_records, differing_fields, format_diff
+from h2htalk.text.record_diff import RecordDiff, diff_records, differing_fields
+from h2htalk.text.tables import Table
 
 # A change of these alone leaves the model's answer valid: only its score changes.
 _SCORED_ONLY = {"reference", "references", "risk"}
@@ -21,34 +21,16 @@ _SCORED_ONLY = {"reference", "references", "risk"}
 _NOTES = {"provenance", "metadata", "licence", "tags"}
 
 
-@dataclass(frozen=True, slots=True)
-class RunChange:
-    """How a difference of splits moves a run.
+def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> tuple[RecordDiff, list[Table]]:
+    """Compare two splits item by item, and the items that runs of the old one asked with those of the new one.
 
-    Attributes:
-        run: its folder.
-        items: number of its items.
-        cells: subtask -> (items that differ, those among them to be asked again, those that are gone).
+    Returns:
+        The difference, and for each run the cells that it moves: items that differ, those to be asked again, and those
+        that are gone.
     """
-
-    run: Path
-    items: int
-    cells: Mapping[str, tuple[int, int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class SplitChanges:
-    """The difference of two splits, and of each run the cells that it moves."""
-
-    diff: RecordDiff
-    runs: tuple[RunChange, ...]
-
-
-def diff_splits(old: str, new: str, runs: Sequence[Path] = ()) -> SplitChanges:
-    """Compare two splits item by item, and the items that runs of the old one asked with those of the new one."""
     before, after = load_split(old), load_split(new)
     diff = diff_records(_records(before), _records(after), (_facts(before), _facts(after)), {})
-    return SplitChanges(diff, tuple(_run_change(path, before, after) for path in runs))
+    return diff, [_moved_cells(path, before, after) for path in runs]
 
 
 def _records(split: Split) -> dict[str, dict[str, Any]]:
@@ -65,22 +47,27 @@ def _facts(split: Split) -> dict[str, str]:
     return {name: str(getattr(split, name)) for name in names} | {"items": f"{len(split.items):,}"}
 
 
-def _run_change(path: Path, before: Split, after: Split) -> RunChange:
+def _moved_cells(path: Path, before: Split, after: Split) -> Table:
     run = read_run_data(path).split
     items, old, new = run.scenarios, {one.id for one in before.scenarios}, {one.id: one for one in after.scenarios}
     if not any(item.id in old or item.id in new for item in items):
         raise DataError(f"{path}: is no run of {before.name}: it holds none of its items")
-    cells: dict[str, list[int]] = {}
+    cells: dict[str, Counter[str]] = {}
     for item in items:
-        if (other := new.get(item.id)) is None:
-            found = (1, 0, 1)
-        elif changed := _changed(item, other, run, after):
-            found = (1, int(not changed <= _SCORED_ONLY), 0)
-        else:
-            continue
-        cell = cells.setdefault(item.subtask, [0, 0, 0])
-        cells[item.subtask] = [one + more for one, more in zip(cell, found, strict=True)]
-    return RunChange(path, len(items), {name: (*cells[name],) for name in in_table_order(cells)})  # type: ignore[misc]
+        other = new.get(item.id)
+        changed = set() if other is None else _changed(item, other, run, after)
+        if other is None or changed:
+            cell = cells.setdefault(item.subtask, Counter())
+            cell.update(differ=1, again=int(not changed <= _SCORED_ONLY), gone=int(other is None))
+    if not cells:
+        return Table(f"{path}: no cell moves", ("",), ())
+    counts = [(SUBTASKS[name].title, cells[name]) for name in in_table_order(cells)]
+    rows = [(title, own["differ"], own["again"], own["gone"]) for title, own in counts]
+    averages = [name for name in DIMENSIONS if any(SUBTASKS[one].dimension == name for one in cells)]
+    differ = sum(cell["differ"] for cell in cells.values())
+    title = f"{path}: {differ:,} of {counted(len(items), 'item')} differ; cells that move:"
+    note = f"and the averages: {', '.join((*averages, 'overall'))}"
+    return Table(title, ("", "items", "to ask again", "removed"), rows, (note,))
 
 
 def _changed(one: Scenario, other: Scenario, before: Split, after: Split) -> set[str]:
@@ -90,22 +77,3 @@ def _changed(one: Scenario, other: Scenario, before: Split, after: Split) -> set
     if one.tags.risk != other.tags.risk:  # the contract of a crisis allows longer replies
         changed.add("risk")
     return changed - _NOTES
-
-
-def format_changes(changes: SplitChanges) -> str:
-    """The difference as text, then the cells of each run."""
-    lines = [format_diff(changes.diff)]
-    for run in changes.runs:
-        totals = Counter[str]()
-        rows = []
-        for name, (differ, again, gone) in run.cells.items():
-            totals.update(differ=differ, again=again, gone=gone)
-            notes = [f"{again:,} to ask again"] * bool(again) + [f"{gone:,} removed"] * bool(gone)
-            rows.append(f"  {SUBTASKS[name].title}: {counted(differ, 'item')}" + f" ({', '.join(notes)})" * bool(notes))
-        averages = [name for name in DIMENSIONS if any(SUBTASKS[one].dimension == name for one in run.cells)]
-        if rows:
-            lines.append(f"{run.run}: {totals['differ']:,} of {counted(run.items, 'item')} differ; cells that move:")
-            lines += [*rows, f"  and the averages: {', '.join((*averages, 'overall'))}"]
-        else:
-            lines.append(f"{run.run}: no cell moves")
-    return "\n".join(lines)

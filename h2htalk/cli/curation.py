@@ -76,9 +76,11 @@ def split_diff(
     runs: Annotated[list[Path] | None, Option(help="A run whose moved cells are listed; repeatable.")] = None,
 ) -> None:
     """List the items that differ between two splits, and the cells of runs that the difference moves."""
-    from h2htalk.benchmark.split_changes import diff_splits, format_changes
+    from h2htalk.benchmark.split_changes import diff_splits
+    from h2htalk.text.record_diff import format_diff
 
-    say(format_changes(diff_splits(old, new, runs or ())))
+    diff, tables = diff_splits(old, new, runs or ())
+    say(format_diff(diff), *(table.to_terminal() for table in tables))
 
 
 def split_export(name: options.Split, out: options.Out, format: FileFormat = "jsonl") -> None:

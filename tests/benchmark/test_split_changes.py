@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.split_changes import diff_splits, format_changes
+from h2htalk.benchmark.split_changes import diff_splits
 from h2htalk.curation.release.check import check_release
 from h2htalk.data.persona import bundled_personas
 from h2htalk.data.split_output.export import export_split, write_new_split
@@ -43,29 +43,22 @@ def evaluate(folder: Path) -> None:
 def test_the_cells_that_a_correction_moves_are_named(tmp_path: Path, old: Split) -> None:
     changed(old, tmp_path / "new")
     evaluate(tmp_path)
-    changes = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"), [tmp_path / "run"])
+    diff, (moved,) = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"), [tmp_path / "run"])
     first, other = "mini-en-dialogue-base-01", "mini-en-itinerary-middle-01"
-    assert changes.diff["changed"] == {first: "reference", other: "inputs"}
-    assert list(changes.diff["removed"]) == ["mini-en-itinerary-middle-07"]
-    (run,) = changes.runs
-    assert run.cells == {"dialogue_base": (1, 0, 0), "itinerary_middle": (2, 1, 1)}
-    lines = format_changes(changes).splitlines()
-    assert lines[-4:] == [
-        f"{tmp_path / 'run'}: 3 of 14 items differ; cells that move:",
-        "  DialogueBase: 1 item",
-        "  ItineraryMiddle: 2 items (1 to ask again, 1 removed)",
-        "  and the averages: dialogue, itinerary, overall",
-    ]
+    assert diff["changed"] == {first: "reference", other: "inputs"}
+    assert list(diff["removed"]) == ["mini-en-itinerary-middle-07"]
+    assert moved.title == f"{tmp_path / 'run'}: 3 of 14 items differ; cells that move:"
+    assert moved.rows == [("DialogueBase", 1, 0, 0), ("ItineraryMiddle", 2, 1, 1)]
+    assert moved.notes == ("and the averages: dialogue, itinerary, overall",)
 
 
 def test_a_run_that_no_change_touches_keeps_its_cells(tmp_path: Path, old: Split) -> None:
     evaluate(tmp_path)
-    text = format_changes(diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"]))
-    assert text == f"no difference\n{tmp_path / 'run'}: no cell moves"
+    _, (moved,) = diff_splits(str(tmp_path / "old"), str(tmp_path / "old"), [tmp_path / "run"])
+    assert moved.to_terminal().strip() == f"{tmp_path / 'run'}: no cell moves"
     # A run of the corrected split has nothing to move, and one of another split cannot be compared.
     changed(old, tmp_path / "older")
-    text = format_changes(diff_splits(str(tmp_path / "older"), str(tmp_path / "old"), [tmp_path / "run"]))
-    assert text.endswith("no cell moves")
+    assert not diff_splits(str(tmp_path / "older"), str(tmp_path / "old"), [tmp_path / "run"])[1][0].rows
     with pytest.raises(DataError, match="is no run of arcs"):
         diff_splits("arcs", "arcs", [tmp_path / "run"])
 
@@ -74,8 +67,8 @@ def test_a_changed_persona_asks_its_items_again(tmp_path: Path, old: Split) -> N
     personas = bundled_personas()
     other = {**old.personas, "ren": replace(personas["ren"], relation="brother")}
     export_split(replace(old, personas=other), tmp_path / "new")
-    changes = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"))
-    assert changes.diff["changed"] == {"persona ren": "persona"}
+    diff, _ = diff_splits(str(tmp_path / "old"), str(tmp_path / "new"))
+    assert diff["changed"] == {"persona ren": "persona"}
 
 
 @pytest.mark.parametrize("study", ["", "high_risk", "look_alike", "instructions", "arcs"])
