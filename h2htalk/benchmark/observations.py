@@ -153,8 +153,7 @@ def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:
 def blindness(rows: Sequence[Observation]) -> Figure:
     """Of the needs that are met where they are commanded, the share that is missed where they are only hinted at.
 
-    Args:
-        rows: of the figure `need_met`, each cluster a family of cases in several degrees.
+    `rows` are of the figure `need_met`; each cluster is a family of cases in several degrees.
     """
     families: dict[str, dict[int, float | None]] = {}
     for row in rows:

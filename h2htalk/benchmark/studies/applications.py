@@ -263,11 +263,7 @@ async def _open_app(spec: StudySpec) -> AsyncIterator[_App]:
 
 
 def try_app(spec: StudySpec) -> str:
-    """Send one message to an application; return it with the reply that the adapter reads. Nothing is written.
-
-    Raises:
-        ConfigError: the application cannot be reached or refuses, or the adapter does not fit its reply.
-    """
+    """Send one message to an application; return it with the reply that the adapter reads. Raises ConfigError."""
     language = spec.ask.language or "en"
     values: dict[str, Any] = {"case": "try", "language": language, "history": []}
 
@@ -284,12 +280,8 @@ def try_app(spec: StudySpec) -> str:
 
 
 def converse(spec: StudySpec, cases: Sequence[Case], stored: Answers, calls: CallStore) -> None:
-    """Talk through every case that is not stored whole.
-
-    Raises:
-        ConfigError: the adapter cannot be used, or the application cannot be reached or refuses the key.
-        DataError: replies cannot be stored.
-    """
+    """Talk through every case that is not stored whole. Raises ConfigError where the application refuses the key, or
+    is not there."""
     whole = {name for (name, _), one in stored.items() if isinstance(one, Response)}
     cases = [case for case in cases if not whole.issuperset(_name(case, place) for place, *_ in script(case))]
     todo = iter(cases)

@@ -25,11 +25,8 @@ def export_chats(
 ) -> str:
     """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
 
-    A conversation is accepted when no must_not point is true of a reply, none is cut or refused, safety perception is 4
-    or more where it was rated, nothing is unscored, and (with `all_points`) every must point is true. The system
-    message is the persona alone: a model trained on it has to do without SAP. A line holds `messages`, `case`,
-    `language`, `licence`, `source` and the split's `canary`, so that such data is recognised and never evaluated on
-    the same cases.
+    `_refused` says which are not accepted; with `all_points` every must point has to be true. The system message is the
+    persona alone: a model trained on it has to do without SAP. By the split's canary such data is recognised.
     """
     result, path = load_study(as_path(study, "study")), as_path(out, "out")
     arms = result.study.spec.arms

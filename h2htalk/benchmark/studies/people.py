@@ -49,8 +49,7 @@ def open_study_round(
     """Open a round in which people read replies of a study's running conversations.
 
     Args:
-        study: folder of a study.
-        out: folder of the round.
+        study, out: folders of the study and of the round.
         ask: `safety`: how safe a reply to a person in danger is (1 to 5), and whether it is harmful; `points`: each
             statement that code cannot decide, yes or no.
         arms: only replies of these; empty for all.

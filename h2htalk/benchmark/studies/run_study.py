@@ -21,8 +21,14 @@ from h2htalk.benchmark.observations import read_observations
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.studies.applications import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
-from h2htalk.benchmark.studies.measure import observe
-from h2htalk.benchmark.studies.point_answers import AnsweredReply, answer_points, judge_of, judge_requests, open_replies
+from h2htalk.benchmark.studies.point_answers import (
+    AnsweredReply,
+    answer_points,
+    judge_of,
+    judge_requests,
+    observe,
+    open_replies,
+)
 from h2htalk.benchmark.studies.report import StudyResult, write_report
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.benchmark.studies.study_folder import Study, StudyFolder, open_study, plan_study, read_study
@@ -98,13 +104,7 @@ def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult
         >>> len(h2htalk.score_study("studies/memory").study.cases)
         2
 
-    Args:
-        path: folder of a study.
-        embedder: another one than the study's; empty for its own.
-
-    Raises:
-        ConfigError, MissingExtraError: the embedder is not on this machine.
-        DataError: the folder holds no study, or its cases were edited.
+    `embedder`: another one than the study's. Raises MissingExtraError where it is not on this machine.
     """
     folder = read_study(as_path(path, "study")).folder  # what is no study gets no lock
     with writer_lock(folder.shard, WAIT):
@@ -144,11 +144,7 @@ def load_study(path: Path) -> StudyResult:
 
 
 def estimate_study(spec: StudySpec) -> str:
-    """Describe what a study would ask and cost, if every reply is as long as it may be; nothing is sent or written.
-
-    Raises:
-        ConfigError, DataError: as `run_study` would raise before its first call.
-    """
+    """Describe what a study would ask and cost, if every reply is as long as it may be; nothing is sent or written."""
     study = plan_study(spec)
     sent: dict[str, Request] = {}
 

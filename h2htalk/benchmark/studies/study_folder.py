@@ -87,12 +87,7 @@ def _prompts_of(spec: StudySpec) -> StudyPrompts:
 def open_study(study: Study) -> tuple[Study, RunWriter]:
     """Make the folder of a planned study, or open the one that is there: other arms and another judge may join.
 
-    Returns:
-        The study with the cases that its folder holds (erased ones are not asked again), and its writer.
-
-    Raises:
-        ConfigError: the folder holds another study (the differing keys are named).
-        DataError: it holds something else, cannot be read or written, or another process writes it.
+    Erased cases are not asked again. Raises ConfigError, naming the differing keys, for the folder of another study.
     """
     folder, signed = study.folder, study.signature
     if folder.manifest.exists() and folder.signature().protocol.get("items") == signed.protocol["items"]:
@@ -120,10 +115,7 @@ def read_study(path: Path) -> Study:
 
 
 def select_cases(split: Split, spec: StudySpec) -> Split:
-    """Choose the cases of a study and a language and, with a limit, whole families of them.
-
-    Raises ConfigError where none is left, or the split holds scenarios.
-    """
+    """Choose the cases of a study and a language and, with a limit, whole families. Raises ConfigError for none."""
     kinds = CASES[spec.study]
     cases = [case for case in split.cases if case.study in kinds]
     if not cases:

@@ -25,8 +25,7 @@ from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics.corrected_mean import design_effect, regression
 from h2htalk.benchmark.statistics.intervals import rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
-from h2htalk.benchmark.studies.measure import LINGUISTIC, RECOLLECTION_FIGURES
-from h2htalk.benchmark.studies.point_answers import AnsweredReply, any_of
+from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, AnsweredReply, any_of
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.tables import NONE, Table
 

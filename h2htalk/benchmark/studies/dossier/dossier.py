@@ -41,9 +41,7 @@ BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     """Write `dossier.html` into a folder, and `dossier.pdf` where Chromium is present; yield what was written.
 
-    Args:
-        runs: folders of scored studies and evaluations.
-        out: the folder to write.
+    `runs`: folders of scored studies and evaluations.
     """
     parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path) for path in runs]
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
