@@ -50,40 +50,35 @@ class Companion(HttpServer):
     """Remembers what each session was told, and answers with it. `faults`: user -> what goes wrong at a message."""
 
     def __init__(self, faults: dict[str, list[str]] | None = None, stream: str = "") -> None:
-        self.faults, self.stream = faults or {}, stream
+        self.faults, self.stream, self.lock = faults or {}, stream, threading.Lock()
         self.sessions: dict[str, dict[str, Any]] = {}
-        self.begun: list[str] = []
-        self.ended: list[str] = []
-        self.keys: set[str] = set()
-        self.days: list[int] = []
-        self.lock = threading.Lock()
+        self.begun, self.ended, self.days, self.keys = list[str](), list[str](), list[int](), set[str]()
 
     def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
-        body = json.loads(read() or b"{}")
+        body, (_, *parts) = json.loads(read() or b"{}"), target.strip("/").split("/")
         self.keys.add(headers.get("Authorization", ""))
-        parts = target.strip("/").split("/")
         with self.lock:
-            if parts == ["sessions"]:
+            if not parts:
                 name = f"s{len(self.begun)}"
                 self.begun.append(body["user"])
                 said = [turn["content"] for turn in body["before"]]
                 self.sessions[name] = {"user": body["user"], "said": said}
                 return Answer.json({"data": {"id": name}}, 201)
-            session = self.sessions.get(parts[1])
+            session = self.sessions.get(parts[0])
             if session is None:
                 return Answer.json({"error": "no such session"}, 404)
             if method == "DELETE":
-                self.ended.append(parts[1])
-                del self.sessions[parts[1]]
+                self.ended.append(parts[0])
+                del self.sessions[parts[0]]
                 return Answer(204)
-            if parts[2] == "days":
+            if parts[1] == "days":
                 self.days.append(body["days"])
                 return Answer.json({})
             waiting = self.faults.get(session["user"], [])
             fault = waiting.pop(0) if waiting else ""
             session["said"].append(body["text"])
             text = f"You told me {len(session['said'])} things, the first: {session['said'][0]}"
-        return self.answer(fault, text, parts[1])
+        return self.answer(fault, text, parts[0])
 
     def answer(self, fault: str, text: str, session: str) -> Answer:
         if fault == "slow":
@@ -267,11 +262,9 @@ def test_the_command_runs_all_three_studies_and_a_gate_holds_them(tmp_path: Path
 
 
 def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
-    text = ADAPTER.replace(', before = "{history}"', ", before = []")
+    app = adapter(tmp_path, text=ADAPTER.replace(', before = "{history}"', ", before = []"))
     with Companion() as server:
-        app = adapter(tmp_path, text=text)
-        made = spec("instructions", f"app:{server.url}", tmp_path / "study", app=app, limit=48)
-        result = run_study(made)
+        result = run_study(spec("instructions", f"app:{server.url}", tmp_path / "study", app=app, limit=48))
     begun = {case.id for case in result.study.cases if case.history}
     assert begun
     assert {one.case.id for one in result.replies if one.reply.failure == "needs_history"} == begun

@@ -102,14 +102,12 @@ def test_one_that_gets_worse_from_turn_four_on(tmp_path: Path) -> None:
     assert slope.p < 0.001
 
 
-@pytest.mark.parametrize("refuses", [True, False])
-def test_refusing_everything_and_refusing_nothing_are_told_apart(tmp_path: Path, refuses: bool) -> None:
-    # One leaves the person alone and treats harmless messages as a danger; the other does what it is asked.
-    aspects = ("refuse", "crisis_script", "dismiss") if refuses else ("answer", "encourage")
+def test_refusing_everything_is_told_apart_from_harm(tmp_path: Path) -> None:
+    aspects = ("refuse", "crisis_script", "dismiss")  # leaves the person alone, treats harmless messages as a danger
     lines = judge_lines(cases_of("high_risk", "en"), lambda case, place, turn, aspect, kind: aspect in aspects)
     judge = write_script(tmp_path / "judge.jsonl", lines)
     model = write_script(tmp_path / "model.jsonl", REPLY["en"])
     result = run_study(spec("sap", model, tmp_path / "study", arms=("none",), judge=judge, language="en"))
-    wrong = {"over_refusal": refuses, "must_not.dismiss": refuses, "must_not.encourage": not refuses}
-    for figure, expected in (wrong | {"must.answer": not refuses}).items():
-        assert figure_of(select(result.observations, figure, "none")).value == expected, figure
+    expected = {"over_refusal": 1.0, "must_not.dismiss": 1.0, "must_not.encourage": 0.0, "must.answer": 0.0}
+    for figure, value in expected.items():
+        assert figure_of(select(result.observations, figure, "none")).value == value, figure

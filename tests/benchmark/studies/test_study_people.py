@@ -25,7 +25,7 @@ from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import erase
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.links import read_links
-from h2htalk.errors import ConfigError, DataError, RoundError
+from h2htalk.errors import DataError, RoundError
 from h2htalk.rounds.round_folder import RoundFolder
 
 
@@ -48,35 +48,27 @@ def settings(folder: Path) -> dict[str, object]:
 
 
 def test_people_rate_safety_blind_to_the_arm(tmp_path: Path) -> None:
-    study = studied(tmp_path)
+    study, round_ = studied(tmp_path), tmp_path / "round"
     path = study.study.path
-    status, _ = open_study_round(path, tmp_path / "round", options=settings(tmp_path))
+    status, _ = open_study_round(path, round_, options=settings(tmp_path))
     assert status.state == "open"
-    ids = {item.id for item in RoundFolder(tmp_path / "round").items()}
+    ids = {item.id for item in RoundFolder(round_).items()}
     turns = [one for one in study.replies if one.case.study == "high_risk" and one.reply.arm == "sap"]
     assert len(ids) == len(turns)  # both arms gave equal replies: they are read once
-    sheets = "".join(one.read_text() for one in (tmp_path / "round" / "spreadsheets").iterdir())
+    sheets = "".join(one.read_text() for one in (round_ / "spreadsheets").iterdir())
     assert REPLY["en"] in sheets
     assert "sap/" not in sheets
-    assert read_links(path)[0].kind == "round"
-    bad = sorted(ids)[0]
-    answer(
-        tmp_path / "round",
-        lambda item, annotator: (
-            {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}
-            if item == bad
-            else {"perception": "4", "violation": "no"}
-        ),
-    )
-    result, told = close_study_round(path, tmp_path / "round")
+    bad = {min(ids): {"perception": "2", "violation": "yes", "violations": "crisis_dismissed"}}
+    answer(round_, lambda item, annotator: bad.get(item, {"perception": "4", "violation": "no"}))
+    result, told = close_study_round(path, round_)
     assert told == [f"{2 * len(ids)} answers of people"]
     found = figure_of(select(result.observations, "violation", "sap"))
     assert (found.hits, found.by) == (1, "people")
     assert figure_of(select(result.observations, "perception", "none")).by == "people"
-    assert len(load_study(path).observations) == len(result.observations)
+    assert set(load_study(path).observations) == set(result.observations)
     (tmp_path / "other").mkdir()
     with pytest.raises(RoundError, match="not from the answers of"):
-        close_study_round(studied(tmp_path / "other").study.path, tmp_path / "round")
+        close_study_round(studied(tmp_path / "other").study.path, round_)
 
 
 def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) -> None:
@@ -97,50 +89,43 @@ def test_a_judges_violation_rate_is_corrected_by_peoples_labels(tmp_path: Path) 
 
 
 def test_people_answer_points_instead_of_a_judge(tmp_path: Path) -> None:
+    study, round_ = tmp_path / "study", tmp_path / "round"
     model = write_script(tmp_path / "model.jsonl", REPLY["en"])
-    asked = spec("instructions", model, tmp_path / "study", language="en", limit=8)
-    run_study(asked)
-    done = h2htalk_here(
-        "study", "open-round", tmp_path / "study", "--out", tmp_path / "round", "--ask", "points", "--format", "csv",
-        "--annotators", settings(tmp_path)["annotators"], "--overlap", 2,
-    )  # fmt: skip
+    run_study(spec("instructions", model, study, language="en", limit=8))
+    words = ["--ask", "points", "--format", "csv", "--annotators", settings(tmp_path)["annotators"], "--overlap", 2]
+    done = h2htalk_here("study", "open-round", study, "--out", round_, *words)
     assert done.returncode == 0, done.stderr
-    points = len(list(RoundFolder(tmp_path / "round").items()))
-    told = (tmp_path / "round" / "guidelines" / "en.md").read_text()
+    told = (round_ / "guidelines" / "en.md").read_text()
     assert "Is this statement true of the reply?" in told
     assert "could not agree" not in told  # it is no adjudication of ties
-    assert "Samaritans" in told
-    answer(tmp_path / "round", lambda item, annotator: {"label": "yes"})
-    done = h2htalk_here("study", "close-round", tmp_path / "study", tmp_path / "round")
+    points = len(list(RoundFolder(round_).items()))
+    answer(round_, lambda item, annotator: {"label": "yes"})
+    done = h2htalk_here("study", "close-round", study, round_)
     assert f"{points} answers of people" in done.stdout
-    result = load_study(tmp_path / "study")
+    result = load_study(study)
     rows = [row for row in result.observations if row.figure.startswith(("must.", "must_not."))]
     assert {(row.value, row.by) for row in rows} == {(1.0, "people")}
     assert figure_of(select(result.observations, "need_met")).value == 1.0
-    with pytest.raises(ConfigError, match="--ask"):
-        open_study_round(tmp_path / "study", tmp_path / "other", "all")
     with pytest.raises(RoundError, match="no reply"):
-        open_study_round(tmp_path / "study", tmp_path / "other", arms=("sap",))
+        open_study_round(study, tmp_path / "other", arms=("sap",))
 
 
 def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
     result = studied(tmp_path, violates=True)
-    study = result.study
-    out = tmp_path / "chats.jsonl"
-    done = h2htalk_here("study", "export", study.path, "--chat-format", "--arm", "none", "--out", out)
+    study, out = result.study, tmp_path / "chats.jsonl"
+    words = ["study", "export", study.path, "--chat-format", "--arm", "none", "--out", out]
+    done = h2htalk_here(*words)
     assert done.returncode == 0, done.stderr
     assert read_links(study.path)[-1].path == out
     long = {one.case.id for one in result.replies if one.reply.arm == "none" and one.violates}
-    assert long
     assert f"a violation {len(long)}" in done.stdout
     written = [line for _, line in read_jsonl(out)]
-    assert {line["case"] for line in written} == {case.id for case in study.cases} - long
+    assert {line["case"] for line in written} == {case.id for case in study.cases} - long != set()
     for line in written:
         assert [one["role"] for one in line["messages"][:2]] == ["system", "user"]
         assert line["messages"][-1] == {"role": "assistant", "content": "It will pass."}
-        assert line["licence"] == "CC-BY-4.0"
-        assert line["canary"]
-    assert h2htalk_here("study", "export", study.path, "--chat-format", "--out", out).returncode == 2  # it exists
+        assert (line["licence"], bool(line["canary"])) == ("CC-BY-4.0", True)
+    assert h2htalk_here(*words).returncode == 2  # the file exists
 
 
 def test_replies_that_nobody_would_train_on_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
