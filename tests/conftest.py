@@ -17,13 +17,9 @@ from typing import Any
 import pytest
 import typer.main
 from hypothesis import settings
-from possessive_patterns import refuse_possessive
 
-# Before a module of the package compiles its patterns.
-refuse_possessive()
-
-from h2htalk.text import tokens  # noqa: E402
-from h2htalk.text.embeddings.minilm import MiniLM  # noqa: E402
+from h2htalk.text import tokens
+from h2htalk.text.embeddings.minilm import MiniLM
 
 # HYPOTHESIS_PROFILE: `quick` in `make test`, `thorough` in `make test-all`, `few` in `make lowest`.
 settings.register_profile("few", max_examples=5, deadline=None)

@@ -6,7 +6,6 @@ import ast
 import re
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib.metadata import packages_distributions
 from pathlib import Path
@@ -44,12 +43,9 @@ BY_NAME = re.compile(r"import_(module|openvino)$|importorskip$")
 
 
 @cache
-def imports(folder: str) -> list[tuple[str, str]]:
+def imports(folder: str) -> set[tuple[str, str]]:
     """(top-level module, file) of every import below a folder, `import_module("name")` included."""
-    return list(_imports(folder))
-
-
-def _imports(folder: str) -> Iterator[tuple[str, str]]:
+    found = set()
     for path in sorted((ROOT / folder).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import):
@@ -61,24 +57,8 @@ def _imports(folder: str) -> Iterator[tuple[str, str]]:
                 names = [name.value] if isinstance(name, ast.Constant) else []
             else:
                 continue
-            yield from ((name.partition(".")[0], str(path.relative_to(ROOT))) for name in names)
-
-
-@cache
-def installed_modules() -> dict[str, set[str]]:
-    """The top-level modules of every installed distribution, by its normalised name."""
-    installed: dict[str, set[str]] = {}
-    for module, distributions in packages_distributions().items():
-        for distribution in distributions:
-            installed.setdefault(normalise(distribution), set()).add(module)
-    return installed
-
-
-def modules_of(requirements: list[str]) -> dict[str, set[str]]:
-    """The top-level modules that each required distribution installs, by its normalised name."""
-    installed = installed_modules()
-    names = [re.split(r"[<>=~!\[ ;]", line)[0] for line in requirements]
-    return {normalise(name): installed.get(normalise(name), {name.replace("-", "_")}) for name in names}
+            found |= {(name.partition(".")[0], str(path.relative_to(ROOT))) for name in names}
+    return found
 
 
 def normalise(name: str) -> str:
@@ -87,9 +67,17 @@ def normalise(name: str) -> str:
 
 @cache
 def requirements() -> dict[str, dict[str, set[str]]]:
-    """The required distributions of the core and of each extra, with the modules of each."""
+    """The required distributions of the core and of each extra, by their normalised names, with the modules of each."""
+    installed: dict[str, set[str]] = {}
+    for module, distributions in packages_distributions().items():
+        for distribution in distributions:
+            installed.setdefault(normalise(distribution), set()).add(module)
     groups = {"core": PROJECT["dependencies"], **PROJECT["optional-dependencies"]}
-    return {group: modules_of(lines) for group, lines in groups.items()}
+    names = {group: [re.split(r"[<>=~!\[ ;]", line)[0] for line in lines] for group, lines in groups.items()}
+    return {
+        group: {normalise(name): installed.get(normalise(name), {name.replace("-", "_")}) for name in of_group}
+        for group, of_group in names.items()
+    }
 
 
 def declared(*without: str) -> set[str]:
@@ -99,11 +87,9 @@ def declared(*without: str) -> set[str]:
 
 
 def undeclared(folders: list[str], allowed: set[str]) -> list[str]:
-    own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*.py")}
-    own |= {path.name for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*") if path.is_dir()}
+    own = {path.stem for folder in ("tests", "tools") for path in (ROOT / folder).rglob("*")}
     known = {"h2htalk", "tests"} | sys.stdlib_module_names | allowed | own
-    found = [f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known]
-    return sorted(set(found))
+    return sorted(f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known)
 
 
 def test_every_import_of_the_package_is_declared_in_core_or_an_extra() -> None:

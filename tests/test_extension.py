@@ -6,7 +6,6 @@ touched: a record in a table, or a new module. Data files (prompts, word lists) 
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -25,6 +24,18 @@ ROOT = Path(__file__).parents[1]
 DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
 HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
 REPLY = "I kept the receipt of day 3."
+DIALOGUES = {
+    "en": (
+        ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
+        ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
+        ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
+    ),
+    "de": (
+        ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
+        ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
+        ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
+    ),
+}
 
 
 class Checkout:
@@ -84,25 +95,11 @@ class Checkout:
         return self.write("five.jsonl", rows)
 
     def curation(self, language: str) -> str:
-        """Write five dialogues and the specification of their curation; returns its file's name."""
-        english = (
-            ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
-            ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
-            ("I taught my nephew to whistle with grass.", "How long until the neighbours complain?"),
-            ("Our choir sang in the old mill today.", "Did the wheel keep the beat for you?"),
-            ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
-        )
-        german = (
-            ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
-            ("Der Nachtzug kam so lange nicht, da habe ich den Bahnsteig gezeichnet.", "Zeigst du mir das Bild?"),
-            ("Ich habe meinem Neffen beigebracht, auf Gras zu pfeifen.", "Wann beschweren sich die Nachbarn?"),
-            ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
-            ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
-        )
+        """Write three dialogues and the specification of their curation; returns its file's name."""
         rows = [
             {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
             | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
-            for n, (one, two) in enumerate(german if language == "de" else english, 1)
+            for n, (one, two) in enumerate(DIALOGUES[language], 1)
         ]
         self.write("dialogues.jsonl", rows)
         (self.folder / "curate.toml").write_text(
@@ -120,10 +117,6 @@ class Checkout:
     def json(self, path: str) -> Any:
         return json.loads((self.folder / path).read_text(encoding="utf-8"))
 
-    def metrics(self) -> list[dict[str, str]]:
-        with (self.folder / "run" / "tables" / "metrics.csv").open(encoding="utf-8") as lines:
-            return [row for row in csv.DictReader(lines) if row["source"] == "run"]
-
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Checkout:
@@ -131,24 +124,18 @@ def checkout(tmp_path: Path) -> Checkout:
 
 
 def test_a_subtask_is_a_record_and_its_prompts(checkout: Checkout) -> None:
-    record = """Subtask(
-            "recollection_comparison", "RecollectionComparison", "Comparison", "recollection", 0,
-            (("memories", "texts"), ("question", "text")), 64, Contract("line", length="line", first_person=True),
-        ),
-        """
-    checkout.edit("data/subtasks.py", 'Subtask(\n            "recollection_synthesis"', record)
+    record = """Subtask("recollection_comparison", "Comparison", 0, (_MEMORIES, ("question", "text")), 64, _LINE),
+    """
+    checkout.edit("data/subtasks.py", 'Subtask("recollection_synthesis"', record)
     prompt = '{% extends "en/_companion.j2" %}{% block user %}{{ memories[0] }}: {{ question }}{% endblock %}'
     checkout.add("benchmark/prompts/en/recollection_comparison.j2", prompt)
     inputs = {"memories": ["A receipt."], "question": "Which day?"}
     split = checkout.split("en", "recollection_comparison", inputs)
 
     assert re.search(r"5 of 5 items scored.*Comparison", checkout.evaluate(split), flags=re.S)
-
     rows = checkout.json("run/summary.json")["rows"]
     assert rows["compliance"]["cells"]["recollection_comparison"]["value"] == 100
-    assert [row["of"] for row in checkout.metrics() if row["metric"] == "bleu_1"] == ["recollection_comparison"]
     assert "A receipt.: Which day?" in checkout.run("prompts", "show", "--all", "--split", split)
-    assert "recollection_comparison" in checkout.run("split", "info", split)
     checkout.run("leaderboard", "--paper", "run")
     assert len(checkout.places) <= 2, checkout.places
 
@@ -198,8 +185,6 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     summary = checkout.json("run/summary.json")
     assert summary["metrics"]["dialogue_base"]["brevity"]["value"] == expected
     assert "brevity-1" in summary["signature"]["protocol"]["metrics"]
-    (row,) = (row for row in checkout.metrics() if row["metric"] == "brevity")
-    assert (row["of"], row["n"], float(row["value"])) == ("dialogue_base", "5", expected)
     assert "brevity" in (checkout.folder / "run" / "report.html").read_text(encoding="utf-8")
     assert len(checkout.places) <= 2, checkout.places
 
@@ -242,10 +227,10 @@ def open_rule(longest):
     checkout.run("curate", "run", spec)
 
     kept = [checkout.json(f"workspace/{name}/summary.json")["kept"] for name in ("safety", "shorten", "dedup")]
-    assert kept == [5, 4, 4]
+    assert kept == [3, 2, 2]
     funnel = checkout.run("curate", "funnel", "workspace")
     assert "rejected: long 1" in funnel
-    assert "tagged: short 4" in funnel
+    assert "tagged: short 2" in funnel
     assert "shorten" in checkout.run("curate", "run", "--help")
     assert len(checkout.places) <= 2, checkout.places
 
@@ -270,7 +255,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
 
     assert checkout.json("run/summary.json")["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
-    assert checkout.json("workspace/dedup/summary.json")["kept"] == 5
+    assert checkout.json("workspace/dedup/summary.json")["kept"] == 3
     anonymized = checkout.folder / "workspace" / "anonymize" / "kept" / "part-00000.jsonl"
     assert "617-534-3866" not in anonymized.read_text(encoding="utf-8")
     assert len(checkout.places) <= 1, checkout.places

@@ -14,7 +14,7 @@ import random
 import re
 from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -103,7 +103,7 @@ class Composer:
             "persona": self.draw.choice(("nora", "ren")),
             "inputs": inputs,
             "reference": reference,
-            "tags": tags.to_dict(),
+            "tags": asdict(tags),
             "provenance": {"source": "recombined from mini by tools/make_recombined_split.py"},
             "licence": "CC-BY-4.0",
         }

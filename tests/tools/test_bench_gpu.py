@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from bench_gpu import Size, draw_texts, encoder_operations, main, run, text_share
+from bench_gpu import Size, draw_texts, encoder_operations, run, text_share
 from random_models import ENCODER_TOKENS, ENCODERS, words_for, write_encoder
 
 pytestmark = [pytest.mark.local, pytest.mark.slow]
@@ -21,14 +21,6 @@ def local_extra() -> None:
     pytest.importorskip("FlagEmbedding", reason="the local extra is not installed")
 
 
-@pytest.fixture
-def no_gpu() -> None:
-    import torch
-
-    if torch.cuda.is_available():
-        pytest.skip("a GPU is there")
-
-
 def test_tiny_fills_every_table_and_its_greedy_texts_repeat() -> None:
     report = "\n".join(run(TOY))
     assert "| 5 of 5 |" in report
@@ -37,29 +29,6 @@ def test_tiny_fills_every_table_and_its_greedy_texts_repeat() -> None:
     assert rows.count("FlagEmbedding") >= 2
     assert {"float32", "bfloat16"} <= set(rows)
     assert "NOT MEASURED: models of real size" in report
-
-
-def test_without_the_encoder_s_package_the_decoder_is_measured_all_the_same(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Minutes on a GPU are lent: a part that cannot run must not cost the figures of another."""
-    monkeypatch.setitem(sys.modules, "FlagEmbedding", None)
-    report = "\n".join(run(TOY))
-    assert "| 5 of 5 |" in report
-    assert "NOT MEASURED: the encoder: " in report
-
-
-@pytest.mark.usefixtures("no_gpu")
-class TestWithoutAGpu:
-    def test_the_report_says_what_was_not_measured(self, capsys: pytest.CaptureFixture[str]) -> None:
-        main(["--tiny"])
-        printed = capsys.readouterr().out
-        assert "NOT MEASURED: anything on a GPU" in printed
-        assert "NOT MEASURED: the encoder in bfloat16" in printed
-
-    def test_real_sizes_are_not_even_begun(self) -> None:
-        with pytest.raises(SystemExit, match="torch sees no GPU here; --tiny"):
-            main([])
 
 
 def test_operations_are_those_that_torch_counts(tmp_path: Path) -> None:

@@ -25,10 +25,6 @@ DEVICE = Device(matrix_rate=100e12, bandwidth=1e12, memory=10e9)
 PLAIN = Assumptions(matrix_share=0.5, bandwidth_share=0.5, memory_share=1.0, sequences=100, start_minutes=6.0)
 
 
-def test_the_cache_of_a_token_is_keys_and_values_of_every_layer() -> None:
-    assert SMALL.kv_bytes == 2 * 10 * 2 * 50 * 2
-
-
 def test_reading_counts_what_prefixes_do_not_share() -> None:
     found = estimate(SMALL, WORK, DEVICE, PLAIN)
     assert found.reading * 3600 == pytest.approx(2 * 1e9 * 1000 * 500 / 50e12)
@@ -53,16 +49,6 @@ def test_hours_are_of_every_gpu_that_holds_the_model() -> None:
     assert two.gpu_hours - one.gpu_hours == pytest.approx(0.1)  # both wait for the start
     told = estimate(replace(SMALL, gpus=2), WORK, DEVICE, replace(assumed, parallel_share=0.5))
     assert told.reading == pytest.approx(2 * two.reading)
-
-
-def test_memory_limits_the_sequences() -> None:
-    tight = replace(DEVICE, memory=2e9 + 4000 * 600 * 20.5)
-    assert estimate(SMALL, WORK, tight, PLAIN).sequences == 20
-
-
-def test_a_model_that_does_not_fit_is_named() -> None:
-    with pytest.raises(SystemExit, match="1B: its weights and one sequence do not fit 1 GPUs"):
-        estimate(SMALL, WORK, replace(DEVICE, memory=2e9), PLAIN)
 
 
 def test_every_default_shape_fits_its_gpus_and_larger_models_cost_more() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from h2htalk.curation.anonymize.spans import Span
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from eval_pii import measure, negatives, report, share
+from eval_pii import measure
 
 ROWS = [
     {
@@ -43,20 +43,3 @@ def test_spans_count_by_overlap_exactly_and_whatever_the_type() -> None:
 def test_a_sentence_is_sealed_when_every_labelled_character_is_covered() -> None:
     assert (measure(ROWS, FOUND).sealed, measure(ROWS, FOUND).sentences) == (2, 2)
     assert measure(ROWS, [[Span(5, 8, "PERSON", 0.9), Span(11, 20, "QQ", 0.9)], FOUND[1]]).sealed == 1
-
-
-def test_the_report_names_every_type_and_form() -> None:
-    lines = list(report(measure(ROWS, FOUND)))
-    assert any(line.startswith("PHONE_NUMBER     mobile    plain    0.000") for line in lines)
-    assert lines[-1].startswith("sealed sentences: 1.000")
-
-
-def test_negatives_are_counted_by_sentence() -> None:
-    rows = [{"id": "n", "text": "order 12345", "why": "order number"}, {"id": "m", "text": "ok", "why": ""}]
-    lines = list(negatives(rows, [[Span(6, 11, "QQ", 0.6)], []]))
-    assert lines[0].startswith("negatives hit: 0.500")
-    assert "12345 (QQ 0.60)" in lines[1]
-
-
-def test_the_interval_is_wilsons() -> None:
-    assert share(45, 50) == "0.900 [0.786, 0.957] n 50"

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from pathlib import Path
 
 import pytest
 from votes_made import counted, public_votes, votes_of
 
-from h2htalk.errors import RoundError
-from h2htalk.rounds.aggregation.agreement import krippendorff_alpha
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.majority import VoteResult, majority
 
@@ -27,35 +24,12 @@ def test_fleiss_kappa_of_the_table_of_1971() -> None:
     assert round(fleiss_kappa(FLEISS), 4) == 0.2099
 
 
-@pytest.mark.parametrize("name", ["d_possent", "snow_rte"])
-def test_fleiss_kappa_of_public_votes_is_near_alpha(shared_data: Path, name: str) -> None:
-    votes, _ = public_votes(shared_data, name)
-    assert fleiss_kappa(votes) == pytest.approx(krippendorff_alpha(votes, "nominal"), abs=2e-4)
-
-
-def test_fleiss_kappa_needs_equal_numbers_of_votes() -> None:
-    with pytest.raises(RoundError, match=r"these have 1 to 3 votes; use krippendorff_alpha"):
-        fleiss_kappa(votes_of("a b c\na . ."))
-    with pytest.raises(RoundError, match="one vote each"):
-        fleiss_kappa(votes_of("a\nb"))
-
-
-def test_undefined_kappa_is_nan() -> None:
-    assert math.isnan(fleiss_kappa([]))
-    assert math.isnan(fleiss_kappa(votes_of("a a\na a")))
-
-
 def test_cohen_kappa_of_a_textbook_table() -> None:
     # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
     lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
     assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
     # Items of one annotator do not count.
     assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
-
-
-def test_cohen_kappa_needs_two_annotators() -> None:
-    with pytest.raises(RoundError, match="compares two annotators, not 3"):
-        cohen_kappa(votes_of("a b a"))
 
 
 def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
