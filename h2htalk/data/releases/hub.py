@@ -51,21 +51,25 @@ TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
 AGAIN = "run the same command again"
+_STORAGE = f"check that {TOKEN} may write there, and the storage that its owner has left"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
-    403: f"check that {TOKEN} may write there, and the storage that its owner has left",
+    403: _STORAGE,
     404: f"it is not there, or is private and {TOKEN} cannot see it; check the name and the token",
     412: f"somebody else changed it meanwhile; {AGAIN}",
-    413: "check the storage that its owner has left",
+    413: _STORAGE,
     429: f"wait some minutes and {AGAIN}",
 }
 _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
 
 
-def hub_api() -> HfApi:
-    """The client, with HF_TOKEN alone: a token stored by `hf auth login` is not used. Raises ConfigError."""
+def hub_api(write_to: str = "") -> HfApi:
+    """The client, with HF_TOKEN alone: a token stored by `hf auth login` is not used; needed to write."""
     set_timeouts()
-    return HfApi(token=read_token() or False, library_name="h2htalk", library_version=__version__)
+    if (token := read_token()) is None and write_to:
+        needed = f"make a token with write access to {write_to}"
+        raise ConfigError(f"{TOKEN} is not set: {needed} at {TOKENS_PAGE}, then export {TOKEN}=...")
+    return HfApi(token=token or False, library_name="h2htalk", library_version=__version__)
 
 
 def set_timeouts() -> None:
@@ -94,12 +98,6 @@ def read_token() -> str | None:
     if not token.isascii() or not token.isprintable() or " " in token:
         raise ConfigError(f"{TOKEN} holds a character that no token has; copy it again from {TOKENS_PAGE}")
     return token or None
-
-
-def require_token(use: str) -> None:
-    """Raise ConfigError where HF_TOKEN is not set."""
-    if read_token() is None:
-        raise ConfigError(f"{TOKEN} is not set: make a token {use}at {TOKENS_PAGE}, then export {TOKEN}=...")
 
 
 def one_line(text: object, limit: int = 300) -> str:
@@ -159,14 +157,11 @@ class HubRelease:
     main: str = ""
 
     def __str__(self) -> str:
-        return f"hub:{self.repo}@{self.tag}" + (f"#{self.part}" if self.part else "")
+        return f"hub:{self.repo}@{self.tag}#{self.part}".rstrip("#")
 
 
 def resolve(name: str) -> HubRelease:
-    """Find the commit of `hub:OWNER/NAME@TAG` (or `@COMMIT`); with HF_HUB_OFFLINE, the one that was loaded last.
-
-    Raises ConfigError, which lists the tags, for a name without a release, and HubError.
-    """
+    """Find the commit of `hub:OWNER/NAME@TAG` (or `@COMMIT`); with HF_HUB_OFFLINE, the one that was loaded last."""
     if (match := NAME.fullmatch(name)) is None:
         raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
     repo, tag, part = (group or "" for group in match.groups())
@@ -322,13 +317,8 @@ def publish(
 ) -> Publication:
     """Publish a release to `OWNER/NAME`, made where it is missing; the same call continues one that was interrupted.
 
-    Args:
-        private: refuse to publish where others can read it; a new repository is created private.
-        tag: default: `v` and the release's version.
-
-    Raises:
-        DataError, ConfigError: the folder is no release, or is changed; no token, or a name that the Hub would refuse.
-        PublishError, HubError: the repository holds something else, or the Hub refuses, loses something or is away.
+    `private` makes a new repository private, and refuses one that others can read. `tag`: by default `v` and the
+    release's version. Raises DataError, ConfigError before anything is sent, PublishError, HubError.
     """
     manifest = read_manifest(folder)
     refuse_links(folder)
@@ -342,14 +332,14 @@ def publish(
     planned = Publication(repo, tag, {name: (folder / name).stat().st_size for name in names})
     if dry_run:
         return planned
-    require_token(f"with write access to {repo.partition('/')[0]} ")
+    api = hub_api(repo.partition("/")[0])
     with hub_errors(repo):
-        return _send(folder, planned, private, message or f"{manifest.name} {manifest.version}")
+        return _send(api, folder, planned, private, message or f"{manifest.name} {manifest.version}")
 
 
-def _send(folder: Path, planned: Publication, private: bool, message: str) -> Publication:
+def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message: str) -> Publication:
     """Take the steps of which each finds what an interrupted call has done before."""
-    api, repo, tag, names = hub_api(), planned.repo, planned.tag, planned.files.keys()
+    repo, tag, names = planned.repo, planned.tag, planned.files.keys()
     api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
     about = api.repo_info(repo, repo_type=DATASET)
     tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
@@ -392,8 +382,7 @@ def _changed_files(api: HfApi, repo: str, commit: str, folder: Path, names: Set[
 
 def open_pull_request(model: str, name: str, file: Path, message: str) -> str:
     """Propose a file for a model's repository; return the address of the new pull request. Raises H2HTalkError."""
-    require_token("")
+    api = hub_api(f"pull requests of {model}")
     with hub_errors(model):
         operations = [CommitOperationAdd(name, file.read_bytes())]
-        done = hub_api().create_commit(model, operations, commit_message=message, create_pr=True)
-    return str(done.pr_url)
+        return str(api.create_commit(model, operations, commit_message=message, create_pr=True).pr_url)
