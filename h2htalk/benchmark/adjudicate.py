@@ -52,14 +52,7 @@ def open_rating_round(
 ) -> tuple[Status, list[str]]:
     """Open an adjudication round of answers of a run; the same call completes an interrupted opening.
 
-    Args:
-        run: where the answers are.
-        answers: item and sample of each; the file of items keeps their order, a round sorts them by id.
-        out: folder of the round; no other round of the run has this name.
-        options: settings as `h2htalk round open` takes them: where, annotators, overlap, format, seed.
-
-    Returns:
-        The status of the round, and messages for the manager.
+    `options` are settings as `h2htalk round open` takes them. Returns the status, and messages for the manager.
     """
     scenarios, personas, lines = {s.id: s for s in run.data.split.scenarios}, run.data.split.personas, []
     for key in answers:

@@ -101,11 +101,9 @@ def error_effects(items: Sequence[JudgedItem]) -> list[Finding]:
 
 @dataclass(frozen=True, slots=True)
 class Correction:
-    """A corrected mean, or why there is none.
+    """A corrected mean of R or J (0 to 5) of `levels`, a subtask or a dimension; `own` is the judges' mean.
 
-    Attributes:
-        group: `levels`, a subtask or a dimension. figure: `R` or `J`, 0 to 5.
-        own: the judges' own mean. estimator: its name, or why the correction is refused.
+    `estimator` is its name, or says why the correction is refused.
     """
 
     group: str
@@ -207,14 +205,9 @@ def _corrections(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What people's labels say about the judges of a run.
+    """What people's labels say about the judges of a run: `labelled` items have ratings, of `items` with a score.
 
-    Attributes:
-        run: its model in tables. judges: their labels.
-        labelled: items with ratings, of `items` with a score. annotators: how many are named.
-        drawn: how the labels came: `by the plan`, `at random` (the user's word) or `in an unknown way`.
-        findings: agreement, and what the error depends on.
-        notes: what the reader must know.
+    `drawn`: how the labels came: `by the plan`, `at random` (the user's word) or `in an unknown way`.
     """
 
     run: str

@@ -73,15 +73,11 @@ def read_number(cell: str, where: str, least: float = -math.inf, most: float = m
 
 @dataclass(frozen=True, slots=True)
 class JudgedItem:
-    """An item of which the judges rated every answer, and what people said of some or all of its answers.
+    """An item of which the judges rated every answer (`score`), and what people said of some or all of its answers.
 
-    Attributes:
-        cluster: of items that are not independent of each other.
-        score: the judges' mean, 0 to 5. s: S, None where it has none.
-        length: the mean log of its replies' length in characters.
-        whole: whether people rated all of its answers. weight: how many items it stands for, where a plan drew it.
-        people: their mean over answers and annotators, None where nobody rated it; `panel` is each judge's mean of the
-            same answers.
+    `people` is their mean over answers and annotators, None where nobody rated it, `panel` each judge's mean of the
+    same answers; `whole`: people rated all of them. `length` is the mean log of the replies' characters, `weight` the
+    number of items that it stands for, where a plan drew it.
     """
 
     id: str

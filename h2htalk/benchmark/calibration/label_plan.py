@@ -34,14 +34,10 @@ ERROR_SD = 0.6  # of a judge's error on an item, where no pilot labels say it
 
 @dataclass(frozen=True, slots=True)
 class LabelPlan:
-    """Which answers people should label.
+    """Which answers people should label (`judgements.answer_id`): the first of each item that was drawn.
 
-    Attributes:
-        seed: of the draw. judges: fingerprints of those whose scores made the strata.
-        answers: ids of the answers to label (`judgements.answer_id`), the first of each drawn item.
-        strata: item -> its stratum, `LEVEL/NUMBER` where each level was drawn by itself.
-        serves: the figures of `calibrate` that the labels correct: `levels`, and each level that was drawn by itself;
-            dimensions where no item is of levels I to III.
+    `judges` are those whose scores made the strata, by item; `serves` names the figures of `calibrate` that the labels
+    correct: `levels` and each level that was drawn by itself, or dimensions where no item is of levels I to III.
     """
 
     seed: int

@@ -43,15 +43,8 @@ CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure of a comparison, on the 0-100 scale.
-
-    Attributes:
-        key: as `table2_averages.figure_weights` names it.
-        family: figures whose p is adjusted together.
-        a, b: means of the two runs over the items that both have a value for.
-        result: of the paired differences, B minus A.
-        p, p_holm: of the sign-flip test, as it is and adjusted by Holm's method.
-    """
+    """A figure of a comparison (`table2_averages.figure_weights`): the means of A and B, 0 to 100, over the items that
+    both have a value for, the paired differences B minus A, and p of the sign-flip test, adjusted in its family."""
 
     key: str
     family: str
@@ -93,16 +86,11 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A run compared with the reference run.
+    """A run B compared with the reference run A.
 
-    Attributes:
-        b: the run.
-        rows: subtasks in Table 2's order, dimensions, then the headline figure (overall, else the mean over items).
-        moved: every item that both have a value for, the largest difference first.
-        only_a, only_b: items with a value in one run only.
-        changed: items that have one id and another content; they are not compared.
-        notes: what the reader must know.
-        counts: of A and of B.
+    `rows`: subtasks in Table 2's order, dimensions, then the headline figure (overall, else the mean over items).
+    `moved`: the items that both have a value for, the largest difference first; `only_a`, `only_b`: those with a value
+    in one run; `changed`: those with one id and another content, which are not compared.
     """
 
     b: ScoredItems
@@ -305,13 +293,10 @@ LIMITS = (50, 100, 154, 350, 1000, 4650)
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a difference needs.
+    """What a difference, in points (0-100), needs.
 
-    Attributes:
-        difference: in points (0-100).
-        needed: (standard deviation of the items' differences, samples an item) -> items for 80 % power at 5 %.
-        detectable: (standard deviation, items) -> the difference that as many items find, with the runs' samples.
-        seen: where two runs were given: what they showed.
+    `needed`: (standard deviation of the items' differences, samples an item) -> items for 80 % power at 5 %.
+    `detectable`: (standard deviation, items) -> the difference that as many items find. `seen`: what two runs showed.
     """
 
     difference: float

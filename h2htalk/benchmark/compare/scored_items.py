@@ -34,17 +34,11 @@ _MEANING = {"s": _S, "ss": ("metrics", "embedder"), JUDGED: (*_S, "judge"), RATI
 
 @dataclass(frozen=True, slots=True)
 class ScoredItem:
-    """An item of a run.
+    """An item of a run, with a value (0 to 100) and an answer for each sample; without values `unscored` says why.
 
-    Attributes:
-        id, subtask: of the scenario; in another harness's log its id or position, and no subtask.
-        cluster: of items that are not independent of each other.
-        content: what was asked and what it is scored against; equal in two runs of the same item.
-        values: one a sample, on the 0-100 scale; empty for an unscored item.
-        unscored: why it has no value, else None.
-        answers: one a sample; empty texts for failures.
-        failed: whether a call gave no answer.
-        own_id: whether `id` is the data set's, not a position in a log.
+    `id` is the scenario's, in a log its own (`own_id`) or its position; a log's item has no subtask. Items of a cluster
+    are not independent. `content`: what was asked and is scored against, equal in two runs of the same item.
+    `failed`: a call gave no answer.
     """
 
     id: str

@@ -31,14 +31,8 @@ _NOT_JUDGED = Judgement(unscored="not judged")
 class Judge:
     """What a judgement depends on, beside the answer.
 
-    Attributes:
-        model: its name, without a path or an address.
-        identity: `model`, with a hash of a script's or a folder's content.
-        prompts: the templates by name.
-        temperature: 0 is greedy; None where the model draws by itself.
-        thinking: tokens of reasoning; None leaves it to the model.
-        reverse: whether the rubric's qualities stand in the reverse order.
-        rule: how R is made of the scores.
+    `model` has no path or address; `identity` adds a hash of a script's or a folder's content. `prompts` are templates
+    by name; `reverse`: the rubric's qualities stand in the reverse order; `rule`: how R is made of the scores.
     """
 
     model: str
