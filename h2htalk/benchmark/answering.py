@@ -25,7 +25,6 @@ from h2htalk.errors import ConfigError, DataError, counted
 from h2htalk.text.contracts.memory_blocks import is_null_memory
 from h2htalk.version import installed_versions
 
-NOT_RECORDED = "not recorded"  # the endpoint of answers of earlier versions
 TRUNCATED_SHARE = 0.1  # warn when more of the replies were cut at the token budget
 _MOST_NAMED = 20  # models and fingerprints: a server may send another one each time
 
@@ -135,8 +134,7 @@ def answering_session(
     Raises ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted. With
     open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
     """
-    replies = (answer for answer in writer.answers.values() if isinstance(answer, Response))
-    known = {reply.endpoint or "an endpoint that was not recorded" for reply in replies}
+    known = {one.endpoint for one in writer.answers.values() if isinstance(one, Response) and one.endpoint}
     known |= {one.endpoint for one in read_sessions(writer.folder) if open_jobs and one.endpoint}
     if endpoint and known and endpoint not in known and not spec.accept_endpoint:
         raise ConfigError(
@@ -167,7 +165,7 @@ def recorded_session(folder: RunFolder, versions: Mapping[str, str], endpoint: s
 
 
 def read_sessions(folder: RunFolder) -> list[Session]:
-    """Read when a run was started and resumed, oldest first; empty in runs of earlier versions. Raises DataError."""
+    """Read when a run was started and resumed, oldest first; empty for imported answers. Raises DataError."""
     return read_record(list[Session], folder.read_run().get("sessions", []), f"{folder.manifest}: sessions")
 
 
@@ -249,11 +247,8 @@ def describe_answering(
             spans.append((session.started, end))
     replies = [answer for answer in answers.values() if isinstance(answer, Response)]
     usages = [sum_totals(costs.values())] if costs else [answer.usage for answer in replies]
-    tokens = [
-        [count for usage in usages if (count := getattr(usage, kind)) is not None]
-        for kind in ("input_tokens", "output_tokens")
-    ]
-    endpoints = _named(answer.endpoint or NOT_RECORDED for answer in replies)
+    kinds = ("input_tokens", "output_tokens")
+    tokens = [[n for usage in usages if (n := getattr(usage, kind)) is not None] for kind in kinds]
     return Answering(
         started=spans[0][0].isoformat(timespec="seconds") if spans else "",
         ended=spans[-1][1].isoformat(timespec="seconds") if spans else "",
@@ -261,7 +256,7 @@ def describe_answering(
         sessions=len(spans),
         input_tokens=sum(tokens[0]) if tokens[0] else None,
         output_tokens=sum(tokens[1]) if tokens[1] else None,
-        endpoints={} if set(endpoints) == {NOT_RECORDED} else endpoints,
+        endpoints=_named(answer.endpoint for answer in replies),
         models=_named(answer.model for answer in replies),
         fingerprints=_named(answer.system_fingerprint for answer in replies),
         latency=latency(replies),

@@ -179,9 +179,10 @@ def report(path: Path) -> Summary:
 
 def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
     from h2htalk.benchmark.report.html_page import ItemView, write_page
-    from h2htalk.benchmark.report.run_tables import write_tables
+    from h2htalk.benchmark.report.run_tables import write_facts, write_tables
 
     write_tables(summary, data.split, scores, data.folder.tables)
+    write_facts(summary, data.folder.tables)
     samples = range(data.spec.samples)
     views = (
         ItemView(

@@ -70,12 +70,6 @@ def test_random_reference_is_another_items_of_the_same_subtask_and_language() ->
         assert any((s.subtask, s.language) == (own.subtask, own.language) for s in others), item_id
 
 
-def test_a_part_of_a_split_gets_the_same_random_references_as_the_whole() -> None:
-    part = MINI[::7]
-    whole = texts(random_reference(MINI, MINI))
-    assert texts(random_reference(part, MINI)) == {s.id: whole[s.id] for s in part}
-
-
 def test_an_item_without_a_neighbour_fails_and_is_not_scored() -> None:
     (answer,) = random_reference(MINI[:1], MINI[:1])
     assert isinstance(answer, FailedResponse)

@@ -78,13 +78,6 @@ def test_the_greatest_cost_is_what_the_run_reserves_and_the_expected_one_is_near
     assert again.endswith(f"Price: nothing more. Paid already: {bill:.4f} US dollars.")
 
 
-def test_a_batch_is_half_the_price_and_says_so(tmp_path: Path) -> None:
-    live, batch = (estimate(spec_of(tmp_path, batch=batch)) for batch in (False, True))
-    assert "(prices of 2026-11-20, in a batch at 50 % of them)" in batch
-    for whole, half in zip(priced(live), priced(batch), strict=True):
-        assert abs(whole / 2 - half) <= Decimal("0.0001")
-
-
 def test_replies_to_private_references_are_expected_to_fill_their_budget(tmp_path: Path) -> None:
     spec = spec_of(tmp_path)
     opened = estimate(spec)
@@ -110,11 +103,6 @@ def test_an_unknown_price_is_unknown_and_says_how_to_name_it(tmp_path: Path) -> 
     own = {"model": MODELS["openai"], "prices": str(tmp_path / "bare.toml"), "batch": True}
     message = estimate(spec_of(tmp_path, **own, max_cost=1.0))
     assert message.endswith(" --max-cost refuses what may cost an unknown amount.")
-
-
-def test_reasoning_that_the_api_does_not_take_is_refused_before_the_run(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--thinking 100: .* takes 1,024 tokens or more, or 0"):
-        estimate(spec_of(tmp_path, model="anthropic:claude-haiku-4-5", thinking=100))
 
 
 def test_a_limit_that_is_too_low_is_said_before_the_run(tmp_path: Path) -> None:

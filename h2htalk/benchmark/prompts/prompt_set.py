@@ -29,6 +29,7 @@ from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.escaping import printable
 
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
+_help_text = cache(help_text)
 # In a run's templates folder: the help lines that filled them, and the version of this code.
 SNAPSHOT = "snapshot.json"
 # Raise this when this code changes the messages while no template changes.
@@ -128,11 +129,6 @@ class PromptSet:
             "opening": "",
             "part": "system",
         }
-
-
-@cache
-def _help_text(language: Language) -> str:
-    return help_text(language)
 
 
 def repeatable(persona: Persona, language: Language) -> str:

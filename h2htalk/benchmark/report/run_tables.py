@@ -247,29 +247,28 @@ def _part(cell: Cell) -> str:
 # --- Files -------------------------------------------------------------------------------------------------------
 
 ITEMS = "items.csv"
-TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", "run.csv", ITEMS)  # of every run
+TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", ITEMS, "run.csv")  # of every run
 
 
-def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore], folder: Path) -> list[Path]:
-    """Write a run's tables.
+def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore], folder: Path) -> None:
+    """Write a run's figures.
 
     `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
-    metric; `slices.csv` the slices; `run.csv` how the run was answered; `items.csv` every item; `costs.csv` what each
-    stage paid, if any.
-
-    Returns:
-        Their paths.
+    metric; `slices.csv` the slices; `items.csv` every item.
     """
     rows = table_rows(summary)
     three = (table_text(rows, kind) for kind in ("csv", "json", "latex"))
-    facts = Table("", ("fact", "value"), [("model", summary.model), *summary.answering.facts()])
-    others = (metrics_table(summary), slices_table(summary), facts, items_table(split, scores))
-    texts = dict(zip(TABLES, (*three, *(table.to_csv() for table in others)), strict=True))
-    if summary.costs:
-        texts["costs.csv"] = cost_table(summary.costs).to_csv()
-    for name, text in texts.items():
+    others = (metrics_table(summary), slices_table(summary), items_table(split, scores))
+    for name, text in zip(TABLES, (*three, *(table.to_csv() for table in others)), strict=False):
         write_text(folder / name, text)
-    return [folder / name for name in texts]
+
+
+def write_facts(summary: Summary, folder: Path) -> None:
+    """Write `run.csv`, how the run was answered, and `costs.csv`, what each stage paid, if any."""
+    facts = Table("", ("fact", "value"), [("model", summary.model), *summary.answering.facts()])
+    write_text(folder / TABLES[-1], facts.to_csv())
+    if summary.costs:
+        write_text(folder / "costs.csv", cost_table(summary.costs).to_csv())
 
 
 def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:

@@ -46,7 +46,3 @@ def test_an_item_with_several_samples_counts_by_their_share() -> None:
     found = null_class([(0.5, True), (0.25, False), (1.0, True)], 3)
     assert (found.references, found.answers, found.hits) == (2, 1.75, 1.5)
     assert values(found) == pytest.approx((150 / 1.75, 75, 300 / 3.75))
-
-
-def test_a_single_item_has_no_interval() -> None:
-    assert null_class([(1.0, True)], 1).f1 == Cell(100.0, None, None, 1, 1)

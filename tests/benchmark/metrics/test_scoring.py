@@ -132,14 +132,6 @@ def test_s_chooses_where_there_is_an_embedder() -> None:
     assert winners == {0, 1}
 
 
-def test_of_equal_references_the_first_counts_and_their_order_does_not_change_s() -> None:
-    first = MINI.scenarios[0]
-    for references in (("x y", "y x", first.reference), (first.reference, "y x", "x y")):
-        split = split_of([references])
-        assert scored(split, answers_to(split, first.reference), Metrics())[first.id].lexical == 1.0
-        assert scored(split, answers_to(split, "nothing in common"), Metrics())[first.id].lexical == 0.0
-
-
 def test_a_reference_that_the_embedder_fails_on_leaves_the_best_unknown() -> None:
     text = "You waited for an answer."
     split = split_of([(text, "FAIL of the embedder."), (text,)])

@@ -13,12 +13,11 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.help_lines import help_text, lines_of, read_help_lines
-from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.data.languages import Language
 from h2htalk.data.persona import Persona
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
-from h2htalk.text.contracts.contract import check
 
 
 @pytest.fixture(scope="module")
@@ -64,32 +63,6 @@ def test_without_sap_the_prompt_is_neutral(prompts: PromptSet, subtask: str, lan
     assert not re.search(r"helpline|crisis|热线|危机", text)
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
-def test_synthesis_lists_the_categories_the_null_line_and_a_block_that_keeps_its_form(
-    prompts: PromptSet, language: Language
-) -> None:
-    text = system(prompts.messages(scenario("recollection_synthesis", language), REN, NONE))
-    categories = list(find_language(language).memory_categories)
-    assert (", " if language == "en" else "、").join(categories) in text
-    assert f"\n{find_language(language).null_memory}\n" in text
-    content, category, importance = (re.escape(label) for label in find_language(language).memory_labels)
-    block = re.search(rf"{content}[:：]\s?(.+)\n{category}[:：]\s?(.+)\n{importance}[:：]\s?([012])$", text)
-    assert block
-    assert block[2] in categories
-
-
-@pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_a_strict_form_has_an_example_that_keeps_the_contract(
-    prompts: PromptSet, subtask: str, language: Language
-) -> None:
-    text = system(prompts.messages(scenario(subtask, language), REN, NONE))
-    examples = re.split(r"\n\n(?:The form|格式如下).*\n", text)[1:]
-    strict = {"recollection_synthesis", "itinerary_middle", "itinerary_advanced"}
-    assert len(examples) == (1 if subtask in strict else 0)
-    for example in examples:
-        assert check(example, subtask, language) == ()
-
-
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
 def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_country(
     prompts: PromptSet, subtask: str, language: Language
@@ -103,17 +76,6 @@ def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_c
 
 
 # The conversation as chat messages
-
-
-@pytest.mark.parametrize("subtask", [s.name for s in SUBTASKS.values() if s.is_chat])
-@pytest.mark.parametrize(("language", "lead"), [("en", "You opened this conversation with:"), ("zh", "你说了：")])
-def test_what_the_companion_said_first_stands_in_the_system_text(
-    prompts: PromptSet, subtask: str, language: Language, lead: str
-) -> None:
-    history = turns(("companion", "Morning."), ("companion", "Slept?"), ("user", "No."))
-    messages = prompts.messages(scenario(subtask, language, history=history), REN, FULL)
-    assert f"{lead}\nMorning.\nSlept?\n\n" in system(messages)
-    assert messages[1:] == (Message("user", "No."),)
 
 
 @given(st.lists(st.sampled_from(["user", "companion"]), max_size=12))

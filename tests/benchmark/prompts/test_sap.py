@@ -8,7 +8,6 @@ from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.errors import ConfigError
 
 FULL = Sap()
 NONE = Sap(())
@@ -35,15 +34,6 @@ def templates() -> TemplateSet:
 )
 def test_parse_and_canonical_form(text: str, canonical: str) -> None:
     assert str(Sap.parse(text)) == canonical
-
-
-@pytest.mark.parametrize(
-    ("text", "meant"),
-    [("no-secure_bas", "no-secure_base"), ("non", "none"), ("no-secure_base,no-crisis", "no-crisis_conduct")],
-)
-def test_a_misspelt_choice_is_answered_with_the_nearest(text: str, meant: str) -> None:
-    with pytest.raises(ConfigError, match=f"did you mean '{meant}'"):
-        Sap.parse(text)
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -62,15 +62,6 @@ def test_equal_figures_share_a_place() -> None:
 # --- Your runs ---
 
 
-def test_runs_stand_apart_from_the_paper_and_change_nothing_there() -> None:
-    mine = [made_summary(same_values(0.9), model="mine")]
-    assert rank_runs(mine).paper == ()
-    board = rank_runs(mine, True)
-    assert board.paper == rank_runs((), True).paper
-    assert [row.model for group in board.runs for row in group.rows] == ["mine"]
-    assert all(row.source == "paper" for group in board.paper for row in group.rows)
-
-
 def test_complete_runs_of_one_protocol_are_ranked_best_first() -> None:
     runs = [made_summary(same_values(v), model=f"m{v}") for v in (0.2, 0.4, 0.3, 0.1)]
     (group,) = rank_runs(runs).runs

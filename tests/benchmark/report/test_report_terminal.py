@@ -108,14 +108,6 @@ def test_a_baseline_is_marked_exactly_where_the_model_is_not_above_it() -> None:
     assert "not shown" not in printed(made_summary(baselines={"constant": same_values(0.1)}))
 
 
-def test_without_all_eleven_subtasks_there_is_no_overall_and_one_note_says_why() -> None:
-    values = {name: vs for name, vs in same_values(0.4).items() if name != "itinerary_basic"}
-    text = printed(made_summary(values), 160)
-    assert line_with(text, " Overall").split()[2] == "-"
-    assert "40.00" in line_with(text, "Mean of items")
-    assert text.count("ItineraryBasic is missing") == 1
-
-
 def test_the_null_class_counts_items_and_has_intervals() -> None:
     """`21 of 7 references` once stood there: samples had been counted."""
     pairs = [(1.0, True), (0.5, True), *[(0.0, False)] * 4, (1.0, False)]
