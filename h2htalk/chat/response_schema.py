@@ -6,8 +6,6 @@ reply that was cut or refused follows no schema.
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from h2htalk.chat.protocol import Reply
 from h2htalk.chat.provider_answers import clean
+from h2htalk.data.files import UNIQUE_KEYS
 from h2htalk.data.responses import Failure
 from h2htalk.errors import quoted, shorten
 
@@ -62,8 +61,8 @@ class ResponseSchema:
         said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
         text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
-            # One JSON object with distinct keys and finite numbers.
-            value = json.loads(text, object_pairs_hook=_without_doubles, parse_constant=_finite, parse_float=_finite)
+            # One JSON object with distinct keys, without NaN.
+            value = UNIQUE_KEYS.decode(text)
             if not isinstance(value, dict):
                 raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
             # Strict, so that no "7" becomes 7 and no true becomes 1.
@@ -89,20 +88,6 @@ class ResponseSchema:
         if first["type"] == "missing":
             message = f"form {self.name}: {where} is missing"
         return Failure("malformed_output" if types else "out_of_range", f"{message}: {said}")
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    if len(value) != len(pairs):
-        raise ValueError("a key stands twice")
-    return value
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError("a number is too large, or none")
-    return number
 
 
 # Of no use to a model that writes a reply, or wrong where every property must be written.

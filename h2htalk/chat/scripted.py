@@ -12,18 +12,17 @@ Each line of FILE is one JSON object:
 
 from __future__ import annotations
 
-import hashlib
 import heapq
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
+from h2htalk.data.files import read_jsonl, sha256_of
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Failure, SampleKey
 from h2htalk.errors import ConfigError, DataError
@@ -38,27 +37,21 @@ class ScriptedChat:
         """Read the whole file.
 
         Raises:
-            ConfigError: no file is named or it cannot be read.
-            DataError: a line is not what it should be; the message names file and line.
+            ConfigError: no file is named.
+            DataError: the file cannot be read, or a line is not what it should be; the message names file and line.
         """
         if not name:
             raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
-        if Path(name).is_fifo():
-            raise ConfigError(f"{name}: is a pipe; write the replies to a file")
-        try:
-            raw = Path(name).read_bytes()
-        except OSError as error:
-            raise ConfigError(f"{name}: cannot read scripted replies: {error.strerror}") from error
-        self._path = name
-        self._lines = read_lines(raw, name)
+        self._path = Path(name)
+        self._lines = read_lines(self._path)
         self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
         self._concurrency = options.concurrency
-        self._hash = hashlib.sha256(raw).hexdigest()
+        self._hash = sha256_of(self._path)
 
     @property
     def subject(self) -> Mapping[str, str]:
         """`engine`, `model` (the file's name) and the SHA-256 of the file."""
-        return {"engine": "scripted", "model": Path(self._path).name, "file_sha256": self._hash}
+        return {"engine": "scripted", "model": self._path.name, "file_sha256": self._hash}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Look every request up; delays run with `concurrency` requests in flight.
@@ -99,7 +92,7 @@ class _Record(BaseModel):
     id: str = Field(min_length=1)
     sample: int = Field(0, ge=0)
     text: str | None = None
-    failure: dict[str, Any] | None = None
+    failure: Failure | None = None
     finish_reason: str = "stop"
     delay: float = Field(0.0, ge=0, allow_inf_nan=False)
 
@@ -112,18 +105,13 @@ class _Record(BaseModel):
         return self
 
 
-def read_lines(raw: bytes, path: str) -> dict[SampleKey, tuple[Outcome, float]]:
+def read_lines(path: Path) -> dict[SampleKey, tuple[Outcome, float]]:
     """Every outcome and its delay by (id, sample). Raises DataError for a wrong line, or an item given twice."""
     lines: dict[SampleKey, tuple[Outcome, float]] = {}
-    for number, text in enumerate(raw.split(b"\n"), 1):
-        if not text.strip():
-            continue
-        where = f"{path}:{number}"
-        record = read_record(_Record, text, where)
+    for where, raw in read_jsonl(path):
+        record = read_record(_Record, raw, where)
         if (record.id, record.sample) in lines:
             raise DataError(f"{where}: a second line for {record.id} sample {record.sample}; keep one")
-        outcome: Outcome = Reply(record.text or "", record.finish_reason)
-        if record.failure is not None:
-            outcome = read_record(Failure, record.failure, f"{where}: failure", as_python=True)
+        outcome = record.failure or Reply(record.text or "", record.finish_reason)
         lines[record.id, record.sample] = outcome, record.delay
     return lines

@@ -196,9 +196,7 @@ def results_export(
     push: Annotated[str | None, Option(help="eval-results: open a pull request to this model.")] = None,
     model: Annotated[str | None, Option(help="every-eval-ever: the model as DEVELOPER/NAME.")] = None,
     organization: Annotated[str | None, Option(help="every-eval-ever: who ran the evaluation.")] = None,
-    relationship: Annotated[
-        str, Option(help="every-eval-ever: first_party, third_party, collaborative or other.")
-    ] = "third_party",
+    relationship: Annotated[str, Option(help="first_party, third_party, collaborative or other.")] = "third_party",
 ) -> None:
     """Write the results of a scored run in a format of others; only --push sends anything."""
     from h2htalk.data.releases.hub import open_pull_request
@@ -234,9 +232,7 @@ def analyze(
     compare_with: Annotated[str | None, Option(help="A split to compare it with.")] = None,
     language: Annotated[str | None, Option(help=options.LANGUAGE)] = None,
     limit: Annotated[int | None, Option(help="A stratified sample of this many scenarios.")] = None,
-    tokenizer: Annotated[
-        str | None, Option(help="A tokenizer.json, or embedded (the default where installed).")
-    ] = None,
+    tokenizer: Annotated[str | None, Option(help="A tokenizer.json, or embedded (default where installed).")] = None,
     spacy_model: Annotated[list[str] | None, Option(help="A spaCy pipeline to parse with; may be repeated.")] = None,
     embedder: Annotated[str, Option(help=f"Measures the spread: {options.EMBEDDER}")] = "none",
     processes: Annotated[int | None, Option(help="Processes that parse and draw; default: one a core.")] = None,
@@ -337,7 +333,7 @@ def adjudicate_open(
     human_trigger: Annotated[str, Option(help="J (Eq. 4: J below 3.5) or judge (R below 3.5).")] = "J",
     budget: Annotated[int | None, Option(help="Items at most, the worst first.")] = None,
     disagreement: Annotated[
-        float | None, Option(help="Instead, items on which a panel's judges differ by this or more, 0 to 5.")
+        float | None, Option(help="Instead, where a panel's judges differ so much, 0 to 5.")
     ] = None,
     **given: Any,
 ) -> None:

@@ -60,9 +60,7 @@ def split_check(name: Annotated[str, Argument(help="A split's folder or file.")]
 def split_new(
     folder: Annotated[Path, Argument(help="The folder to write.")],
     language: options.Examples = "en",
-    study: Annotated[
-        str, Option(help="In place of scenarios: high_risk, look_alike, instructions or arcs.", show_default=False)
-    ] = "",
+    study: Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")] = "",
 ) -> None:
     """Write a split to begin with: one example of each subtask, or of a study, to replace by your own items."""
     from h2htalk.data.split_output.export import write_new_split
@@ -207,10 +205,7 @@ def curate_identifiers(
 def curate_erase(
     workspace: options.Workspace,
     source_id: Annotated[str, Argument(help="The id of a dialogue or person, or its id in the raw data.")],
-    also: Annotated[
-        list[Path] | None,
-        Option(help="A folder with rounds, runs or releases that the workspace does not know; may be repeated."),
-    ] = None,
+    also: Annotated[list[Path] | None, Option(help="A folder with other rounds, runs or releases; repeatable.")] = None,
 ) -> None:
     """Erase a person or a dialogue from every stage, and from rounds, runs and releases."""
     from h2htalk.curation.erase import erase
@@ -270,10 +265,7 @@ def curate_purge(
     if not yes:
         unfinished = unfinished_stages(Workspace(workspace))
         lost = "".join(f", the unfinished {folder.path.name} stage" for folder in unfinished)
-        what = (
-            f"{workspace}: purge removes the raw inputs, the private index{lost} and the key for good, and no further "
-            "stage can be made"
-        )
+        what = f"{workspace}: removes the raw inputs, the private index{lost} and the key; no stage can be made again"
         if not sys.stdin.isatty():
             raise ConfigError(f"{what}; add --yes")
         typer.confirm(f"{what}. Purge?", abort=True)
@@ -366,10 +358,7 @@ def round_list(folder: Annotated[Path, Argument(help="Folder to search, with its
 def release_build(
     spec: Annotated[Path, Argument(help="The TOML file of the release.", metavar="SPEC")],
     out: options.Out,
-    allow: Annotated[
-        list[str] | None,
-        Option(help="GATE:ITEM=REASON: publish what companion_harm or explicit_content finds there."),
-    ] = None,
+    allow: Annotated[list[str] | None, Option(help="GATE:ITEM=REASON: publish what the gate finds there.")] = None,
     dry_run: options.DryRun = False,
 ) -> None:
     """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""

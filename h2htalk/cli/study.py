@@ -175,7 +175,7 @@ def study_export(
     chat_format: Annotated[bool, Option("--chat-format", help="Conversations as chat messages.")] = False,
     arm: Annotated[str, Option(help="Whose conversations; sap, or the study's first, when left out.")] = "",
     all_points: Annotated[
-        bool, Option("--all-points/--no-violations", help="Accept those that meet every point, or violate none.")
+        bool, Option("--all-points/--no-violations", help="All points are met, or none broken.")
     ] = True,
 ) -> None:
     """Write accepted conversations as training data; licences and the canary are kept."""

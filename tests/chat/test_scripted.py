@@ -14,7 +14,7 @@ from h2htalk.chat.chat_options import ChatOptions
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import DataError
 
 
 def written(folder: Path, *lines: Any) -> Path:
@@ -112,12 +112,12 @@ def test_what_on_done_raises_stops_the_batch(tmp_path: Path, delay: float) -> No
 @pytest.mark.parametrize(
     ("line", "complaint"),
     [
-        ("{", "Invalid JSON"),
+        ("{", "broken JSON"),
         ({"id": "b"}, "either a text or a failure"),
         ({"id": "b", "text": "x", "failure": {"reason": "y"}}, "either a text or a failure"),
-        ({"id": "b", "failure": {"reason": "x", "attempts": "two"}}, "failure: attempts: must be a whole number"),
+        ({"id": "b", "failure": {"reason": "x", "attempts": "two"}}, "attempts: must be a whole number"),
         ({"id": "*", "text": "x", "sample": 1}, "leave sample out"),
-        ('{"id": "b", "text": "x", "delay": NaN}', "delay: "),
+        ('{"id": "b", "text": "x", "delay": NaN}', "NaN is not JSON"),
         ({"id": "a", "text": "again"}, "a second line for a sample 0"),
     ],
 )
@@ -132,5 +132,5 @@ def test_a_line_that_is_wrong_is_named_by_file_and_number(tmp_path: Path, line: 
 
 def test_a_file_must_be_readable(tmp_path: Path) -> None:
     for path in (tmp_path / "absent.jsonl", tmp_path):
-        with pytest.raises(ConfigError, match=f"{path}: cannot read scripted replies"):
+        with pytest.raises(DataError, match=f"{path}: cannot be read"):
             open_chat(f"scripted:{path}")
