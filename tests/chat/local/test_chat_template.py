@@ -11,7 +11,7 @@ import pytest
 from tiny_llama import NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, SYSTEM_TEMPLATE, write_tiny_llama
 
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.local.chat_template import ChatTemplate, MarkRefusal, fold_system, read_reply
+from h2htalk.chat.local.chat_template import ChatTemplate, PromptRefusal, fold_system, read_reply
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError
@@ -97,7 +97,7 @@ def test_a_template_that_changes_the_text_around_a_mark_is_not_trusted(tokenizer
     template = ChatTemplate(tokenizer, "here")
     for text in HARMLESS:
         assert_as_the_tokenizer_reads_it(tokenizer, template, said(text))
-    with pytest.raises(MarkRefusal, match="remove that token from the scenario"):
+    with pytest.raises(PromptRefusal, match="remove that token from the scenario"):
         template.prompt(said("Hi<|endoftext|>there"))
 
 
