@@ -128,7 +128,7 @@ def import_authors(
     folder: Annotated[Path, Argument(help="The folder of the authors' released files.")], out: options.Out
 ) -> None:
     """Import the authors' released references under their true subtasks, and list what is missing."""
-    from h2htalk.data.imports.authors_release import read_authors_release, write_authors_references
+    from h2htalk.data.imports.response_files import read_authors_release, write_authors_references
 
     release = read_authors_release(folder)
     written = write_authors_references(release, out)

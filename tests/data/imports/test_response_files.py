@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.imports.authors_release import AUTHORS_FILES, read_authors_release, write_authors_references
-from h2htalk.data.imports.response_files import read_foreign_responses
+from h2htalk.data.imports.response_files import (
+    AUTHORS_FILES,
+    read_authors_release,
+    read_foreign_responses,
+    write_authors_references,
+)
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
