@@ -9,7 +9,7 @@ from decimal import Decimal
 from h2htalk.benchmark.evaluate import GENERATE, make_plan, make_signature, missing_requests, stage_calls
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.costs.prices import Price, add, dollars_text, prompt_tokens, rough_tokens
+from h2htalk.chat.costs.prices import add, dollars_text, prompt_tokens, rough_tokens
 from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.chat.protocol import Bound, Call, Request
@@ -123,14 +123,11 @@ def _price(
         refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
         return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
     about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
+    share = f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
     return (
         f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "
-        f"(prices of {price.date}{_share(spec, price)}).{paid}{_limit(spec, stage.limit, before, greatest)}"
+        f"(prices of {price.date}{share}).{paid}{_limit(spec, stage.limit, before, greatest)}"
     )
-
-
-def _share(spec: EvaluateSpec, price: Price) -> str:
-    return f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
 
 
 def _paid_already(before: Totals) -> str:

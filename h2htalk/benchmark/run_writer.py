@@ -34,12 +34,8 @@ class RunWriter:
     ) -> None:
         """Open for writing; a new folder gets its inputs and run.json before this returns.
 
-        `calls` is the folder's call store, which this opens; None makes it.
-
-        Raises:
-            ConfigError: the folder holds a run of another signature (the keys are named).
-            DataError: another process writes it, it is some other folder, it holds a response to something that was
-                not asked, or it cannot be written. Then everything created here is removed.
+        `calls` is the folder's call store, which this opens; None makes it. Raises ConfigError where the folder holds a
+        run of another signature, and DataError where it cannot be used. Then everything created here is removed.
         """
         self.folder, self.answers = folder, Answers()
         ids, samples = frozenset(scenario.id for scenario in split.scenarios), int(spec.get("samples", 1))

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from h2htalk.benchmark.answering import Answering, RunCounts
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, SampleScore, columns
@@ -189,8 +189,7 @@ SLICES = ("emotion", "complexity", "interaction", "risk", "language")
 ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]
 
 
-@dataclass(frozen=True, slots=True)
-class Scored:
+class Scored(NamedTuple):
     """The scores of the model or of a baseline by id; `nulls` are those of `answering.null_shares`."""
 
     scores: Mapping[str, ItemScore]
@@ -207,15 +206,9 @@ def summarize(
     counts: RunCounts,
     clusters: Mapping[str, str],
 ) -> Summary:
-    """Build the summary of a run from its scores.
+    """Build the summary of a run from its scores and those of each baseline on the items that the model has one for.
 
-    Args:
-        model: what the table calls the model.
-        split: the items that were asked.
-        scored: the model's scores.
-        baselines: those of each baseline, on the items that the model has a score for.
-        counts: what came of the requests.
-        clusters: the cluster of each item with the main measure (`clusters_of`).
+    `model` is what the table calls the model; `clusters` has the cluster of each item with the main measure.
     """
     scores, scenarios = scored.scores, split.scenarios
     with_s = [s for s in scenarios if metrics.asks_s(s.language)]

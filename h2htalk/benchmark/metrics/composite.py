@@ -46,13 +46,10 @@ Values = tuple[float, ...] | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Metric:
-    """A metric, and what the rest of the benchmark must know about it.
+    """A metric: its name and version (raised when values change) in signatures, and the columns of its values.
 
-    Attributes:
-        name, version: as the signature names them; raise the version when values change.
-        path: `module:function`, called as `function(pairs, metrics)`; returns one `Values` for each pair.
-        columns: names of its values in scores, tables and the page.
-        in_composite: whether its columns are parts of S (Eq. 2).
+    `path` is `module:function`, called as `function(pairs, metrics)`; it returns one `Values` for each pair.
+    `in_composite`: whether the columns are parts of S (Eq. 2).
     """
 
     name: str

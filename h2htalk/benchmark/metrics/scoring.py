@@ -39,13 +39,9 @@ from h2htalk.text.embeddings.vectors import Embedder
 
 
 def similarities(embedder: Embedder, responses: Sequence[str], references: Sequence[str]) -> list[float | str]:
-    """SS of n responses, each against its reference.
+    """SS of n responses, each against its reference: a cosine in [-1, 1], or the reason why the embedder failed.
 
-    Every text is embedded once, however often it occurs. An empty response has nothing to embed: its SS is 0,
-    as its lexical scores are.
-
-    Returns:
-        n values: a cosine in [-1, 1], or the reason (a text) why the embedder failed on that pair.
+    Every text is embedded once, however often it occurs. An empty response has nothing to embed: its SS is 0.
     """
     vectors, failed = _encode(embedder, sorted({text for text in (*responses, *references) if text}))
 
@@ -84,10 +80,7 @@ def score_answers(
 
     A sample without an answer is unscored with its failure's reason (`missing` when nothing came); so is one
     that the embedder failed on, and an answer whose references are private. An empty answer is an answer and scores 0.
-
-    Args:
-        samples: how many samples an item has.
-        prompt_of: what each item was asked with, for the contract's leak rule; None checks phrases only.
+    `prompt_of`: what each item was asked with, for the contract's leak rule; None checks phrases only.
     """
     answered: list[tuple[Scenario, Response]] = []
     by_item: dict[str, list[SampleScore]] = {scenario.id: [] for scenario in split.scenarios}
@@ -185,12 +178,7 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
 
 
 def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, ItemScore]:
-    """What `write_scores` wrote, by id.
-
-    Args:
-        path: the file.
-        ids: the run's scenarios, each of which must be there and no other; None takes what there is.
-    """
+    """What `write_scores` wrote, by id; each of `ids`, the run's scenarios, must be there and no other."""
     if not os.path.exists(path):
         raise DataError(f"{path}: not there; {SCORE_AGAIN}")
     by_item: dict[str, dict[int, SampleScore]] = {}

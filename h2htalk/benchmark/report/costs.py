@@ -24,12 +24,9 @@ _CALL_FIELDS = (
 
 
 def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
-    """Format what a run or study paid, by stage and in total. It may still be in progress.
+    """Format what a run, study or workspace paid, by stage and in total; it may still be in progress.
 
-    Args:
-        run: its folder, or that of a study or a workspace.
-        calls: list every call as well (in CSV: instead).
-        format: `terminal`, `csv` or `json`.
+    `calls`: list every call as well (in CSV: instead). `format`: `terminal`, `csv` or `json`.
     """
     if not any((run / name).exists() for name in ("study.json", "workspace.json")):
         RunFolder(run).read_run()

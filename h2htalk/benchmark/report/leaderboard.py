@@ -52,11 +52,7 @@ class Group:
 class Leaderboard:
     """Runs by protocol and, where asked for, the paper's rows by size class.
 
-    Attributes:
-        runs: your runs; empty where none was given.
-        paper: the paper's rows; empty where they were not asked for.
-        unreadable: the paper's models whose figures cannot be read.
-        dropped: the model of each run that was given more than once.
+    `unreadable` are the paper's models whose figures cannot be read, `dropped` the models of runs given more than once.
     """
 
     runs: tuple[Group, ...]
@@ -175,10 +171,7 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
 
 
 def print_leaderboard(board: Leaderboard, console: Console) -> None:
-    """Print your runs, then the paper's rows by size class where the leaderboard holds them.
-
-    Wide terminals get all figures, others averages.
-    """
+    """Print your runs, then the paper's rows by size class; wide terminals get all figures, others averages."""
     say, wide = PlainConsole(console), console.width >= COMPACT
     columns, notes = [column for column in COLUMNS if wide or column.is_average], dict[str, None]()
     for where, groups in (("Your runs", board.runs), (PAPER, board.paper)):

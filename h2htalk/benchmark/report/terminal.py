@@ -32,13 +32,9 @@ _ASCII = str.maketrans({"±": "+-", "¹": "*", "²": "+", "³": "-"})
 def print_summary(
     summary: Summary, console: Console, paths: Mapping[str, Path] | None = None, verbose: bool = False
 ) -> None:
-    """Print a run's tables, what failed, warnings and costs.
+    """Print a run's tables, what failed, warnings and costs, and in the end `paths`, the written files by name.
 
-    Args:
-        summary: the run's figures.
-        console: needs 80 columns; from 118 on it shows more.
-        paths: written files by name, such as `{"report": Path("run/report.html")}`; printed at the end.
-        verbose: print notes, counts, slices and the signature as well; the page always has them.
+    The console needs 80 columns. `verbose`: print notes, counts, slices and the signature, as the page does.
     """
     say, wide, counts = PlainConsole(console), console.width >= WIDE, summary.counts
     console.print(_heading(summary, say))
