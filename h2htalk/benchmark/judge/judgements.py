@@ -24,7 +24,7 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, read_answers
 from h2htalk.errors import DataError
 
-_NOT_JUDGED = Judgement(unscored="not judged")
+_MISSING = Failure("not judged", "no judgement is stored", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,13 +109,15 @@ class Judgements:
         """Read them. Raises DataError for a line that is no reply; names file and line."""
         self._judge = judge
         self.path = judgements_folder(run) / CALLS
-        self._replies = read_answers(self.path, judge.stage, _require_answer)
+        self._replies = read_answers(self.path, judge.stage)
 
     def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
-        judged, rubric = answer_id(answer), rubric_of(subtask, self._judge.reverse)
-        outcomes = (self.outcome(judged, k) for k in range(number))
-        return tuple(_NOT_JUDGED if one is None else rubric.read(one) for one in outcomes)
+        return tuple(map(rubric_of(subtask, self._judge.reverse).read, self.outcomes(answer, number)))
+
+    def outcomes(self, answer: Response, number: int) -> list[Outcome]:
+        """Return the judge's first `number` replies about an answer; calls that were not made are failures."""
+        return [self.outcome(answer_id(answer), k) or _MISSING for k in range(number)]
 
     def outcome(self, judged: str, k: int = 0) -> Outcome | None:
         """What the judge answered to its k-th call about a text; None where that call was not made."""
@@ -123,18 +125,6 @@ class Judgements:
         if isinstance(reply, FailedResponse):
             return reply.failure
         return None if reply is None else Reply(reply.text, reply.finish_reason)
-
-    def failed(self, answer: Response, number: int) -> list[Failure]:
-        """Return the calls that failed, or were not made, among the first `number` judgements of an answer."""
-        replies = [self._replies.get((answer_id(answer), k)) for k in range(number)]
-        missing = Failure("not judged", "no judgement is stored", 0)
-        failed = [one for one in replies if not isinstance(one, Response)]
-        return [missing if one is None else one.failure for one in failed]
-
-
-def _require_answer(reply: Response | FailedResponse, where: str) -> None:
-    if reply.id.count("/") < 2:
-        raise DataError(f"{where}: not a judgement: its id names no answer")
 
 
 def fence_secret(folder: Path) -> bytes:

@@ -17,7 +17,7 @@ from h2htalk.benchmark.judge.judgements import Judgements, answer_id, read_judge
 from h2htalk.benchmark.judge.rubric import HIGHEST, Judgement
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Answers, Response, SampleKey
+from h2htalk.data.responses import Answers, Failure, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
@@ -146,8 +146,8 @@ def rate_answers(
             continue
         judged = [one.of(answer, subtasks[key[0]], judging.judgements) for one in panel]
         means = tuple(whole_mean([one.rating for one in own]) for own in judged)
-        failures = [failure for one in panel for failure in one.failed(answer, judging.judgements)]
-        failed = failures[0].message or failures[0].reason if failures else None
+        replies = (reply for one in panel for reply in one.outcomes(answer, judging.judgements))
+        failed = next((one.message or one.reason for one in replies if isinstance(one, Failure)), None)
         unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
         points = _points(judged) if unjudged is None else {}
         unread = next((one.message for own in judged for one in own if one.message), "")
