@@ -126,12 +126,15 @@ def _who(rows: Iterable[Observation]) -> str:
     return ", ".join(f"{name} {number:,}" for name, number in sorted(found.items()))
 
 
+def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str, float]]:
+    """b minus a, with its cluster, at each place that both scored."""
+    before = {row.key: row.value or 0.0 for row in scored(a)}
+    return [(row.cluster, (row.value or 0.0) - before[row.key]) for row in scored(b) if row.key in before]
+
+
 def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredResult | None:
     """The mean of b minus a at the places that both have; None where there is none."""
-    before = {row.key: row.value or 0.0 for row in scored(a)}
-    own = [row for row in scored(b) if row.key in before]
-    shifts = [(row.value or 0.0) - before[row.key] for row in own]
-    return clustered_mean([row.cluster for row in own], shifts) if own else None
+    return clustered_mean(*zip(*found, strict=True)) if (found := shifts(a, b)) else None
 
 
 def trend(

@@ -11,7 +11,17 @@ from xml.etree import ElementTree as xml
 
 from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
 from h2htalk.benchmark.gate.policy import MEASURES, Criterion, Policy, default_policy, read_policy, require_figures
-from h2htalk.benchmark.observations import Figure, Observation, figure_of, is_rate, p_text, percent, score, scored
+from h2htalk.benchmark.observations import (
+    Figure,
+    Observation,
+    figure_of,
+    is_rate,
+    p_text,
+    percent,
+    score,
+    scored,
+    shifts,
+)
 from h2htalk.benchmark.statistics.corrected_mean import design_effect
 from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
 from h2htalk.benchmark.studies.study_tables import name_of
@@ -27,13 +37,8 @@ def worsening(
     reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool
 ) -> PairedResult | None:
     """Compare a figure at the places that both runs scored, positive is worse; None where there is none."""
-    before = {row.key: row.value or 0.0 for row in scored(reference)}
     sign = 1.0 if lower_is_better else -1.0
-    pairs = [
-        Difference("", row.cluster, sign * ((row.value or 0.0) - before[row.key]))
-        for row in scored(run)
-        if row.key in before
-    ]
+    pairs = [Difference("", cluster, sign * value) for cluster, value in shifts(reference, run)]
     return paired_result(pairs) if pairs else None
 
 

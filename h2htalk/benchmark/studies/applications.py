@@ -16,6 +16,7 @@ import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 from urllib.parse import quote
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 NAMES = ("session", "text", "days", "case", "language", "history")  # the placeholders of a call
 SHORTEST_SECRET = 8
-REFUSED = "http_401"
 TRIED = {"en": "Hello, how are you today?", "zh": "你好，今天过得怎么样？"}  # the message of --try
 _PLACE = re.compile(r"\{(\w+)\}")
 _VARIABLE = re.compile(r"\$([A-Za-z_]\w*)")
@@ -88,10 +88,9 @@ class Send(Call):
 
 def _check_headers(headers: dict[str, str]) -> dict[str, str]:
     for name, text in headers.items():
-        if not _HEADER.fullmatch(name) or name.lower() in _FRAMING or not text.isprintable():
-            raise ValueError(f"{quoted(name)}: give a header that you may set, in one line")
-        if "$" in _VARIABLE.sub("", text):
-            raise ValueError(f"{name}: write $NAME for a variable of the environment, and no other $")
+        usable = _HEADER.fullmatch(name) and name.lower() not in _FRAMING and text.isprintable()
+        if not usable or "$" in _VARIABLE.sub("", text):
+            raise ValueError(f"{quoted(name)}: give a header that you may set, in one line, with no $ but in $NAME")
     return headers
 
 
@@ -160,10 +159,6 @@ def at_place(record: Any, place: str) -> Any:
 class AppError(Exception):
     """A call to the application failed: a short code, and a message that may hold a key and be long."""
 
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
 
 @dataclass(slots=True)
 class _App:
@@ -222,13 +217,7 @@ class _App:
 
     def masked(self, text: str) -> str:
         """A text without the keys."""
-        for key in self.keys:
-            text = masked(text, key)
-        return text
-
-    def shown(self, error: AppError) -> str:
-        """What an error says, short and without the keys."""
-        return clean(self.masked(str(error)))
+        return reduce(masked, self.keys, text)
 
 
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:
@@ -274,7 +263,8 @@ def try_app(spec: StudySpec) -> str:
                     reply = await app.send(values | {"text": TRIED[language]})
                     return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
             except AppError as error:
-                raise ConfigError(f"{app.url}: {error.reason}: {app.shown(error)}") from error
+                reason, message = error.args
+                raise ConfigError(f"{app.url}: {reason}: {clean(app.masked(message))}") from error
 
     return run_alone(talk)
 
@@ -319,10 +309,9 @@ async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | Fai
             await _turns(app, case, {"case": case.id, "language": case.language, "history": history}, replies)
             return replies
         except AppError as error:
-            shown = app.shown(error)
-            if error.reason == REFUSED:  # so would every other case be
-                raise ConfigError(f"{app.url}: refuses the key (401), check [headers]: {shown}") from error
-            failure = Failure(error.reason, shown, attempts)
+            failure = Failure(error.args[0], clean(app.masked(error.args[1])), attempts)
+            if failure.reason == "http_401":  # so would every other case be
+                raise ConfigError(f"{app.url}: refuses the key (401), check [headers]: {failure.message}") from error
         if attempt < attempts:
             await asyncio.sleep(doubling_wait(attempt))
     if failure.reason == "connection" and not app.reached:

@@ -280,7 +280,7 @@ def test_a_case_within_a_conversation_needs_history(tmp_path: Path) -> None:
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = \"b\\nc: d\"\n", "in one line"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\n'a b' = 'c'\n", "'a b'"),
         ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\nContent-Length = '7'\n", "that you may set"),
-        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '$1'\n", r"write \$NAME"),
+        ("[send]\npath = '/x'\njson = '{text}'\nreply = 'a'\n[headers]\na = '$1'\n", r"no \$ but in \$NAME"),
     ],
 )
 def test_an_adapter_that_cannot_be_says_why(tmp_path: Path, text: str, message: str) -> None:
