@@ -12,7 +12,8 @@ from h2htalk.benchmark.gate.policy import COST
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.benchmark.studies.point_answers import AnsweredReply, conversation_text, labelled
+from h2htalk.benchmark.studies.conversations import conversation_text, labelled
+from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder

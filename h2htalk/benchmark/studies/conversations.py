@@ -131,24 +131,8 @@ class StudyPrompts:
         chat = [Message("user" if t.role == "user" else "assistant", t.content.strip() or _EMPTY) for t in turns]
         return Message("system", text, shared=shared), *chat
 
-    def request_type(self, case: Case, types: Sequence[str], fence: Fence) -> Prompt:
-        """The question which of some types of request the last message of a case makes."""
-        turns = [*case.history, *(Turn("user", turn.user) for turn in case.turns())]
-        text = "\n".join(f"{turn.role}: {turn.content}" for turn in turns)
-        rules = self.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
-        return Message("system", rules, shared=len(rules)), Message("user", fence.around(text, "conversation"))
-
-    def memory_task(self, case: Case, persona: Persona, **inputs: Any) -> Prompt:
-        """RecollectionSynthesis of a session's `history`, or RecollectionRefinement of `memories`, oldest first."""
-        subtask = "recollection_synthesis" if "history" in inputs else "recollection_refinement"
-        about = (case.id, subtask, case.language, case.persona)
-        scenario = Scenario(*about, inputs, references=(), tags=_TAGS, provenance={}, licence=case.licence)
-        return self.prompts.messages(scenario, persona, Sap(()))
-
 
 Conversation = Generator[Request, Outcome, list[StudyReply]]
-
-
 Notes = dict[str, list[str]]  # category -> memories, oldest first
 
 
@@ -189,7 +173,11 @@ class Asker:
 
     def request_type(self, case: Case, types: Sequence[str]) -> Conversation:
         """Whether the model names the type of request that the last message of a case makes."""
-        messages = self.prompts.request_type(case, types, Fence.of(self.secret, case.id, 0))
+        fence = Fence.of(self.secret, case.id, 0)
+        text = conversation_text([*case.history, *(Turn("user", turn.user) for turn in case.turns())])
+        rules = self.prompts.templates.render(f"{case.language}/request_type.j2", {"types": list(types)})
+        asked = Message("user", fence.around(text, "conversation"))
+        messages = (Message("system", rules, shared=len(rules)), asked)
         schema = type_schema(tuple(types)) if parse_model(self.spec.ask.model)[0].schemas else None
         return [(yield from self._ask(StudyReply(self.arm, case.id, "s1.t1", TYPE), messages, TYPE_TOKENS, schema))]
 
@@ -223,7 +211,10 @@ class Asker:
         """
 
         def write(name: str, **material: Any) -> Generator[Request, Outcome, StudyReply]:
-            messages = self.prompts.memory_task(case, self.personas[case.persona], **material)
+            subtask = "recollection_synthesis" if "history" in material else "recollection_refinement"
+            about = (case.id, subtask, case.language, case.persona, material)
+            scenario = Scenario(*about, references=(), tags=_TAGS, provenance={}, licence=case.licence)
+            messages = self.prompts.prompts.messages(scenario, self.personas[case.persona], Sap(()))
             return self._ask(StudyReply(self.arm, case.id, f"{place}.{name}", MEMORY), messages, MEMORY_TOKENS)
 
         note = yield from write("synthesis", history=tuple(turns))
@@ -259,6 +250,16 @@ class Asker:
         # What an application shows, its user reads as it is.
         text = outcome.text if blank.arm == APP else strip_thinking(outcome.text)
         return replace(blank, text=text, failure="", tokens=spent, finish=outcome.finish_reason)
+
+
+def conversation_text(turns: Sequence[Turn]) -> str:
+    """Turns as lines; the further lines of a turn are indented, so that no reply can pass for what the user said."""
+    return "\n".join(labelled(turn.role, turn.content) for turn in turns)
+
+
+def labelled(label: str, text: str) -> str:
+    """A text after its label; further lines are indented."""
+    return "\n    ".join(f"{label}: {text}".splitlines())
 
 
 @cache

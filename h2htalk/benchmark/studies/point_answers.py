@@ -22,6 +22,7 @@ from h2htalk.benchmark.studies.conversations import (
     TYPE,
     StudyPrompts,
     StudyReply,
+    conversation_text,
     read_type,
     recollection_split,
     types_of,
@@ -31,7 +32,6 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Outcome, Request
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.data.case import Case, Point, script
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.persona import Persona
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.splits import Split
@@ -185,16 +185,6 @@ def judge_requests(
         sampling = sampling_of(model, 0.0, _TOKENS * (1 + len(one.points)), 0, name)
         schema = schema_of(rubric) if schemas else None
         yield Request(name, messages, sampling, response_schema=schema, item=one.case.id)
-
-
-def conversation_text(turns: Sequence[Turn]) -> str:
-    """Turns as lines; the further lines of a turn are indented, so that no reply can pass for what the user said."""
-    return "\n".join(labelled(turn.role, turn.content) for turn in turns)
-
-
-def labelled(label: str, text: str) -> str:
-    """A text after its label; further lines are indented."""
-    return "\n    ".join(f"{label}: {text}".splitlines())
 
 
 # --- What is known of a reply -----------------------------------------------------------------------------------

@@ -13,8 +13,8 @@ from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, write_ca
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
-from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts, StudyReply
-from h2htalk.benchmark.studies.point_answers import conversation_text, judge_requests, open_replies
+from h2htalk.benchmark.studies.conversations import CONTROLS, LIVE, StudyPrompts, StudyReply, conversation_text
+from h2htalk.benchmark.studies.point_answers import judge_requests, open_replies
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import plan_study
 from h2htalk.data.dialogue import Turn
