@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from compose_made import talk
 
@@ -52,8 +54,8 @@ def test_metadata_precede_a_model_and_a_model_precedes_words() -> None:
     turns = (Turn("user", "I am so worried."),)
     named = {"emotion": "hope", "complexity": "advanced", "interaction": "memory"}
     plain, tagged = talk(), talk(metadata={"emotion": "joy", "complexity": "basic", "interaction": "casual"})
-    assert tags_of(plain, turns).to_dict()["emotion"] == "anxiety"
-    assert tags_of(plain, turns, named).to_dict() == {**named, "risk": "none"}
+    assert tags_of(plain, turns).emotion == "anxiety"
+    assert asdict(tags_of(plain, turns, named)) == {**named, "risk": "none"}
     assert tags_of(tagged, turns, named).emotion == "joy"
     assert tags_of(tagged, turns, {**named, "emotion": "??"}).complexity == "basic"
     with pytest.raises(DataError, match="not a word"):
