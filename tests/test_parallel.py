@@ -17,29 +17,22 @@ from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.parallel import ProcessPool
 
 
-def test_a_killed_worker_is_an_error_of_the_user() -> None:
-    with pytest.raises(ConfigError, match="a worker process ended before its work was done"):
-        _run(_killed)
-
-
-def test_an_error_of_a_worker_is_the_same_error_here() -> None:
-    """Unpickling a MissingExtraError, whose constructor takes other arguments, broke the pool."""
-    with pytest.raises(MissingExtraError, match="parsing needs a package that is not installed: pip"):
-        _run(_complain)
-
-
-def _run(task: Callable[[], None]) -> None:
-    with ProcessPool(2) as pool:
-        assert pool.submit(pow, 2, 3).result() == 8
-        pool.submit(task).result()
-
-
-def _killed() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
-
-
 def _complain() -> None:
     raise MissingExtraError("parsing", "pip")
+
+
+@pytest.mark.parametrize(
+    ("task", "error", "message"),
+    [
+        (os.abort, ConfigError, "a worker process ended before its work was done"),
+        # Unpickling it, whose constructor takes other arguments, broke the pool.
+        (_complain, MissingExtraError, "parsing needs a package that is not installed: pip"),
+    ],
+)
+def test_a_worker_that_fails_is_an_error_here(task: Callable[[], None], error: type[Exception], message: str) -> None:
+    pool = ProcessPool(2)
+    with pytest.raises(error, match=message), pool:
+        pool.submit(task).result()
 
 
 # --- Ctrl-C and kills of the parent -----------------------------------------------------------------------------

@@ -14,7 +14,6 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.judge.rubric import rubric_of
-from h2htalk.data.splits import BUNDLED_FOLDER
 from h2htalk.errors import ConfigError
 
 CURATION = """
@@ -137,20 +136,3 @@ def test_a_wrong_argument_is_one_line_and_writes_nothing(
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
     assert [path.name for path in tmp_path.iterdir()] == ["curate.toml"]
-
-
-def test_paths_are_text_or_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The examples give text; here every path is a `Path`."""
-    monkeypatch.chdir(tmp_path)
-    write_curation(tmp_path)
-    items = BUNDLED_FOLDER / "mini@1"
-    split = h2htalk.load_split(items)
-    spec = h2htalk.EvaluateSpec(**RUN | {"split": items, "out": tmp_path / "run"})
-    assert (spec.split, spec.out) == (str(items), str(tmp_path / "run"))
-    h2htalk.evaluate(spec)
-    assert h2htalk.leaderboard([Path("run")]).rows
-    assert h2htalk.AnalyzeSpec(split=items, compare_with=items).compare_with == str(items)
-    assert h2htalk.curate(Path("curate.toml"), ("gather",), workspace=Path("other")).path == tmp_path / "other"
-    h2htalk.open_round(h2htalk.RoundSpec("crowd", items, overlap=1, format="csv"), Path("round"))
-    status, decisions = h2htalk.close_round(Path("round"), force=True)
-    assert (status.state, {one.item for one in decisions}) == ("closed", {s.id for s in split.scenarios})

@@ -63,9 +63,7 @@ def read_persona(path: Path) -> Persona:
 @cache
 def bundled_personas() -> dict[str, Persona]:
     """Read the personas that come with the package, by id."""
-    folder = Path(__file__).parent / "bundled" / "personas"
-    personas = [read_persona(path) for path in sorted(folder.glob("*.toml"))]
-    return {persona.id: persona for persona in personas}
+    return read_personas(Path(__file__).parent / "bundled" / "personas")
 
 
 def personas_of(folder: Path) -> dict[str, Persona]:

@@ -183,14 +183,6 @@ def test_another_thread_may_close_the_log_twice(tmp_path: Path) -> None:
     AppendLog(log.path).close()
 
 
-@pytest.mark.parametrize("place", ["a file/part-0.jsonl", "a folder"])
-def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path, place: str) -> None:
-    (tmp_path / "a file").write_text("")
-    (tmp_path / "a folder").mkdir()
-    with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be (written|read)"):
-        AppendLog(tmp_path / place)
-
-
 # --- A full disk ------------------------------------------------------------------------------------------------
 
 FILL = """

@@ -19,9 +19,7 @@ from h2htalk.errors import DataError
 
 STRIPPED = [
     ("none", "  I'm here.\n", "I'm here."),
-    ("only white space", " \n\t", ""),
     ("one", "<think>She is sad.</think>I'm here.", "I'm here."),
-    ("one over lines", "<think>\nShe is sad.\n\nBe kind.\n</think>\n\nI'm here.\n", "I'm here."),
     ("the other name", "<thinking>hm</thinking>I'm here.", "I'm here."),
     ("upper case", "<THINK>hm</Think>I'm here.", "I'm here."),
     ("white space in the tag", "<think >hm</think\n>I'm here.", "I'm here."),
@@ -30,14 +28,12 @@ STRIPPED = [
     ("lone close: the prompt opened it", "She is sad.\n</think>\n\nI'm here.", "I'm here."),
     ("nested", "<think>a<think>b</think>c</think>I'm here.", "I'm here."),
     ("the tag mentioned while thinking", "<think>I must not use <think> here.</think>I'm here.", "I'm here."),
-    ("closed twice", "<think>a</think>b</think>I'm here.", "I'm here."),
     ("a block inside one that the prompt opened", "hm <think>a</think> hm</think>I'm here.", "I'm here."),
     ("a draft in quotes at the end", '<think>Say "Hi."</think>"Hi."', '"Hi."'),
     ("quoted in backticks", "A `<think>` opens it, `</think>` ends it.", "A `<think>` opens it, `</think>` ends it."),
     ("quoted in Chinese", "你说的“<think>”和「</think>」是什么？", "你说的“<think>”和「</think>」是什么？"),
     ("quoted while thinking", "<think>They ask about `</think>` tags.</think>It ends a block.", "It ends a block."),
     ("only like a tag", "I <3 you, and I thinkso> so </thoughts>.", "I <3 you, and I thinkso> so </thoughts>."),
-    ("another tag", "<b>I'm</b> here, <thinker>.", "<b>I'm</b> here, <thinker>."),
 ]  # fmt: skip
 
 

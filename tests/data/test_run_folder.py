@@ -72,30 +72,18 @@ def test_a_restart_finds_what_was_stored(folder: RunFolder, split: Split) -> Non
 
 
 def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:
+    failed_later = FailedResponse("c", 0, Failure("http_500", "later"))
     words: list[Response | FailedResponse] = [
-        FailedResponse("a", 0, FAILED),
-        Response("a", 0, "after a failure"),
-        Response("b", 0, "first"),
-        Response("b", 0, "second"),
-        Response("c", 0, "kept"),
-        FailedResponse("c", 0, FAILED),
-        FailedResponse("d", 0, FAILED),
-        FailedResponse("d", 0, Failure("http_500", "later")),
-        Response("a", 1, "another sample"),
+        *(FailedResponse("a", 0, FAILED), Response("a", 0, "first"), Response("a", 0, "second")),
+        *(Response("b", 0, "kept"), FailedResponse("b", 0, FAILED)),
+        *(FailedResponse("c", 0, FAILED), failed_later, Response("a", 1, "another sample")),
     ]
     writer = open_writer(folder, split)
     for word in words:
         writer.store(word)
     writer.close()
     answers = folder.answers()
-    found = {key: a.text if isinstance(a, Response) else a.failure.reason for key, a in answers.items()}
-    assert found == {
-        ("a", 0): "after a failure",
-        ("a", 1): "another sample",
-        ("b", 0): "second",
-        ("c", 0): "kept",
-        ("d", 0): "http_500",
-    }
+    assert answers == {("a", 0): words[2], ("b", 0): words[3], ("c", 0): failed_later, ("a", 1): words[-1]}
     assert open_writer(folder, split).answers == answers
 
 

@@ -101,7 +101,6 @@ def drop_reference(record: dict[str, Any]) -> None:
     [
         (drop_reference, "references: is missing"),
         (lambda r: r.update(answer="x"), "answer: no such field"),
-        (lambda r: r.update(persona="nobody"), "persona 'nobody' has no"),
         (lambda r: r.update(persona="../\n../etc"), r"persona '../\n../etc' has no"),
     ],
 )
