@@ -65,6 +65,7 @@ def test_every_subtask_survives_its_own_dict(subtask: str) -> None:
         ("reference", " \n", "references.1: must be text that is not empty"),
         ("provenance", {"day": datetime.date(2026, 11, 20)}, "provenance: day: holds a date, which JSON cannot"),
         ("metdata", {}, "metdata: no such field; did you mean 'metadata'?"),
+        ("tags.emotoin", "joy", "tags.emotoin: no such field; did you mean 'emotion'?"),
         ("tags.emotion", "Joy!", "tags.emotion: must be one lower-case word, not 'Joy!'"),
         ("tags.complexity", "hard", "tags.complexity: must be 'basic', 'intermediate' or 'advanced', not 'hard'"),
         ("inputs.history", ..., "inputs: of dialogue_schedule must be today_schedule, current_activity, history"),

@@ -256,3 +256,5 @@ def test_a_sample_is_spread_over_subtasks_and_languages(mini: Split, limit: int)
     strata = 2 * len(SUBTASKS)
     assert len(sizes) == min(limit, strata)
     assert max(sizes.values()) - min(sizes.values()) <= 1
+    languages = sum(n if language == "en" else -n for (_, language), n in sizes.items())
+    assert abs(languages) <= 1
