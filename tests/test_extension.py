@@ -50,10 +50,9 @@ class Checkout:
     def add(self, path: str, text: str) -> None:
         """Add a file; a module counts as a place."""
         target = self.package / path
-        target.parent.mkdir(exist_ok=True, parents=True)
         assert not target.exists()
         target.write_text(text, encoding="utf-8")
-        self._count(path)
+        self.places += [path] if target.suffix not in DATA_FILES else []
 
     def edit(self, path: str, before: str, new: str) -> None:
         """Insert text before another, which occurs once."""
@@ -61,11 +60,7 @@ class Checkout:
         text = target.read_text(encoding="utf-8")
         assert text.count(before) == 1, f"{path}: {before!r} occurs {text.count(before)} times"
         target.write_text(text.replace(before, new + before), encoding="utf-8")
-        self._count(path)
-
-    def _count(self, path: str) -> None:
-        if Path(path).suffix not in DATA_FILES:
-            self.places.append(path)
+        self.places.append(path)
 
     def run(self, *words: str) -> str:
         """Run a command to its end; returns what it printed."""
@@ -160,10 +155,7 @@ class EchoChat:
     def close(self): ...
 """,
     )
-    split = checkout.split("en", "dialogue_base", HISTORY)
-
-    assert "echo:parrot" in checkout.evaluate(split, "echo:parrot")
-
+    assert "echo:parrot" in checkout.evaluate(checkout.split("en", "dialogue_base", HISTORY), "echo:parrot")
     assert checkout.json("run/run.json")["signature"]["subject"]["engine"] == "echo"
     answers = (checkout.folder / "run" / "calls.jsonl").read_text(encoding="utf-8")
     assert answers.count("I found my receipt.") == 5
@@ -177,10 +169,7 @@ def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     checkout.edit("benchmark/metrics/composite.py", 'Metric(\n            name="semantic"', record)
     module = "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
     checkout.add("benchmark/metrics/brevity.py", module)
-    split = checkout.split("en", "dialogue_base", HISTORY)
-
-    checkout.evaluate(split)
-
+    checkout.evaluate(checkout.split("en", "dialogue_base", HISTORY))
     expected = pytest.approx(100 / (1 + len(REPLY)))
     summary = checkout.json("run/summary.json")
     assert summary["metrics"]["dialogue_base"]["brevity"]["value"] == expected
@@ -249,10 +238,7 @@ def test_a_language_is_a_record_and_data_files(checkout: Checkout) -> None:
     """
     checkout.edit("data/languages.py", '"zh": LanguageRecord(', record)
     copy_data_files(checkout, "en", "de")
-    split = checkout.split("de", "dialogue_base", HISTORY)
-
-    assert "5 of 5 items scored" in checkout.evaluate(split)
-
+    assert "5 of 5 items scored" in checkout.evaluate(checkout.split("de", "dialogue_base", HISTORY))
     assert checkout.json("run/summary.json")["languages"] == ["de"]
     checkout.run("curate", "run", checkout.curation("de"))
     assert checkout.json("workspace/dedup/summary.json")["kept"] == 3

@@ -308,26 +308,17 @@ def documented_commands(text: str) -> Iterator[tuple[int, list[str]]]:
 def complaint(words: list[str]) -> str | None:
     """What is wrong with a command line, without running it."""
     commands = public_commands()
-    for length in range(len(words), -1, -1):
-        if tuple(words[:length]) in commands:
-            return _option_complaint(commands[tuple(words[:length])], words[length:])
-    groups = {name[0] for name in commands if len(name) > 1}
-    if not words or all(word.startswith("-") for word in words):
-        known = {"--help", "--version"}
-        return None if set(words) <= known else f"no such option: {words}"
-    if words[0] in groups and (len(words) == 1 or re.fullmatch(r"[a-z]+(\|[a-z]+)+|--help", words[1])):
-        named = [] if len(words) == 1 or words[1] == "--help" else words[1].split("|")
-        return next((f"no command {words[0]} {n}" for n in named if (words[0], n) not in commands), None)
-    return f"no such command: {' '.join(words)}"
-
-
-def _option_complaint(command: Any, words: list[str]) -> str | None:
-    known = {name for p in command.params for name in (*p.opts, *p.secondary_opts) if name.startswith("-")}
-    for word in words:
-        name = word.strip("[]").split("=")[0]
-        if name.startswith("-") and name not in known | {"--help"}:
-            return f"{command.name}: no such option {name}"
-    return None
+    named = next((tuple(words[:n]) for n in range(len(words), 0, -1) if tuple(words[:n]) in commands), None)
+    if named:
+        known = {name for p in commands[named].params for name in (*p.opts, *p.secondary_opts)} | {"--help"}
+        options = (word.strip("[]").split("=")[0] for word in words if word.strip("[]").startswith("-"))
+        return next((f"no such option {name}" for name in options if name not in known), None)
+    if set(words) <= {"--help", "--version"}:
+        return None
+    # `split`, `split list|info`, `split --help`
+    unknown = [one for one in words[1:2] and words[1].split("|") if one != "--help" and (words[0], one) not in commands]
+    known = any(name[0] == words[0] for name in commands)
+    return None if known and not unknown else f"no such command: {' '.join(words[:2])}"
 
 
 def test_every_command_in_the_docs_exists() -> None:
@@ -378,6 +369,7 @@ def test_the_overview_names_every_folder() -> None:
         ("split lists", True),
         ("split list|infos", True),
         ("--verbose", True),
+        ("splits --help", True),
     ],
 )
 def test_the_guard_tells_a_right_command_from_a_wrong_one(words: str, wrong: bool) -> None:

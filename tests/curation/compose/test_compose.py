@@ -358,10 +358,11 @@ def test_a_preview_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert workspace.stage("compose").notes()["preview"]["message"].startswith("a preview")
 
 
+@pytest.mark.slow
 @pytest.mark.embedded
 def test_the_embedded_model_writes_replies_to_what_is_extracted(tmp_path: Path) -> None:
     pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
-    workspace, _ = compose(tmp_path, [talk()], None, model="embedded")
+    workspace, _ = compose(tmp_path, [talk()], None, model="embedded", subtasks=("dialogue_base",))
     found = read(workspace)
     assert found
     assert not any("preview" in one.scenario.metadata for one in found.values())
