@@ -9,7 +9,7 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -33,6 +33,7 @@ _UNSUPPORTED = re.compile(r"support|unrecognized", re.IGNORECASE)
 _KEY = re.compile(r"\b(?:sk|sess|pk)-[\w*.…-]{4,}", re.ASCII)
 # Tokens that an API may add to a prompt: turn marks, a few of its own, and the instructions of structured output.
 _AROUND_PROMPT, _AROUND_MESSAGE, _AROUND_FORM = 256, 16, 1024
+_REFUSED_KEY = "{api.title} refused the key (HTTP {status}): {api.key_advice}"
 _MOST_TOKENS = 10**9  # of one call: beyond it a count makes no sense
 
 
@@ -75,63 +76,30 @@ class ErrorBody:
         return words in self.text.lower()
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
-    """Errors that asking again cannot help, whatever their status: the first rule that applies holds.
-
-    `advice`: for the user, where no other call can succeed either. `quoted`: whether the API's text is shown.
-    """
-
-    reason: str
-    applies: Callable[[int, ErrorBody, Api], bool]
-    advice: str = ""
-    quoted: bool = True
-
-
-_RULES = (
-    # The provider's own filter declined the prompt before any model read it, or blocked the reply, which may be billed.
-    _Rule(
-        "refusal",
-        lambda status, error, _: (
-            status in (400, 403) and error.names("content_filter", "content_policy_violation", "invalid_prompt")
-        ),
-    ),
-    _Rule("refusal", lambda status, error, _: status == 400 and error.says("content filtering")),
-    _Rule(
-        "no_credit",
-        lambda status, error, _: (
-            status == 402
-            or error.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
-            or (status == 400 and error.says("credit balance"))
-        ),
-        "the {api.title} account has no credit left ({message}): add credit, then start again",
-    ),
-    _Rule(
-        "unauthorized",
-        lambda status, error, api: (
-            status == 401 or error.code == "invalid_api_key" or (status == 403 and not api.hosted)
-        ),
-        "{api.title} refused the key (HTTP {status}): {api.key_advice}",
-        quoted=False,  # a server likes to repeat part of the key here
-    ),
-    _Rule(
-        "not_found",
-        lambda status, error, _: status == 404 or error.names("model_not_found"),
-        "{api.title} has no model {api.model!r} ({message}): check the model's name, and {api.address_advice}",
-    ),
-    _Rule(
-        "unauthorized",
-        lambda status, error, _: status == 403 and bool(error.kind),
-        "{api.title} denies access to this key ({message}): check the account, its project and its workspace",
-    ),
-    # Larger than all the tokens that the account may send in a minute: no wait helps.
-    _Rule("bad_request", lambda status, error, _: status == 429 and error.says("request too large")),
-    _Rule(
-        "",
-        lambda status, _, __: 300 <= status < 400,
-        "{api.title} redirects (HTTP {status}), which is not followed: correct {api.address_advice}",
-    ),
-)
+def _rule(status: int, error: ErrorBody, api: Api) -> tuple[str, str] | None:
+    """Return the reason of an error that asking again cannot help, and advice for the user where no other call can
+    succeed either."""
+    if status in (400, 403) and error.names("content_filter", "content_policy_violation", "invalid_prompt"):
+        return "refusal", ""  # the provider's own filter declined the prompt before any model read it
+    if status == 400 and error.says("content filtering"):
+        return "refusal", ""  # or blocked the reply, which may be billed
+    no_credit = error.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+    if status == 402 or no_credit or (status == 400 and error.says("credit balance")):
+        return "no_credit", "the {api.title} account has no credit left ({message}): add credit, then start again"
+    if status == 401 or error.code == "invalid_api_key" or (status == 403 and not api.hosted):
+        return "unauthorized", _REFUSED_KEY
+    if status == 404 or error.names("model_not_found"):
+        advice = "check the model's name, and {api.address_advice}"
+        return "not_found", "{api.title} has no model {api.model!r} ({message}): " + advice
+    if status == 403 and error.kind:
+        advice = "check the account, its project and its workspace"
+        return "unauthorized", "{api.title} denies access to this key ({message}): " + advice
+    if status == 429 and error.says("request too large"):
+        return "bad_request", ""  # larger than all the tokens that the account may send in a minute: no wait helps
+    if 300 <= status < 400:
+        advice = "which is not followed: correct {api.address_advice}"
+        return f"http_{status}", "{api.title} redirects (HTTP {status}), " + advice
+    return None
 
 
 def read_error(api: Api, status: int, body: object, headers: Mapping[str, str], key: str | None) -> FailedCall:
@@ -142,21 +110,22 @@ def read_error(api: Api, status: int, body: object, headers: Mapping[str, str], 
     error = read_error_body(body, key)
     status = status or api.statuses.get(error.code) or api.statuses.get(error.kind, 500)
     failed = _by_status(status, error, headers, key)
-    rule = next((rule for rule in _RULES if rule.applies(status, error, api)), None)
-    if rule is None:
+    if (rule := _rule(status, error, api)) is None:
         return replace(failed, fatal=_unsupported(api, error) if status == 400 else None)
-    message = failed.message if rule.quoted else f"HTTP {status}: the key was refused"
+    reason, advice = rule
+    # A server likes to repeat part of the key that it refuses, so its text is not quoted.
+    message = f"HTTP {status}: the key was refused" if advice == _REFUSED_KEY else failed.message
     return replace(
         failed,
-        reason=rule.reason or failed.reason,
+        reason=reason,
         message=message,
         billing="possibly_paid" if error.says("content filtering") else failed.billing,
         retry=False,
         limited=False,
         wait=None,
-        fatal=rule.advice.format(api=api, status=status, message=message) or None,
-        at_first=not api.hosted and rule.reason != "no_credit",
-        refusal=rule.reason == "refusal",
+        fatal=advice.format(api=api, status=status, message=message) or None,
+        at_first=not api.hosted and reason != "no_credit",
+        refusal=reason == "refusal",
     )
 
 

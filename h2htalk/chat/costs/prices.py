@@ -59,10 +59,7 @@ class Price:
     seen: datetime.date | None = field(default=None, compare=False)
 
     def cost(self, usage: Usage, batch: bool = False) -> Decimal | None:
-        """What a call cost, in US dollars; None where usage or price are not known.
-
-        A usage without counts of the cache is one without a cache.
-        """
+        """What a call cost, in US dollars; None where usage or price are not known."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
         cached = self.cache_read if self.batch_cache or not batch else None
@@ -72,13 +69,9 @@ class Price:
             (usage.cache_write_1h_tokens or 0, self.cache_write_1h),
         )
         plain = usage.input_tokens - sum(tokens for tokens, _ in parts)
-        if plain < 0 or not self._covers(usage.input_tokens):
+        if plain < 0 or not self._covers(usage.input_tokens) or any(n and rate is None for n, rate in parts):
             return None
-        dollars = plain * self.input + usage.output_tokens * self.output
-        for tokens, rate in parts:
-            if tokens and rate is None:
-                return None
-            dollars += tokens * (rate or 0)
+        dollars = plain * self.input + usage.output_tokens * self.output + sum(n * (rate or 0) for n, rate in parts)
         return self._in_batch(dollars / _MILLION, batch)
 
     def worst(self, input_tokens: int, output_tokens: int, batch: bool = False) -> Decimal | None:

@@ -90,16 +90,14 @@ class AnthropicWire:
         asked = list(requests)  # a sequence may write each prompt anew
         prefixes = [_prefix_name(request) for request in asked]
         sharers = Counter(prefixes)
-        first: dict[str | None, int] = {}
-        for index, prefix in enumerate(prefixes):
-            first.setdefault(prefix, index)
         calls = [
             Call((index,), (request,), prefix, sharers[prefix])
             if prefix is not None and sharers[prefix] >= LEAST_SHARERS
             else Call((index,), (request,))
             for index, (request, prefix) in enumerate(zip(asked, prefixes, strict=True))
         ]
-        return sorted(calls, key=lambda c: (first[c.prefix] if c.prefix else c.indexes[0], c.indexes))
+        first = {prefix: index for index, prefix in reversed(list(enumerate(prefixes)))}
+        return sorted(calls, key=lambda call: first[call.prefix] if call.prefix else call.indexes[0])
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
         """See `WireFormat.body`. A prefix is cached for five minutes live and for an hour in a batch."""
