@@ -3,7 +3,7 @@
 inputs/split                 the cases that were asked
 calls.jsonl                  every reply of the model as it came; `id` is `ARM/PART/CASE/PLACE`
 judgements/                  the judge and its replies (`benchmark/judge/judgements.py`)
-adjudication/                what people were asked and answered; `answer` is `HASH OF THE REPLY:QUESTION`
+adjudication/                what people were asked and answered; `answer` is `CASE/PLACE/HASH:QUESTION`
 observations.parquet, summary.json, report.html, tables/, figures/
 """
 

@@ -169,8 +169,9 @@ def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path, st
     assert [one.passed for one in held(bad, None, *limits).verdicts] == [False, False]
     assert held(good, good, "'must.recognise'\nnon_inferior = 0.001").passed  # nothing differs
     found = held(bad, good, "'violation'\nnon_inferior = 0.001").verdicts[0]
-    assert not found.passed
+    assert "not shown to be less than 0.001 worse" in found.reasons
     assert any("four times in five with" in note for note in found.notes)
+    assert len(held(bad, good, "'violation'\nnon_inferior = 0.9").verdicts[0].reasons) == 1  # worse, by less
     for criterion, message in (("'nothing'", "no figure"), ("'violation'\nmaximum = 1", "maximum")):
         with pytest.raises(ConfigError, match=message):
             held(bad, good, criterion)
