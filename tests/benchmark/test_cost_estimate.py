@@ -135,3 +135,10 @@ def test_what_a_running_batch_brings_is_not_counted_again(tmp_path: Path, monkey
 )
 def test_engines_without_a_bill(tmp_path: Path, model: str, price: str) -> None:
     assert estimate(spec_of(tmp_path, model=model)).endswith(f"Price: {price}.")
+
+
+def test_samples_of_an_item_are_one_call_where_the_api_has_them(tmp_path: Path) -> None:
+    one, three = (estimate(spec_of(tmp_path, samples=n, temperature=0.7)) for n in (1, 3))
+    assert f"{ITEMS} calls" in three
+    assert priced(one)[0] < priced(three)[0] < 3 * priced(one)[0]  # the prompt is paid once
+    assert priced(one)[1] < priced(three)[1] < 3 * priced(one)[1]

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate
+from h2htalk.benchmark.evaluate import STARVED_REPLIES, evaluate, make_plan, missing_requests
 from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
@@ -20,7 +21,7 @@ REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
 IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
 
 
-def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: int) -> EvaluateSpec:
+def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: float) -> EvaluateSpec:
     """A run of 20 items; `lines` answer the first ones, the last line all others."""
     named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
     path = tmp_path / "replies.jsonl"
@@ -54,3 +55,12 @@ def test_one_reply_with_a_word_in_it_lets_the_run_go_on(tmp_path: Path) -> None:
 def test_an_empty_reply_that_ended_by_itself_is_a_reply(tmp_path: Path) -> None:
     summary = evaluate(spec(tmp_path, [{"text": "", "finish_reason": "stop"}]))
     assert (summary.counts.scored, summary.counts.empty) == (20, 20)
+
+
+def test_what_was_never_asked_comes_before_what_failed(tmp_path: Path) -> None:
+    """A few items that always fail would pause each restart before the others are asked."""
+    plan = make_plan(spec(tmp_path, [REPLY], samples=2, temperature=0.7))
+    first, *others = [scenario.id for scenario in plan.split.scenarios]
+    answers: Answers = {(first, 0): FailedResponse(first, 0, Failure("timeout")), (first, 1): Response(first, 1, "a")}
+    keys = [(request.id, request.sample) for request in missing_requests(plan, answers)]
+    assert keys == [*((name, sample) for name in others for sample in range(2)), (first, 0)]

@@ -179,9 +179,8 @@ def _metric_table(summary: Summary) -> Table:
 _PAGE = files("h2htalk.benchmark.report") / "page"
 _SCRIPTS = ("records.js", "detail.js", "list.js")
 _MARKER = "@@items@@"
-# Characters to escape in a script block: the first three could end the block, the next two end a line of script, and
-# lone surrogates are no valid UTF-8.
-_ACTING = re.compile("[<>&\u2028\u2029\ud800-\udfff]")
+# Characters to escape in a script block: the first three could end the block, the last two end a line of script.
+_ACTING = re.compile("[<>&\u2028\u2029]")
 
 
 class ItemView(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score, lexical_mean
+from h2htalk.benchmark.metrics.composite import SampleScore, composite_score, item_score, judged_score, lexical_mean
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 
 HALF = LexicalScores(0.5, 0.4, 0.3, 0.2, 0.6, 0.4)
@@ -61,3 +61,7 @@ def test_an_embedder_that_failed_leaves_s_unscored_and_the_lexical_mean_standing
     item = item_score("a", [sample(0, HALF, unscored="embedder: OSError: no")])
     assert item.lexical == pytest.approx(0.4)
     assert (item.ss, item.s, item.unscored) == (None, None, "embedder: OSError: no")
+
+
+def test_j_by_hand() -> None:
+    assert judged_score(0.5, 4.0) == pytest.approx(0.6 * 5 * 0.5 + 0.4 * 4.0)
