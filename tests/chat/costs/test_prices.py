@@ -1,17 +1,153 @@
-"""The bundled price file: every entry says where and when it was read, and its prices stand in their order."""
+"""What calls cost: exact to the last digit, unknown where a price is unknown, never zero by accident."""
 
 from __future__ import annotations
 
 import tomllib
 from decimal import Decimal
+from fractions import Fraction
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from h2htalk.chat.costs.prices import load_prices
+from h2htalk.chat.costs.prices import Price, load_prices
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError
+
+SONNET = Price(
+    input=Decimal(3),
+    output=Decimal(15),
+    cache_read=Decimal("0.30"),
+    cache_write=Decimal("3.75"),
+    cache_write_1h=Decimal(6),
+    batch=Decimal("0.5"),
+    max_input_tokens=200_000,
+)
+BARE = Price(Decimal("2.50"), Decimal(10))
+HEAD = 'date = "2026-11-20"\ncurrency = "USD"\n'
+RATES = st.decimals(0, 100, places=4)
+COUNTS = st.integers(0, 10**7)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "dollars"),
+    [
+        (SONNET, Usage(1_000_000 // 5, 0), "0.6"),
+        (SONNET, Usage(0, 1_000_000), "15"),
+        (SONNET, Usage(1000, 100), "0.0045"),
+        # 400 plain, 300 read, 200 written for minutes, 100 for an hour: each at its own price.
+        (SONNET, Usage(1000, 0, 300, 200, 100), "0.00264"),
+        (SONNET, Usage(1000, 100, reasoning_tokens=90), "0.0045"),  # reasoning is part of the output
+        (BARE, Usage(1000, 100, 800), "0.0035"),  # no price for reading the cache: as any input
+        (BARE, Usage(1000, 100, 0, 0, 0), "0.0035"),
+        (BARE, Usage(0, 0), "0"),
+    ],
+)
+def test_a_call_costs_its_parts_at_their_own_prices(price: Price, usage: Usage, dollars: str) -> None:
+    assert price.cost(usage) == Decimal(dollars)
+
+
+@pytest.mark.parametrize(
+    ("price", "usage", "batch"),
+    [
+        (SONNET, Usage(None, 10), False),
+        (SONNET, Usage(10, None), False),
+        (SONNET, Usage(), False),
+        (SONNET, Usage(200_001, 1), False),  # beyond it another price holds
+        (BARE, Usage(100, 1, 0, 5), False),  # written to a cache at a price that nobody named
+        (BARE, Usage(100, 1, 0, 0, 5), False),
+        (BARE, Usage(100, 1), True),  # what a batch costs is not known
+        (SONNET, Usage(100, 1, 60, 50), False),  # more from the cache than there is
+    ],
+)
+def test_what_is_not_known_is_unknown_and_not_zero(price: Price, usage: Usage, batch: bool) -> None:
+    assert price.cost(usage, batch) is None
+
+
+@given(rates=st.tuples(*[RATES] * 5), batch=st.booleans(), counts=st.tuples(*[COUNTS] * 5), spare=COUNTS)
+def test_the_worst_case_is_never_passed_and_no_digit_is_lost(
+    rates: tuple[Decimal, ...], batch: bool, counts: tuple[int, ...], spare: int
+) -> None:
+    price = Price(*rates, batch=Decimal("0.5"))
+    plain, output, *cached = counts
+    if not batch:
+        cached[-1] = 0  # caches of an hour are asked for in batches only
+    usage = Usage(plain + sum(cached), output, *cached)
+    cost, worst = price.cost(usage, batch), price.worst(plain + sum(cached) + spare, output + spare, batch)
+    assert cost is not None
+    assert worst is not None
+    assert cost <= worst
+    tokens = zip((plain, output, *cached), rates, strict=True)
+    exact = sum((n * Fraction(rate) for n, rate in tokens), Fraction()) / 10**6
+    assert Fraction(cost) == (exact / 2 if batch else exact)
+
+
+# --- Price files ------------------------------------------------------------------------------------------------
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "prices.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_of_the_users_is_laid_over_the_bundled_one(tmp_path: Path) -> None:
+    text = """
+date = 2027-01-31
+currency = "USD"
+[models."openai:gpt-4o"]
+input = 0.15
+output = 3
+[models."openai:house-model"]
+input = "1"
+output = "2"
+batch = 0.75
+max_input_tokens = 1000
+seen = 2027-01-30
+source = "the contract"
+"""
+    prices = load_prices(written(tmp_path, text))
+    assert prices.find("openai:house-model") == Price(
+        Decimal(1), Decimal(2), batch=Decimal("0.75"), max_input_tokens=1000, date="2027-01-31"
+    )
+    # The whole entry is replaced, and a TOML number is the decimal that stands there.
+    assert prices.find("openai:gpt-4o") == Price(Decimal("0.15"), Decimal(3), date="2027-01-31")
+    bundled = load_prices()
+    assert prices.find("anthropic:claude-haiku-4-5") == bundled.find("anthropic:claude-haiku-4-5")
+    assert len(prices.models) == len(bundled.models) + 1
+
+
+ENTRY = HEAD + '[models."openai:m"]\ninput = "1"\noutput = "2"\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("date = ", r"not a price file: "),
+        ('currency = "USD"\nmodels = {}', r"date: is missing"),
+        ('date = "soon"\ncurrency = "USD"\nmodels = {}', r"date: .*not 'soon'"),
+        ('date = "2026-11-20"\ncurrency = "EUR"\nmodels = {}', r"currency: .*not 'EUR'"),
+        (HEAD + '[models."openai:m"]\ninput = "1"', r"openai:m.output: is missing"),
+        (ENTRY.replace('"1"', '"-1"'), r"input: .*not '-1'"),
+        (ENTRY.replace('"1"', "nan"), r"input: "),
+        (ENTRY.replace('"1"', "9" * 5000), r"not a price file: Exceeds the limit"),
+        (ENTRY.replace('"1"', '"0.123456789"'), r"no more than 8 decimal places"),
+        (ENTRY + 'batch = "0"', r"batch: must be above 0"),
+        (ENTRY + "max_input_tokens = 0", r"max_input_tokens: .*not 0"),
+        (ENTRY + 'seen = "yesterday"', r"seen: .*not 'yesterday'"),
+        (ENTRY.replace("openai", "anthropic"), r"'anthropic:m': cache_write"),
+    ],
+)
+def test_a_file_that_is_no_price_list_says_where(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"prices\.toml: .*{message}|prices\.toml: {message}"):
+        load_prices(written(tmp_path, text))
+
+
+# --- The bundled file ---------------------------------------------------------------------------------------------
 
 TEXT = files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8")
 FILE = tomllib.loads(TEXT)
