@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
 from batch_double import CALL_USD
 from batch_stories import PLACE, both, kill_at, story, stranger
+from provider_wires import Refused
 
 from h2htalk.errors import ModelCallError
 
@@ -41,19 +43,20 @@ def test_a_job_that_was_never_made_is_no_try(provider: str, moment: str, tmp_pat
 
 
 @both
-@pytest.mark.parametrize("status", [200, 500, 502, 504])
-def test_a_creation_that_is_answered_by_a_broken_server_is_looked_for(
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_a_job_whose_creation_is_answered_by_a_broken_server_is_found(
     provider: str, status: int, tmp_path: Path
 ) -> None:
     run = story(provider, tmp_path)
-    first = [True]
+    answer, left = run.double.answer, [status]
 
-    def broken(call: str) -> None:
-        if call == f"POST {PLACE[provider]}" and first.pop():
-            run.double.answers = [httpx2.Response(status, text="<html>")]
-            first.append(False)
+    def broken(method: str, path: str, *more: Any) -> Any:
+        found = answer(method, path, *more)
+        if method == "POST" and path == PLACE[provider] and left:
+            raise Refused(left.pop(), "api_error", "broken")
+        return found
 
-    run.double.before = broken
+    run.double.answer = broken  # type: ignore[method-assign]
     run.run()
     run.require_paid_once()
     assert len(run.double.jobs) == 1
