@@ -166,7 +166,7 @@ class EchoChat:
 def test_a_metric_is_a_record_and_a_module(checkout: Checkout) -> None:
     path = "h2htalk.benchmark.metrics.brevity:score_brevity"
     record = f'Metric(name="brevity", path="{path}", columns=("brevity",)),\n        '
-    checkout.edit("benchmark/metrics/composite.py", 'Metric(\n            name="semantic"', record)
+    checkout.edit("benchmark/metrics/composite.py", 'Metric(name="semantic"', record)
     module = "def score_brevity(pairs, metrics):\n    return [(1 / (1 + len(pair.response)),) for pair in pairs]\n"
     checkout.add("benchmark/metrics/brevity.py", module)
     checkout.evaluate(checkout.split("en", "dialogue_base", HISTORY))
