@@ -33,6 +33,9 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.tables import Table
 
 LEVELS = tuple(name for name, subtask in SUBTASKS.items() if subtask.level)
+# The subtasks of each corrected mean.
+GROUPS = {ALL_LEVELS: LEVELS, **{name: (name,) for name in LEVELS}}
+GROUPS |= {d: tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == d and s not in LEVELS) for d in DIMENSIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,10 +186,7 @@ def _corrections(
     """R and J of levels I to III, together and each; R of the dimensions' other subtasks."""
     rated = {one.id: one for one in labelled}
     items = [rated.get(item, one) for item, one in judged.items.items() if plan is None or item in plan.strata]
-    groups = {ALL_LEVELS: LEVELS, **{name: (name,) for name in LEVELS}}
-    for name in DIMENSIONS:
-        groups[name] = tuple(s for s in SUBTASKS if SUBTASKS[s].dimension == name and s not in LEVELS)
-    for group, subtasks in groups.items():
+    for group, subtasks in GROUPS.items():
         if plan is not None and group not in plan.serves:  # it would have too few labels in some stratum
             continue
         within = [one for one in items if one.subtask in subtasks]
