@@ -129,15 +129,15 @@ def test_no_folder_holds_more_than_20_files() -> None:
 
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
-    "": 507,
-    "analysis": 4528,
-    "benchmark": 13688,
-    "chat": 6709,
-    "cli": 1785,
-    "curation": 21507,
-    "data": 5757,
-    "rounds": 9303,
-    "text": 3647,
+    "": 483,
+    "analysis": 4527,
+    "benchmark": 12330,
+    "chat": 6118,
+    "cli": 1347,
+    "curation": 21505,
+    "data": 5057,
+    "rounds": 9302,
+    "text": 3617,
 }
 
 
