@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -189,7 +190,8 @@ def test_an_erasure_reaches_replies_judgements_people_and_figures(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("program", "said"), [("#!/bin/sh\nexec sleep 60\n", "timed out"), ("#!/bin/sh\n", "cannot be written")]
+    ("program", "said"),
+    [('#!/bin/sh\nsleep 60 &\necho $! > "$0.child"\nwait\n', "timed out"), ("#!/bin/sh\n", "cannot be written")],
 )
 def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, said: str
@@ -206,6 +208,14 @@ def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_o
     assert pdf.startswith(f"no PDF: {browser} failed (")
     assert said in pdf
     assert not (out / "dossier.pdf").exists()
+    if said == "timed out":  # its children end with it
+        child = Path("/proc", (tmp_path / "chromium.child").read_text().strip(), "stat")
+        for _ in range(100):
+            if not child.exists() or ") Z " in child.read_text():
+                break
+            time.sleep(0.05)
+        else:
+            raise AssertionError("a child of the browser is alive")
     browser.write_text('#!/bin/sh\nfor word; do case $word in --print-to-pdf=*) echo new > "${word#*=}";; esac; done\n')
     assert list(write_dossier([], out))[1] == f"{out / 'dossier.pdf'}"
 

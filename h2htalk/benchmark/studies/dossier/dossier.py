@@ -3,10 +3,13 @@ raters."""
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import subprocess
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -65,8 +68,15 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
         try:
             with replacing(pdf) as new:
                 command = [browser, *OPTIONS, f"--print-to-pdf={new.resolve()}", page.resolve().as_uri()]
-                # Without pipes, which its children would keep open.
-                subprocess.run(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, timeout=SECONDS, check=True)
+                # Without pipes, which its children would keep open, and in a group of its own, which ends with them.
+                with subprocess.Popen(command, stdin=_NONE, stdout=_NONE, stderr=_NONE, start_new_session=True) as run:
+                    try:
+                        code = run.wait(SECONDS)
+                    finally:
+                        with suppress(ProcessLookupError):
+                            os.killpg(run.pid, signal.SIGKILL)
+                if code:
+                    raise subprocess.CalledProcessError(code, browser)
             yield f"{pdf}"
             return
         except (DataError, OSError, subprocess.SubprocessError) as error:
