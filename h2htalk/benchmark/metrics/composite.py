@@ -141,6 +141,7 @@ class SampleScore:
         """Flat, for a Parquet row."""
         plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "values"}
         means = {name: getattr(self, name) for name in ("lexical", "s", "j")}
+        plain["violations"] = None if self.violations is None else list(self.violations)
         return plain | means | {name: self.values.get(name) for name in columns()}
 
 
