@@ -122,7 +122,7 @@ def _reply_table(study: Study) -> Table:
         own = [one for one in study.answers_of(arm) if isinstance(one, Response)]
         ends = [one.finish_reason for one in own]
         times = latency(own) or (None, None)
-        rows.append((title_of(arm), len(own), ends.count("refusal"), ends.count("length"), *times))
+        rows.append((title_of(arm, study.spec.study), len(own), ends.count("refusal"), ends.count("length"), *times))
     header = ("arm", "replies", "refused", "cut", "median s", "95th percentile s")
     return Table("Replies by arm", header, rows, ("cut: at the limit of tokens; s: seconds of a live call",), "replies")
 

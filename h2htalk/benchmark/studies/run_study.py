@@ -149,8 +149,10 @@ def estimate_study(spec: StudySpec) -> str:
     sent: dict[str, Request] = {}
 
     def ask(requests: Sequence[Request]) -> dict[SampleKey, Outcome]:
-        sent.update((request_key(one, spec.ask.model), one) for one in requests)
-        return {(one.id, one.sample): Reply(_TYPICAL) for one in requests}
+        keys = {(one.id, one.sample): request_key(one, spec.ask.model) for one in requests}
+        sent.update(zip(keys.values(), requests, strict=True))
+        # Equal requests have one reply; the judge reads the others of several arms one by one.
+        return {one: Reply(f"{key} {_TYPICAL}") for one, key in keys.items()}
 
     replies, arms = _ask(study, ask, b""), ", ".join(spec.arms)
     calls = f"{counted(len(sent), 'message')} to {spec.ask.model}"

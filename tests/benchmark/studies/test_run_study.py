@@ -149,7 +149,7 @@ def test_a_dry_run_says_how_many_calls_and_writes_nothing(tmp_path: Path) -> Non
     done = h2htalk_here(*words, "--out", tmp_path / "study")
     # 150 turns twice (script and running conversation) and 45 of look-alikes, in two arms.
     assert "at most 690 calls" in done.stdout
-    assert "at most 195 calls" in done.stdout  # of the judge, if both arms say the same
+    assert "at most 390 calls" in done.stdout  # of the judge
     assert not (tmp_path / "study").exists()
 
 
