@@ -177,15 +177,19 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
     """Compare runs that were read; `by_metric`: their protocols may differ where the metric's meaning does not."""
     a, *others = runs
     for b in others:
-        if not a.harness and not b.harness:
+        one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
+        foreign = bool(a.harness or b.harness)
+        unlike = one != other and not (by_metric and foreign and not {one, other} <= {*metric_names()})
+        if not foreign and not (unlike and by_metric):
             given = (a.meaning(), b.meaning()) if by_metric else (a.signature.protocol, b.signature.protocol)
             different = differing_keys(*given) if by_metric else a.signature.differing(b.signature)
             if different:
-                advice = "" if by_metric else "; --metric compares what is common, such as --metric s or lexical"
+                runs_alone = not any("study" in run.signature.protocol for run in (a, b))
+                common = "; --metric compares what is common, such as --metric s or lexical"
+                advice = common if runs_alone and not by_metric else ""
                 differ = f"they differ in {', '.join(different)}{advice}"
                 raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
-        one, other = (run.metric.rpartition("/")[2].partition(",")[0] for run in (a, b))
-        if one != other and (not by_metric or {one, other} <= {*metric_names()}):
+        if unlike:
             raise ConfigError(
                 f"{a.label} is scored by {a.metric}, {b.label} by {b.metric}: a difference of two metrics says "
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"

@@ -54,6 +54,8 @@ def test_what_studies_cannot_be_compared_by_is_refused(studies: tuple[Path, Path
         compare(*studies, metric="tokens")
     with pytest.raises(ConfigError, match="no arm 'rules'; choose from sap, none"):
         compare(*studies, metric="rules/violation")
+    with pytest.raises(ConfigError, match="a difference of two metrics says nothing"):
+        compare(*studies, metric=["violation", "perception"])
 
 
 @pytest.mark.parametrize("command", ["report", "leaderboard", "score", "correlate"])
@@ -66,4 +68,4 @@ def test_commands_of_runs_name_the_command_of_studies(studies: tuple[Path, Path]
 
 def test_a_study_that_paid_nothing_costs_nothing(studies: tuple[Path, Path]) -> None:
     done = h2htalk_here("costs", studies[0])
-    assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
+    assert (done.returncode, done.stdout) == (0, "No call has a recorded price.\n")
