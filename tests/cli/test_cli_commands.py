@@ -116,6 +116,6 @@ def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
     common = ("--split", "mini@1", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)
     assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
     done = h2htalk_here("costs", out, "--calls")
-    assert (done.returncode, done.stdout) == (0, "No call of this run cost money.\n")
+    assert (done.returncode, done.stdout) == (0, "No call has a recorded price.\n")
     assert h2htalk_here("costs", out, "--format", "latex").returncode == 2
     assert h2htalk_here("costs", tmp_path).returncode == 2

@@ -43,7 +43,7 @@ def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
     if format == "csv":
         return (listed or cost_table(costs)).to_csv().rstrip("\n")
     if not costs:
-        return "No call of this run cost money."
+        return "No call has a recorded price."
     lines = (f"{stage}: {totals_text(totals)}" for stage, totals in _rows(costs).items())
     return "\n".join([*([listed.to_terminal(), ""] if listed else []), *lines])
 

@@ -100,7 +100,7 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
         raise ConfigError(f"--metric {quoted(metric)}: a leaderboard is by s, or without --metric by its main tables")
     if metric and (without := [run.model for run in runs if run.measure != "s"]):
         raise ConfigError(f"{listed(without)}: scored without an embedder; `h2htalk score RUN --embedder NAME` gives S")
-    runs = [run.without_judgements() for run in runs] if metric else runs
+    runs = [run.without_judgements() if metric or run.measure != "s" else run for run in runs]  # J needs S
     given = [(run, run in runs[:number]) for number, run in enumerate(runs)]  # equal summaries are one run
     groups = _run_groups([run for run, again in given if not again])
     dropped = tuple(run.model for run, again in given if again)

@@ -100,6 +100,8 @@ def test_runs_that_differ_in_the_judge_alone_are_ranked_by_s() -> None:
     assert rank_runs(runs).runs[1].note.endswith("; --metric s compares them without a judge")
     (group,) = rank_runs(runs, metric="s").runs
     assert [(row.model, row.marks.get("overall")) for row in group.rows] == [("b", 1), ("a", 2)]
+    lexical = [made_summary(model=m, measure="lexical", protocol={"judge": m}) for m in ("a", "b")]
+    assert len(rank_runs(lexical).runs) == 1  # without S there is no J either
     for wrong, message in (
         ("rouge_l", "'rouge_l': a leaderboard is by s"),
         ("s", "without an embedder; `h2htalk score"),
