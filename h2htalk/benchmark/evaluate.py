@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.answering import answering_session
 from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
@@ -140,30 +141,41 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
         writer.close()
 
 
-def missing_requests(plan: EvaluationPlan, answers: Answers) -> list[Request]:
+@dataclass(frozen=True, slots=True)
+class MissingRequests(Sequence[Request]):
+    """Requests that are built when they are read: thousands of prompts with the same persona fill the memory."""
+
+    plan: EvaluationPlan
+    missing: tuple[tuple[Scenario, int], ...]
+
+    def __len__(self) -> int:
+        return len(self.missing)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return replace(self, missing=self.missing[index])
+        (scenario, sample), spec = self.missing[index], self.plan.spec
+        sampling = Sampling(
+            temperature=spec.sampling_temperature,
+            top_p=spec.top_p,
+            max_tokens=spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens,
+            seed=request_seed(spec.seed, scenario.id, sample),
+            thinking=spec.thinking,
+        )
+        return Request(scenario.id, self.plan.prompt_of(scenario), sampling, sample)
+
+
+def missing_requests(plan: EvaluationPlan, answers: Answers) -> MissingRequests:
     """Return the calls that a run still lacks, in split order: samples that were never asked, then those that failed.
 
     A few that always fail must not pause each restart before the others are asked.
     """
-    requests = []
-    for scenario in plan.split.scenarios:
-        keys = [(scenario.id, sample) for sample in range(plan.spec.samples)]
-        missing = [key for key in keys if not isinstance(answers.get(key), Response)]
-        messages = plan.prompt_of(scenario) if missing else ()
-        budget = plan.spec.max_tokens or SUBTASKS[scenario.subtask].max_tokens
-        for name, sample in missing:
-            sampling = Sampling(
-                temperature=plan.spec.sampling_temperature,
-                top_p=plan.spec.top_p,
-                max_tokens=budget,
-                seed=request_seed(plan.spec.seed, name, sample),
-                thinking=plan.spec.thinking,
-            )
-            requests.append(Request(name, messages, sampling, sample))
-    return sorted(requests, key=lambda request: (request.id, request.sample) in answers)
+    samples = ((scenario, sample) for scenario in plan.split.scenarios for sample in range(plan.spec.samples))
+    missing = [(s, k) for s, k in samples if not isinstance(answers.get((s.id, k)), Response)]
+    return MissingRequests(plan, tuple(sorted(missing, key=lambda one: (one[0].id, one[1]) in answers)))
 
 
-def generate(chat: Chat, requests: Sequence[Request], calls: StageCalls, spec: EvaluateSpec) -> None:
+def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: EvaluateSpec) -> None:
     """Send the requests; every outcome is stored in `calls` as it arrives.
 
     Raises:
@@ -178,7 +190,8 @@ def generate(chat: Chat, requests: Sequence[Request], calls: StageCalls, spec: E
             nonlocal hungry, starved
             failed = isinstance(outcome, Failure)
             if not calls.paid or failed:  # a paid reply is stored with its cost
-                calls.put(requests[index].id, requests[index].sample, outcome)
+                scenario, sample = requests.missing[index]
+                calls.put(scenario.id, sample, outcome)
             progress.advance(failed)
             if hungry and not isinstance(outcome, Failure):
                 hungry = outcome.finish_reason == "length" and not strip_thinking(outcome.text)
