@@ -135,7 +135,7 @@ BUDGETS = {
     "chat": 6118,
     "cli": 1347,
     "curation": 21505,
-    "data": 5057,
+    "data": 5130,
     "rounds": 9302,
     "text": 3617,
 }

@@ -17,7 +17,7 @@ from h2htalk.data.append_log import writer_lock
 from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.releases.release_folder import is_release, private_folder
+from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
 from h2htalk.errors import DataError
 
 COPY = "copy"
@@ -43,8 +43,11 @@ def read_links(folder: Path) -> tuple[Link, ...]:
     base, links = os.path.realpath(folder), []
     for where, record in read_jsonl(path, unique_keys=True):
         kind, target = record.get("kind"), record.get("target")
-        if kind not in KINDS or not isinstance(target, str):
-            raise DataError(f"{where}: a link must hold kind ({', '.join(KINDS)}) and target; correct the line")
+        if kind not in KINDS or not isinstance(target, str) or (kind == "hub") != target.startswith(HUB):
+            raise DataError(
+                f"{where}: a link must hold kind ({', '.join(KINDS)}) and target, a path or, for hub, "
+                "hub:OWNER/NAME@TAG; correct the line"
+            )
         links.append(Link(kind, target, None if kind == "hub" else Path(os.path.normpath(os.path.join(base, target)))))
     return tuple(links)
 

@@ -52,7 +52,14 @@ def test_runs_that_start_together_are_all_linked_once(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", [{"kind": "rounds", "target": "a"}, {"kind": "round", "target": 1}, {"kind": ["round"], "target": "a"}]
+    "line",
+    [
+        {"kind": "rounds", "target": "a"},
+        {"kind": "round", "target": 1},
+        {"kind": ["round"], "target": "a"},
+        {"kind": "hub", "target": "nonsense"},
+        {"kind": "run", "target": "hub:a/b@c"},
+    ],
 )
 def test_a_line_that_is_no_link_is_named(tmp_path: Path, line: object) -> None:
     add_link(tmp_path, "run", tmp_path / "run")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -11,7 +12,7 @@ from pathlib import Path
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
 from h2htalk.data.links import COPY, Link, follow_links, read_links
-from h2htalk.data.releases.erasure import remove_leftovers
+from h2htalk.data.releases.erasure import partial_folders, work_folder
 from h2htalk.data.releases.hub import delete_cached, delete_rows
 from h2htalk.data.releases.release_folder import HUB, private_folder
 from h2htalk.errors import H2HTalkError, listed
@@ -71,13 +72,24 @@ def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
         for path, folders, _ in os.walk(base):
             folders.sort()
             if (kind := kind_of(Path(path))) is not None:
-                yield Link(kind.name, path, Path(path))
+                whole = _whole_release(Path(path)) if kind.name == "release" else Path(path)
+                yield Link(kind.name, str(whole), whole)
                 folders.clear()
+
+
+def _whole_release(path: Path) -> Path:
+    """The release beside which a command made a folder that a kill has left; else the folder itself."""
+    part = path.parent if path.name == "made" else path
+    match = re.fullmatch(r"\.(.+)\.part", part.name)
+    whole = part.with_name(match[1]) if match else path
+    return path if whole.is_symlink() else whole
 
 
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
     try:
-        left = remove_leftovers(path) if linked_as == "release" else []
+        if left := [one for one in partial_folders(path) if one.is_dir()] if linked_as == "release" else []:
+            with work_folder(path):  # which removes them
+                pass
         result = erase(path, erased)
         more = [f"deleted, left by a command that was killed: {one}" for one in left]
         if not result.kind:

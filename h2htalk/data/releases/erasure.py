@@ -6,9 +6,11 @@ import html
 import os
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from h2htalk.data.append_log import WAIT, writer_lock
 from h2htalk.data.erasure.erased_ids import Record
 from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
@@ -112,6 +114,21 @@ def remove_leftovers(release: Path) -> list[Path]:
     for path in left:
         remove_for_good(path)
     return left
+
+
+@contextmanager
+def work_folder(release: Path) -> Iterator[Path]:
+    """Yield the path of a new folder beside a release, which goes at the end, or after a kill with the next command.
+
+    Raises DataError where another process works there.
+    """
+    made = partial_folders(release)[0] / "made"
+    with writer_lock(made, WAIT):
+        try:
+            remove_for_good(made)
+            yield made
+        finally:
+            remove_leftovers(release)
 
 
 def _item_allowed(text: str) -> str:

@@ -11,12 +11,15 @@ import logging
 import os
 import re
 import shutil
+import signal
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from json import JSONDecodeError
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -26,6 +29,7 @@ from h2htalk.data.erasure.filter_files import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
+from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.release_folder import (
     CARD,
     HUB,
@@ -45,11 +49,13 @@ from h2htalk.version import __version__
 DATASET = "dataset"
 NAME = re.compile(r"hub:([\w-][\w.-]*/[\w-][\w.-]*)(?:@(\w[\w.-]*))?(?:#(.*))?", re.ASCII)
 COMMIT = re.compile("[0-9a-f]{40}")
+_HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)  # of a card
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
 TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 # Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
 TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
+LONGEST_STOP = 5.0  # seconds after Ctrl-C
 AGAIN = "run the same command again"
 _STORAGE = f"check that {TOKEN} may write there, and the storage that its owner has left"
 _ADVICE = {
@@ -106,10 +112,33 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 @contextmanager
+def _stopped_by_ctrl_c() -> Iterator[None]:
+    """End a process some seconds after Ctrl-C where the client's threads still wait for the network; no notebook's."""
+    ended = threading.Timer(LONGEST_STOP, os._exit, (130,))
+    ended.daemon = True
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        ended.start()
+        signal.default_int_handler(number, frame)
+
+    here = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
+    if ours := here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, stop)
+    try:
+        yield
+    finally:
+        ended.cancel()
+        if ours:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     try:
-        yield
+        with _stopped_by_ctrl_c():
+            yield
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
@@ -239,19 +268,18 @@ def erased_later(release: HubRelease) -> frozenset[str]:
 
 
 def pull(name: str, out: Path) -> HubRelease:
-    """Copy a release of the Hub into a new or empty folder, verified, as it was published. Raises H2HTalkError.
-
-    `release.json` comes first: an erasure knows a copy that a kill left incomplete by it.
-    """
+    """Copy a release of the Hub into a new or empty folder, verified and whole. Raises H2HTalkError."""
     require_new_folder(out)
     if (release := resolve(name)).part:
         raise ConfigError(f"{name}: a release is copied whole; leave out #{release.part}")
     folder, manifest = download(release)
     erased = erased_later(release)
     try:
-        for path in (MANIFEST, *manifest.files):
-            (out / path).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(folder / path, out / path)
+        with work_folder(out) as copy:
+            for path in (MANIFEST, *manifest.files):  # release.json first: an erasure knows by it what a kill left
+                (copy / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(folder / path, copy / path)
+            os.replace(copy, out.resolve())
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
     if erased:
@@ -354,9 +382,8 @@ def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message
         )
     if tag not in tags and private and not about.private:
         raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
-    there = {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES, CARD}
-    if there and MANIFEST not in there:
-        raise PublishError(f"{repo} holds files that are no release ({listed(sorted(there))}); publish to another one")
+    if changed:
+        _require_release(api, repo, commit)
     if (own := private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
         add_link(own, "hub", f"hub:{repo}@{tag}")
     if tag in tags:
@@ -370,6 +397,20 @@ def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message
             raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
     api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
     return replace(planned, commit=commit, notes=tuple(notes))
+
+
+def _require_release(api: HfApi, repo: str, commit: str) -> None:
+    """Refuse to replace something that is no release; a card without text under its header may be replaced."""
+    if not (names := {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES}):
+        return
+    folder = _download_files(repo, commit, [MANIFEST, CARD])
+    if names == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
+        return
+    try:
+        read_manifest(folder)
+    except DataError:
+        files = listed(sorted(names))
+        raise PublishError(f"{repo} holds files that are no release ({files}); publish to another one") from None
 
 
 def _changed_files(api: HfApi, repo: str, commit: str, folder: Path, names: Set[str]) -> set[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -16,9 +17,10 @@ from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
-from h2htalk.data.files import write_jsonl
+from h2htalk.data.files import write_jsonl, write_text
 from h2htalk.data.releases.hub import cache_folder, delete_cached, erased_later, publish, pull, resolve
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder
@@ -134,6 +136,18 @@ def test_a_private_release(published: HubDouble, monkeypatch: pytest.MonkeyPatch
     assert message in refusal()
 
 
+def test_a_token_that_the_client_stored_is_not_used(published: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`hf auth login` stores one."""
+    published.dataset("lab/made").private = False
+    stored = Path(constants.HF_HOME) / "token"
+    write_text(stored, "hf_b")
+    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(stored))
+    monkeypatch.setenv("HF_TOKEN", "")
+    published.tokens.clear()
+    load_split(NAME)
+    assert published.tokens == set()
+
+
 def test_a_loaded_release_needs_no_network(published: HubDouble, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         offline(patch)
@@ -207,17 +221,41 @@ def test_pull_copies_a_release_exactly_into_a_new_folder(published: HubDouble, t
     assert published.requests == []
 
 
-def test_what_a_killed_pull_left_is_known_to_an_erasure(
-    published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by", ["pull", "erase"])
+def test_what_a_killed_pull_left_is_removed(
+    published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str
 ) -> None:
-    out, copied = tmp_path / "new" / "copy", shutil.copyfile
+    out, part, copied = tmp_path / "new" / "copy", tmp_path / "new" / ".copy.part", shutil.copyfile
     with monkeypatch.context() as patch:
         patch.setattr(shutil, "copyfile", lambda *given: os._exit(KILLED) if "zh" in str(given) else copied(*given))
         assert killed_in(lambda: pull(NAME, out))
-    assert files_with(out, "plants")
+    assert files_with(part, "plants")
+    if by == "pull":
+        pull(NAME, out)
+        assert [path.name for path in out.parent.iterdir()] == ["copy"]
+        return
+    with writer_lock(part / "made"):
+        (busy,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
+    assert (busy.unfinished, part.exists()) == (True, True)
     (swept,) = sweep(tmp_path / "work", ErasedIds(frozenset({"nobody"})), [tmp_path / "new"])
-    assert swept.unfinished
-    assert "get the release again" in swept.messages[0]
+    assert swept.messages[0] == f"deleted, left by a command that was killed: {part}"
+    assert (swept.unfinished, list(out.parent.iterdir())) == (False, [])
+
+
+def test_a_pull_that_fails_leaves_nothing(
+    published: HubDouble, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(source: Path, target: Path) -> None:
+        if target.suffix == ".parquet":
+            raise OSError(errno.ENOSPC, "No space left on device")
+        copied(source, target)
+
+    copied, out = shutil.copyfile, tmp_path / "new" / "copy"
+    out.mkdir(parents=True)
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(DataError, match="the disk is full"):
+        pull(NAME, out)
+    assert [*out.parent.rglob("*")] == [out]
 
 
 def test_an_erasure_empties_the_cache_of_a_release(published: HubDouble) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
+from time import sleep
 
 import pytest
 from command_line import h2htalk
@@ -118,6 +120,20 @@ def test_a_killed_upload_resumes_to_one_complete_commit(release: Path, tmp_path:
         assert repo.tags == {"v1.0.0": repo.head.sha}
         assert len(repo.commits) == 2
         assert repo.files().keys() == {".gitattributes", "release.json", *read_manifest(release).files}
+
+
+def test_ctrl_c_ends_a_command_whose_upload_hangs(release: Path, tmp_path: Path) -> None:
+    with HubDouble() as hub:
+        hub.fault("put", "hang")
+        soon = "import h2htalk.data.releases.hub as hub\nhub.LONGEST_STOP = 0.5\n"
+        code = PATIENT + soon + "from h2htalk.cli import main\nmain()"
+        words = [sys.executable, "-c", code, "release", "publish", str(release), "lab/made"]
+        running = subprocess.Popen(words, env=client_environment(hub, tmp_path), stderr=subprocess.DEVNULL)
+        while "put" not in hub.points():
+            assert running.poll() is None
+        sleep(0.5)  # until the client waits for its threads
+        running.send_signal(signal.SIGINT)
+        assert running.wait(20) == 130
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:99999"])

@@ -12,7 +12,7 @@ import pytest
 from command_line import h2htalk_here
 from hub_double import Answer, HubDouble
 from hub_repos import Blob
-from huggingface_hub import HfApi, constants, logging
+from huggingface_hub import HfApi, logging
 from kills import KILLED, killed_in
 from releases_made import make_release, scenario
 
@@ -111,12 +111,21 @@ def test_public_and_private_repositories(hub: HubDouble, release: Path) -> None:
 # --- What is refused --------------------------------------------------------------------------------------------
 
 
-def test_a_repository_that_holds_something_else_is_refused(hub: HubDouble, release: Path) -> None:
-    repo = hub.add("lab/made", private=True)
-    repo.write({"README.md": b"---\nlicense: mit\n---\n", "train.csv": b"a,b\n"})
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"README.md": b"---\nlicense: mit\n---\n", "train.csv": b"a,b\n"},
+        {"README.md": b"---\nlicense: mit\n---\n# Our other data set\n"},
+        {"release.json": b'{"version": "2.1", "assets": []}', "train.csv": b"a,b\n"},  # of another tool
+    ],
+)
+def test_a_repository_that_holds_something_else_is_refused(
+    hub: HubDouble, release: Path, files: dict[str, bytes]
+) -> None:
+    hub.add("lab/made", private=True).write(files)
     assert "that are no release" in refusal(release)
     assert sent(hub) == []
-    hub.add("lab/made", private=True).write({"README.md": b"---\nlicense: mit\n---\n"})  # a card alone
+    hub.add("lab/made", private=True).write({"README.md": b"---\r\nlicense: mit\r\n---\r\n"})  # a card alone
     publish(release, "lab/made")
     assert stored(hub) == contents(release)
 
@@ -175,12 +184,10 @@ def test_a_commit_that_differs_from_what_was_sent_is_not_tagged(hub: HubDouble, 
 
 
 @pytest.mark.parametrize("token", ["hf_l\nab", "hf_läb", "hf l", None])
-def test_a_token_that_no_header_can_hold_is_not_shown_and_a_stored_one_not_used(
+def test_a_token_that_no_header_can_hold_is_not_shown(
     hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch, token: str | None
 ) -> None:
     """The HTTP library's own message shows the whole header."""
-    write_text(Path(constants.HF_HOME) / "token", "hf_stored")
-    monkeypatch.setattr(constants, "HF_TOKEN_PATH", str(Path(constants.HF_HOME) / "token"))
     monkeypatch.setenv("HF_TOKEN", token or "")
     message = "HF_TOKEN holds a character that no token has" if token else "HF_TOKEN is not set"
     assert message in refusal(release)
