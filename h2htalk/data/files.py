@@ -204,7 +204,7 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 def write_output(path: Path, text: str, head: str) -> None:
     """Write a file that a user named over nothing, an empty file or one that begins with `head`. Raises DataError."""
     try:
-        if path.exists() and require_file(path).read_bytes()[: len(head.encode())] not in (b"", head.encode()):
+        if os.path.lexists(path) and require_file(path).read_bytes()[: len(head.encode())] not in (b"", head.encode()):
             raise DataError(f"{path}: is there already and is something else; name another file")
     except OSError as error:
         raise DataError(f"{path}: {write_problem(error)}") from error

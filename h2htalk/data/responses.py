@@ -15,7 +15,7 @@ from h2htalk.data.files import read_jsonl
 from h2htalk.data.records import Id, read_record
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
-SHORTEST_KEY = 8  # shorter ones are no secret and may be words
+SHORTEST_KEY = 6  # shorter ones are no secret and may be words
 
 
 def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:

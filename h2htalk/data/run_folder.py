@@ -94,8 +94,8 @@ class RunFolder:
             raw = read_json_object(self.manifest)
         except FileNotFoundError:
             raise DataError(f"{self.path}: not a {self.kind} folder: it holds no {self.manifest.name}") from None
-        if not isinstance(raw.get("spec"), dict):
-            raise DataError(f"{self.manifest}: must hold a spec and a signature")
+        if not isinstance(raw.get("spec"), dict) or not isinstance(raw.get("split", {}), dict):
+            raise DataError(f"{self.manifest}: must hold a spec and a signature, and split must be an object")
         return raw
 
     def write_summary(self, record: Mapping[str, Any], scores: Path | None = None) -> None:

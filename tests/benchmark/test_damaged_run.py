@@ -106,6 +106,8 @@ def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: ob
         (("spec", "embedder"), 5),
         (("spec", "extra"), 1),
         (("spec", "limit"), True),
+        (("split",), None),
+        (("split",), ["source"]),
     ],
 )
 def test_a_run_json_that_no_run_wrote_is_refused(run: Path, place: Sequence[str], value: object) -> None:
@@ -139,6 +141,16 @@ def test_an_edited_answer_has_no_score(run: Path) -> None:
         assert f"1 item with answers that are not those that were scored ('{edited['id']}')" in refusal(read, run)
     score(run)
     report(run)
+
+
+def test_an_answer_that_came_after_scoring_is_not_read_with_the_scores(run: Path) -> None:
+    path = run / "calls.jsonl"
+    whole = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(whole[:-1]))
+    score(run)
+    h2htalk.load_run(run)
+    path.write_text("".join(whole))
+    assert "1 item with answers that are not those that were scored" in refusal(lambda: h2htalk.load_run(run), run)
 
 
 # --- Links -------------------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_text
+from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_output, write_text
 from h2htalk.data.parquet import write_parquet
 from h2htalk.errors import DataError
 
@@ -84,6 +84,13 @@ def test_a_place_that_cannot_be_written_is_one_line(
     with pytest.raises(DataError, match=f"^{tmp_path / place}: cannot be written") as raised:
         write(tmp_path / place)
     assert "\n" not in str(raised.value)
+
+
+def test_an_output_does_not_replace_a_link_whose_target_is_gone(tmp_path: Path) -> None:
+    (link := tmp_path / "page.html").symlink_to(tmp_path / "gone")
+    with pytest.raises(DataError, match=f"^{link}: cannot be written"):
+        write_output(link, "<html>", "<html>")
+    assert link.is_symlink()
 
 
 def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from h2htalk.data.responses import (
     Failure,
     Response,
     Usage,
+    masked,
     read_response,
     split_thinking,
     strip_thinking,
@@ -42,6 +43,11 @@ def test_thinking_is_kept_in_the_file_and_not_scored(text: str, answer: str) -> 
     response = Response("a", 0, text)
     assert strip_thinking(text) == response.answer == answer
     assert read_response(response.to_dict(), "x") == response
+
+
+def test_keys_of_six_characters_and_more_are_masked() -> None:
+    assert masked("not abc123 or abc12", "abc123", "*") == "not * or abc12"
+    assert masked("not abc12", "abc12", "*") == "not abc12"
 
 
 # --- Lines of responses -------------------------------------------------------------------------------------------

@@ -32,7 +32,7 @@ from h2htalk.chat.costs.prices import PriceList, add, dollars_text, money_text
 from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request, replies_of
 from h2htalk.data.append_log import AppendLog
-from h2htalk.data.files import read_jsonl
+from h2htalk.data.files import read_jsonl, write_problem
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
 from h2htalk.errors import ConfigError, DataError, quoted
@@ -317,8 +317,11 @@ class CallStore:
         self._log.append_all(records)
         self.outcomes += sum("text" in record or "failure" in record for record in records)
         if sync:
-            with self._log.path.open("ab") as file:
-                os.fsync(file.fileno())
+            try:
+                with self._log.path.open("ab") as file:
+                    os.fsync(file.fileno())
+            except OSError as error:
+                raise DataError(f"{self.path}: {write_problem(error)}") from error
 
     def reserve(self, calls: Sequence[PaidCall], jobs: Sequence[dict[str, Any]] = ()) -> None:
         """Write reserved calls, and the batch jobs that they are of, all or none."""

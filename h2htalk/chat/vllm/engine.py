@@ -168,14 +168,16 @@ def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
     shapes = {name: tuple(parameter.shape) for name, parameter in model.named_parameters()}
     try:
         with safe_open(adapter.folder / WEIGHTS, framework="numpy") as tensors:
-            found = {name: tuple(tensors.get_slice(name).get_shape()) for name in sorted(tensors.keys())}
+            # vLLM checks others, such as embeddings.
+            names = [one for one in sorted(tensors.keys()) if one.endswith((".lora_A.weight", ".lora_B.weight"))]
+            found = {name: tuple(tensors.get_slice(name).get_shape()) for name in names}
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
-    problems = []
+    problems = [] if found else ["it holds no LoRA matrix"]
     for name, shape in found.items():
-        module, kind, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if not kind or ".experts" in module:
-            continue  # embeddings, and joined matrices of other shapes: vLLM checks them
+        module, _, side = name.removeprefix("base_model.model.").partition(".lora_")
+        if ".experts" in module:
+            continue  # joined matrices of other shapes: vLLM checks them
         outputs, inputs = (*shapes.get(f"{module}.weight", ()), 0, 0)[:2]
         wanted = (adapter.rank, inputs) if side == "A.weight" else (outputs, adapter.rank)
         if shape != wanted:

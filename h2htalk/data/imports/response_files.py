@@ -6,6 +6,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from h2htalk.data.files import read_jsonl, write_jsonl
 from h2htalk.data.responses import FailedResponse, Response, SampleKey, fold_answer, read_outcomes, read_response
@@ -26,6 +27,12 @@ AUTHORS_FILES = {
     "itinerary_advanced": "itinerary_advanced",
     "itinerary_feedback": "itinerary_response",
     "dialogue_schedule": "itinerary_initialization",
+}
+
+# Fields that are not scored: one of another kind is left out.
+_KINDS: Mapping[str, Any] = {
+    **dict.fromkeys(("finish_reason", "thinking", "request_id", "model", "system_fingerprint", "endpoint"), str),
+    **dict.fromkeys(("at", "seconds"), (int, float)),
 }
 
 
@@ -74,7 +81,10 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
     return list(responses.values())
 
 
-def _read_foreign(record: Mapping[str, object], where: str) -> Response | FailedResponse:
+def _read_foreign(line: Mapping[str, Any], where: str) -> Response | FailedResponse:
+    record = {key: value for key, value in line.items() if isinstance(value, _KINDS.get(key, object))}
+    if not 0 <= record.get("at", 0) < 1e11:  # milliseconds
+        del record["at"]
     if "response" not in record:
         return read_response(record, where)
     if not isinstance(record["response"], str):

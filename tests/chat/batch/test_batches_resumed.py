@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,41 @@ from batch_double import CALL_USD
 from batch_stories import PLACE, both, kill_at, story, stranger
 from provider_wires import Refused
 
-from h2htalk.errors import ModelCallError
+from h2htalk.errors import DataError, ModelCallError
+
+# --- On disk, then sent -----------------------------------------------------------------------------------------
+
+
+@both
+def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, synced, found, path = story(provider, tmp_path), [0], [], tmp_path / "calls.jsonl"
+    monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
+
+    def before(call: str) -> None:
+        if call.startswith("POST"):
+            found.append(synced[-1] == path.stat().st_size > 0)
+
+    run.double.before = before
+    run.run()
+    assert found
+    assert all(found)
+
+
+@both
+def test_lines_of_a_job_that_cannot_be_brought_to_disk_are_one_line_and_nothing_is_sent(
+    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    run = story(provider, tmp_path)
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(DataError, match=r"calls\.jsonl: cannot be written: Input/output error"):
+        run.run()
+    assert not any(call.startswith("POST") for call in run.double.calls)
+
 
 # --- Killed at a named moment -----------------------------------------------------------------------------------
 
@@ -92,6 +127,27 @@ def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
     assert run.is_whole()
     assert run.totals.usd_paid == 3 * CALL_USD
     assert len(run.double.jobs) == 9
+
+
+@pytest.mark.parametrize("error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")])
+def test_a_job_that_cannot_be_read_for_now_is_asked_again_and_not_given_up(error: Exception, tmp_path: Path) -> None:
+    run = story("anthropic", tmp_path)
+    run.double.after = kill_at("POST /v1/messages/batches")
+    run.killed()
+    (job,) = run.double.jobs
+    run.double.end(job)
+    answer, left = run.double.answer, [error]
+
+    def broken(method: str, path: str, *more: Any) -> Any:
+        if path.endswith("/results") and left:
+            raise left.pop()
+        return answer(method, path, *more)
+
+    run.double.answer = broken  # type: ignore[method-assign]
+    run.run()
+    assert not left
+    run.require_paid_once()
+    assert run.double.jobs == [job]
 
 
 def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path: Path) -> None:

@@ -92,6 +92,18 @@ def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> 
     assert "\n" not in str(caught.value)
 
 
+def test_only_matrices_of_lora_are_held_against_the_model_and_there_must_be_some(tmp_path: Path) -> None:
+    from safetensors.torch import load_file, save_file
+
+    folder = write_adapter(tmp_path / "a")
+    embedding = {"base_model.model.model.embed_tokens.lora_embedding_A": torch.ones(4, VOCABULARY)}
+    save_file(load_file(folder / WEIGHTS) | embedding, folder / WEIGHTS)
+    check_fits(find_adapter(str(folder)), model_config(), "vllm:tiny")
+    save_file(embedding, folder / WEIGHTS)
+    with pytest.raises(ConfigError, match="holds no LoRA matrix"):
+        check_fits(find_adapter(str(folder)), model_config(), "vllm:tiny")
+
+
 def test_damaged_weights(tmp_path: Path) -> None:
     folder = write_adapter(tmp_path / "a")
     (folder / WEIGHTS).write_bytes(b"no")

@@ -45,6 +45,13 @@ def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("key", ["text", "response"])
+def test_fields_that_are_not_scored_may_be_of_another_kind(tmp_path: Path, key: str) -> None:
+    odd = {"finish_reason": 3, "model": {}, "seconds": "fast"}
+    path = write(tmp_path, {"id": "s-0", key: "a", "at": "noon"} | odd, {"id": "s-1", key: "b", "at": 1.8e12})
+    assert read_foreign_responses(path, IDS) == [Response("s-0", 0, "a"), Response("s-1", 0, "b")]
+
+
 def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_path: Path) -> None:
     reserved = {"stage": "generate", "asked": "openai:m", "worst": "1"}
     reply = {"call": 1, "stage": "generate", "id": "s-0", "text": "Hi.", "more": [{"sample": 1, "text": "Ho."}]}
