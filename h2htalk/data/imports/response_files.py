@@ -93,7 +93,7 @@ def _read_foreign(line: Mapping[str, Any], where: str) -> Response | FailedRespo
         if record.get(other) is not None:
             raise DataError(f"{where}: holds a response and a {other}; keep one of them")
     # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
-    own = {key: record[key] for key in ("id", "sample", "finish_reason") if key in record}
+    own: dict[str, Any] = {key: record[key] for key in ("id", "sample", "finish_reason") if key in record}
     return read_response({**own, "text": record["response"]}, where)
 
 

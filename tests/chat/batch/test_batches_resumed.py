@@ -134,6 +134,7 @@ def test_a_job_that_cannot_be_read_for_now_is_asked_again_and_not_given_up(error
     run = story("anthropic", tmp_path)
     run.double.after = kill_at("POST /v1/messages/batches")
     run.killed()
+    run.double.now += 24 * 3600.0  # the list of jobs is surely up to date
     (job,) = run.double.jobs
     run.double.end(job)
     answer, left = run.double.answer, [error]
