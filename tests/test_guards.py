@@ -132,10 +132,10 @@ BUDGETS = {
     "": 483,
     "analysis": 4527,
     "benchmark": 12360,
-    "chat": 6118,
+    "chat": 6123,
     "cli": 1347,
     "curation": 21505,
-    "data": 5130,
+    "data": 5140,
     "rounds": 9302,
     "text": 3617,
 }
