@@ -89,7 +89,7 @@ def open_own_round(
     write_jsonl(path, lines)
     try:
         return open_round(make_spec(kind, str(path), options, settings), out)
-    except BaseException:
+    except BaseException:  # passed on; the items of a round that was not opened go
         if not known and (begun or not RoundFolder(out).exists):
             remove_file(path)
         raise

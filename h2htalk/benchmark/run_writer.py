@@ -51,7 +51,7 @@ class RunWriter:
         self.calls.on_outcome = remember
         try:
             self.calls.open()
-        except BaseException:
+        except BaseException:  # passed on; a start that failed leaves no folder
             remove_folders(self._made)
             raise
         try:
@@ -67,7 +67,7 @@ class RunWriter:
                 if split.source:
                     run["split"] = {key: getattr(split, key) for key in SOURCE}
                 write_json(folder.manifest, run)
-        except BaseException:
+        except BaseException:  # passed on; a start that failed leaves no folder
             self.discard()
             raise
 

@@ -263,7 +263,7 @@ class _Run:
         """End the run where an answer cannot be stored: calls in flight are possibly paid."""
         try:
             yield
-        except BaseException:
+        except BaseException:  # passed on once the other calls are cancelled
             self._cancel(set(self.workers))
             raise
 

@@ -153,15 +153,15 @@ def test_an_answer_that_came_after_scoring_is_not_read_with_the_scores(run: Path
     assert "1 item with answers that are not those that were scored" in refusal(lambda: h2htalk.load_run(run), run)
 
 
-# --- Links -------------------------------------------------------------------------------------------------------
-
-
 def test_an_answer_that_was_edited_before_a_run_went_on_is_refused(run: Path) -> None:
     path = run / "calls.jsonl"
     first, *rest = path.read_text().splitlines()
     edited = {**json.loads(first), "text": "<think>Nobody sees this.</think>" + json.loads(first)["text"]}
     path.write_text("\n".join([json.dumps(edited), *rest[:-1]]) + "\n")
     refusal(lambda: evaluate(spec_of(run)), run)
+
+
+# --- Links -------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["calls.jsonl", "tables", "tables/table2.csv", "summary.json"])

@@ -97,7 +97,7 @@ def open_study(study: Study) -> tuple[Study, RunWriter]:
     writer = RunWriter(folder, spec, signed, study.split, {})
     try:
         folder.write_facts("spec", spec)
-    except BaseException:
+    except BaseException:  # passed on, with the lock given back
         writer.close()
         raise
     return study, writer

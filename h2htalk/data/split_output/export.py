@@ -41,7 +41,7 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     try:
         for path in _write_parts(split, folder, file_format):
             written.append(path)
-    except BaseException:
+    except BaseException:  # passed on; half an export is none
         for path in written:
             remove_file(path)
         remove_folders(made)
