@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from h2htalk.benchmark.gate.gate import gate as gate
     from h2htalk.benchmark.judge.judge_run import judge_run as judge_run
     from h2htalk.benchmark.judge.probe import judge_probe as judge_probe
-    from h2htalk.benchmark.judge.settings import JudgeSpec as JudgeSpec
     from h2htalk.benchmark.report.leaderboard import leaderboard as leaderboard
     from h2htalk.benchmark.results_export.export import export_results as export_results
     from h2htalk.benchmark.results_export.verify import verify_results as verify_results
     from h2htalk.benchmark.run import Run as Run
     from h2htalk.benchmark.run import load_run as load_run
     from h2htalk.benchmark.settings import EvaluateSpec as EvaluateSpec
+    from h2htalk.benchmark.settings import JudgeSpec as JudgeSpec
     from h2htalk.benchmark.studies.run_study import run_study as run_study
     from h2htalk.benchmark.studies.run_study import score_study as score_study
     from h2htalk.benchmark.studies.settings import StudySpec as StudySpec
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 _MODULES = {
     "AnalyzeSpec": "analysis.analyze",
     "EvaluateSpec": "benchmark.settings",
-    "JudgeSpec": "benchmark.judge.settings",
+    "JudgeSpec": "benchmark.settings",
     "RoundSpec": "rounds.settings",
     "Run": "benchmark.run",
     "StudySpec": "benchmark.studies.settings",

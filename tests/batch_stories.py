@@ -12,7 +12,7 @@ import pytest
 from batch_double import CALL_USD, PROVIDERS, BatchDouble, Fate, requests
 from provider_batches import Job
 
-from h2htalk.chat.costs.totals import Totals
+from h2htalk.chat.prices import Totals
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.call_store import BatchRecord, CallStore, StageCalls, read_store
 from h2htalk.data.responses import SampleKey

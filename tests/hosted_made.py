@@ -11,12 +11,10 @@ import loopback
 import pytest
 from loopback import REPLY, Answer, LoopbackServer
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import Price, PriceList
-from h2htalk.chat.costs.totals import Totals
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
+from h2htalk.chat.prices import Price, PriceList, Totals
 from h2htalk.chat.protocol import Answer as Arrived
 from h2htalk.chat.protocol import Bound, Call, Chat, FailedCall, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, PaidCall, StageCalls

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import AppendLog
 
 KILLED = 137
 # Python's audit events for changes of a folder: a kill may come before each of them.

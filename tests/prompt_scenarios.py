@@ -8,8 +8,7 @@ from typing import Any
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.persona import bundled_personas
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
 
 FULL, NONE = Sap(), Sap(())

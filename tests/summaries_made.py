@@ -9,15 +9,21 @@ from typing import Any
 import numpy as np
 
 from h2htalk.benchmark.answering import RunCounts, answer_warnings, count_outcomes, null_shares
-from h2htalk.benchmark.baselines import BASELINES
-from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score
+from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score, score_answers
 from h2htalk.benchmark.metrics.lexical import LexicalScores
-from h2htalk.benchmark.metrics.scoring import score_answers
 from h2htalk.benchmark.report.html_page import ItemView
-from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.benchmark.statistics.paired import Difference, paired_figures
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, NullClass, Row, aggregate, aggregate_slices
-from h2htalk.benchmark.summary import Measure, Scored, ScoreRows, Summary, summarize
+from h2htalk.benchmark.statistics import (
+    Cell,
+    Difference,
+    ItemValue,
+    NullClass,
+    Row,
+    aggregate,
+    aggregate_slices,
+    clusters_of,
+    paired_figures,
+)
+from h2htalk.benchmark.summary import BASELINES, Measure, Scored, ScoreRows, Summary, summarize
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
 from h2htalk.data.scenario import Scenario

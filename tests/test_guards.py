@@ -130,14 +130,14 @@ def test_no_folder_holds_more_than_20_files() -> None:
 # Lines of Python by folder: a ratchet. A change may lower a number; none is raised without saying why.
 BUDGETS = {
     "": 483,
-    "analysis": 4527,
-    "benchmark": 12360,
-    "chat": 6123,
-    "cli": 1347,
-    "curation": 21505,
-    "data": 5140,
-    "rounds": 9302,
-    "text": 3617,
+    "analysis": 4515,
+    "benchmark": 12209,
+    "chat": 6074,
+    "cli": 1339,
+    "curation": 21478,
+    "data": 5046,
+    "rounds": 9283,
+    "text": 3603,
 }
 
 

@@ -40,7 +40,7 @@ def test_a_worker_that_fails_is_an_error_here(task: Callable[[], None], error: t
 COMMAND = """
 import sys
 from concurrent.futures import FIRST_COMPLETED, wait
-from h2htalk.cli.output import ignore_sigint, one_line_errors, say
+from h2htalk.cli.options import ignore_sigint, one_line_errors, say
 from h2htalk.parallel import ProcessPool
 from test_parallel import TASKS
 

@@ -25,7 +25,7 @@ import krippendorff
 import numpy as np
 
 import h2htalk
-from h2htalk.benchmark.baselines import BASELINES
+from h2htalk.benchmark.summary import BASELINES
 
 DATA = Path(__file__).parent / "bundled"
 SPLITS = ("mini", "high_risk", "instructions", "arcs")

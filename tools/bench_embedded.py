@@ -24,7 +24,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.engines import open_chat
 from h2htalk.chat.protocol import Reply, Request, Sampling
-from h2htalk.data.persona import bundled_personas
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.splits import load_split
 
 

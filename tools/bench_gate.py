@@ -10,8 +10,7 @@ import sys
 from pathlib import Path
 
 from h2htalk.benchmark.gate.gate import items_for_rise, judge_runs
-from h2htalk.benchmark.gate.gated_run import GatedRun
-from h2htalk.benchmark.gate.policy import Criterion, Policy
+from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy
 from h2htalk.benchmark.observations import Observation
 from h2htalk.data.signature import Signature
 

@@ -31,8 +31,7 @@ from random_models import (
     write_encoder,
 )
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.protocol import Message, Reply, Request, Sampling
 from h2htalk.errors import H2HTalkError, ModelCallError
 from h2htalk.text.embeddings.bge_m3 import BATCH_TEXTS, BgeM3

@@ -28,7 +28,7 @@ from make_synthetic_split import write_split
 from measure import Cost, measure
 from providers import ProviderServer, price_file
 
-from h2htalk.chat.costs.prices import load_prices
+from h2htalk.chat.prices import load_prices
 from h2htalk.chat.protocol import Answer, Bound, Call, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.data.responses import Usage

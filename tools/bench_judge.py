@@ -65,8 +65,8 @@ def bare_sdk(url: str, run: Path, concurrency: int) -> float:
     from h2htalk.benchmark.judge.judge_run import JudgeCalls, judged_answers
     from h2htalk.benchmark.judge.judgements import read_judge
     from h2htalk.benchmark.judge.rubric import JudgePrompts
-    from h2htalk.benchmark.judge.settings import JudgeSpec
     from h2htalk.benchmark.run import load_run
+    from h2htalk.benchmark.settings import JudgeSpec
     from h2htalk.chat.engines import parse_model
 
     spec = JudgeSpec(run=str(run), judges=("openai:gpt-4o",), scope="all")

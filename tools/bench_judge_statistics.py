@@ -12,7 +12,7 @@ from random import Random
 import numpy as np
 import numpy.typing as npt
 
-from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import CorrectedMean, draw_labels, regression, strata_of, stratified
 
 Values = npt.NDArray[np.float64]
 LABELS, ITEMS = (20, 48, 100), (150, 350, 1000)

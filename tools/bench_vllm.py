@@ -24,10 +24,10 @@ from typing import Any
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.protocol import Arrived, Message, Reply, Request, Sampling
-from h2htalk.chat.server.aiohttp_transport import exchange
+from h2htalk.chat.server import exchange
 from h2htalk.chat.vllm.engine import VLLMChat, VLLMOptions, serve_arguments
 from h2htalk.chat.vllm.server import URL
 from h2htalk.chat.vllm.supervisor import children

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from h2htalk.data.case import Case
 from h2htalk.data.scenario import Scenario, ScheduleEntry
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import BUNDLED_FOLDER, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import is_null_memory

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.data.persona import bundled_personas
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 

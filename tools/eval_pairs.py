@@ -17,7 +17,7 @@ from pathlib import Path
 
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
 from h2htalk.analysis.verb_nouns.pairs import VerbNounPair
-from h2htalk.cli.output import say
+from h2htalk.cli.options import say
 
 FLOORS = {"en": 0.87, "zh": 0.75}
 FROZEN = {"en": ("en",), "zh": ("zh", "zh_2")}  # tests/analysis/golden/README.md says how blind each is

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from h2htalk.data.split_output.schemas import case_schema, scenario_schema
+from h2htalk.data.split_output import case_schema, scenario_schema
 
 FOLDER = Path(__file__).parents[1] / "h2htalk/data/bundled/schemas"
 SCHEMAS = {"scenario.json": scenario_schema, "case.json": case_schema}

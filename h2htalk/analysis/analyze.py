@@ -19,8 +19,8 @@ from h2htalk.analysis.measures.words import WordCount, comparable_counts, count_
 from h2htalk.analysis.verb_nouns.pair_counting import PairJob, choose_processes, counting_pairs
 from h2htalk.analysis.verb_nouns.pairs import PairCount
 from h2htalk.analysis.verb_nouns.parsers import ParserModel, choose_models
-from h2htalk.data.arguments import PathText, check_fields
 from h2htalk.data.languages import LANGUAGES, Language
+from h2htalk.data.records import PathText, check_fields
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError, MissingExtraError, quoted

@@ -11,26 +11,25 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from h2htalk.benchmark.judge.judgements import answer_id, item_of
-from h2htalk.benchmark.judge.ratings import (
+from h2htalk.benchmark.judge.judgements import (
     AnswerRating,
     PeopleRating,
+    answer_id,
+    item_of,
     rate_answers,
     read_people_ratings,
     require_judging,
     write_people_ratings,
 )
-from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore
-from h2htalk.benchmark.metrics.scoring import read_scores
+from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, read_scores
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, cell_at
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import as_path, typed
-from h2htalk.data.files import read_jsonl, remove_file, write_jsonl
+from h2htalk.data.files import WAIT, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.languages import Language
 from h2htalk.data.links import read_links
+from h2htalk.data.records import as_path, typed
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.subtasks import SUBTASKS

@@ -13,8 +13,8 @@ from statistics import median, quantiles
 from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.costs.totals import Totals, sum_totals
 from h2htalk.chat.engines import ENGINES
+from h2htalk.chat.prices import Totals, sum_totals
 from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import KEY_MASK, Answers, Response

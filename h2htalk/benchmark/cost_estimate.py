@@ -9,9 +9,8 @@ from decimal import Decimal
 from h2htalk.benchmark.evaluate import GENERATE, make_plan, make_signature, missing_requests, stage_calls
 from h2htalk.benchmark.score_run import open_metrics
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.costs.prices import add, dollars_text, prompt_tokens, rough_tokens
-from h2htalk.chat.costs.totals import Totals
 from h2htalk.chat.engines import ENGINES, parse_model
+from h2htalk.chat.prices import Totals, add, dollars_text, prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Bound, Call, Request
 from h2htalk.chat.store.call_store import StageCalls, read_costs, read_store, require_no_jobs
 from h2htalk.data.responses import Usage

@@ -6,15 +6,12 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.run import read_run_data
 from h2htalk.benchmark.score_run import open_metrics, score_run_data
-from h2htalk.benchmark.summary import Summary
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.erasure.erased_ids import Record
-from h2htalk.data.erasure.filter_files import ERASED
+from h2htalk.benchmark.summary import NEEDS_REFERENCES, Summary, find_baseline, write_baselines
+from h2htalk.data.erasure.erased_ids import ERASED, Record
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
-from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl
+from h2htalk.data.files import read_json_object, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, DataError, MissingExtraError

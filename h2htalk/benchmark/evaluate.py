@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.answering import answering_session
-from h2htalk.benchmark.baselines import NEEDS_REFERENCES, find_baseline, write_baselines
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
@@ -21,9 +20,8 @@ from h2htalk.benchmark.run import RunData, read_run_data, require_unedited
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.summary import Summary
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import parse_model
+from h2htalk.benchmark.summary import NEEDS_REFERENCES, Summary, find_baseline, write_baselines
+from h2htalk.chat.engines import ChatOptions, parse_model
 from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.chat.store.model_calls import CallSettings

@@ -8,9 +8,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.statistics.bootstrap import ClusteredResult, clustered_mean, clustered_slope
-from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
-from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.benchmark.statistics import ClusteredResult, clustered_mean, clustered_slope, mean_of, rate_interval
+from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.errors import DataError
 from h2htalk.text.tables import NONE
 

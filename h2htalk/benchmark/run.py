@@ -12,15 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import ItemScore, item_score
-from h2htalk.benchmark.metrics.scoring import answer_hash, read_scores
+from h2htalk.benchmark.metrics.composite import ItemScore, answer_hash, item_score, read_scores
 from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.chat.protocol import Message
-from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import as_path
+from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.data.records import as_path
 from h2htalk.data.responses import Answers, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario

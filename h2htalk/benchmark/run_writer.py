@@ -12,7 +12,7 @@ from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, fold_answer
 from h2htalk.data.run_folder import HALF_WRITTEN, SOURCE, RunFolder, require_asked
 from h2htalk.data.signature import Signature
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split
 from h2htalk.version import __version__
 

@@ -8,33 +8,24 @@ from contextlib import nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from h2htalk.benchmark.answering import (
-    answer_warnings,
-    count_outcomes,
-    describe_answering,
-    null_shares,
-    read_sessions,
-)
-from h2htalk.benchmark.baselines import read_baselines, write_baselines
+from h2htalk.benchmark.answering import answer_warnings, count_outcomes, describe_answering, null_shares, read_sessions
 from h2htalk.benchmark.judge.judged_summary import with_judgements
-from h2htalk.benchmark.judge.ratings import read_judging
-from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics
+from h2htalk.benchmark.judge.judgements import read_judging
+from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.metrics.scoring import score_answers, write_scores
 from h2htalk.benchmark.report.run_tables import TABLES
 from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, read_run_data, write_report
 from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics.intervals import RULE, clusters_of
-from h2htalk.benchmark.summary import Scored, Summary, on_same_items, summarize
+from h2htalk.benchmark.statistics import RULE, clusters_of
+from h2htalk.benchmark.summary import Scored, Summary, on_same_items, read_baselines, summarize, write_baselines
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.append_log import WAIT, writer_lock
+from h2htalk.data.files import WAIT, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
-from h2htalk.data.releases.private_references import with_references
 from h2htalk.data.responses import Answers, FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN, Signature
-from h2htalk.data.splits import Split, load_split
+from h2htalk.data.splits import Split, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, H2HTalkError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.embeddings.embedders import packages_of

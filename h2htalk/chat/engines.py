@@ -1,17 +1,99 @@
-"""The one table of engines. Adding an engine is a record here and the module that it names."""
+"""The table of engines, their options, and the identity of the model that they ask."""
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from h2htalk.chat.store.call_store import StageCalls
+from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
 
-if TYPE_CHECKING:  # `--help` lists the engines, and loads none of this
-    from h2htalk.chat.chat_options import ChatOptions
+if TYPE_CHECKING:
     from h2htalk.chat.protocol import Chat, WireFormat
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOptions:
+    """How to run an engine. Only `engine_options` may change its answers; the engine's `subject` then names them.
+
+    Attributes:
+        concurrency: requests in flight at once.
+        timeout: seconds one attempt may take.
+        attempts: tries a request, the first included.
+        deadline: seconds one request to a hosted API may take in all, its tries and the waits between included.
+        engine_options: options of this one engine by name, as text (`vllm`: `dtype`, `tensor_parallel_size`, ...).
+        download: fetch a model of the Hugging Face Hub that is not in the local cache.
+        calls: where paid calls are reserved before they are sent, and their replies stored; None keeps them in memory.
+        batch: send everything as batch jobs.
+    """
+
+    concurrency: int = 64
+    timeout: float = 120.0
+    attempts: int = 4
+    deadline: float = 900.0
+    engine_options: Mapping[str, str] = field(default_factory=dict)
+    download: bool = False
+    calls: StageCalls | None = None
+    batch: bool = False
+
+    def __post_init__(self) -> None:
+        if self.concurrency < 1 or self.attempts < 1 or not self.timeout > 0 or not self.deadline > 0:
+            raise ConfigError("concurrency and attempts must be 1 or more, timeout and deadline above 0 seconds")
+
+
+_SETTINGS = ("config.json", "gliner_config.json", "meta.json")
+
+
+def model_identity(model: str) -> str:
+    """What the results depend on: the model's name (`model_name`), and the content of a script or a folder.
+
+    Raises:
+        ConfigError: the script or the folder cannot be read.
+    """
+    engine, _, name = model.partition(":")
+    if model_kind(engine) == "file" and name:
+        return f"{model_name(model)}, sha256 {sha256_of(Path(name))[:16]}"
+    if (folder := _folder(engine, name)) is not None:
+        return f"{model_name(model)}, sha256 {_folder_sha256(folder)[:16]}"
+    return model_name(model)
+
+
+def model_name(model: str) -> str:
+    """`ENGINE:NAME` without a path or an address: the name of a script's file or a model's folder."""
+    engine, _, name = model.partition(":")
+    if model_kind(engine) == "file" and name:
+        return f"{engine}:{Path(name).name}"
+    if (address := re.search("@?https?:", name, re.IGNORECASE)) is not None:  # it may hold a password
+        return f"{engine}:{name[: address.start()]}".rstrip(":")
+    folder = _folder(engine, name)
+    return model if folder is None else f"{engine}:{folder.resolve().name}"
+
+
+def _folder(engine: str, name: str) -> Path | None:
+    """The folder that a model's name is; None for other names."""
+    if model_kind(engine) != "folder" or not name:
+        return None
+    folder = Path(name).expanduser()
+    return folder if any((folder / settings).is_file() for settings in _SETTINGS) else None
+
+
+def _folder_sha256(folder: Path) -> str:
+    """A hash of the names and sizes of a folder's files, and of its settings; weights are too large to read."""
+    digest = hashlib.sha256()
+    try:
+        sizes = {path: path.stat().st_size for path in sorted(folder.iterdir()) if path.is_file()}
+    except OSError as error:
+        raise ConfigError(f"{folder}: cannot be read: {error.strerror or error}") from error
+    for path, size in sizes.items():
+        content = sha256_of(path) if path.suffix == ".json" else ""
+        digest.update(f"{path.name}\0{size}\0{content}\0".encode("utf-8", "surrogatepass"))
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,7 +203,7 @@ ENGINES: Mapping[str, Engine] = {
         ),
         Engine(
             name="server",
-            path="h2htalk.chat.server.engine:ServerChat",
+            path="h2htalk.chat.server:ServerChat",
             sampling="optional",
             model_is="url",
             packages=("aiohttp",),
@@ -138,7 +220,7 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
         ConfigError: no such engine, or the model cannot be opened.
         MissingExtraError: the engine's packages are not installed.
     """
-    from h2htalk.chat.chat_options import ChatOptions
+    from h2htalk.chat.engines import ChatOptions
 
     engine, name = parse_model(model)
     options = options or ChatOptions()

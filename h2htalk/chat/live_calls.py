@@ -17,7 +17,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.protocol import (
     Answer,
     Arrived,

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.files import read_jsonl, sha256_of
 from h2htalk.data.records import read_record

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import typer
 
 from h2htalk.cli import benchmark, curation, study
-from h2htalk.cli.output import one_line_errors
+from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
 

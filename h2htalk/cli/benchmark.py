@@ -10,10 +10,9 @@ import typer
 from typer import Argument, Exit, Option
 
 import h2htalk
-from h2htalk.benchmark.judge.settings import JudgeSpec
-from h2htalk.benchmark.settings import EvaluateSpec, read_spec
+from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec, read_spec
 from h2htalk.cli import options
-from h2htalk.cli.output import say
+from h2htalk.cli.options import say
 from h2htalk.errors import ConfigError
 
 OWN = "The run's own when left out."
@@ -73,7 +72,7 @@ def costs(
     format: options.DataFormat = "terminal",
 ) -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
-    from h2htalk.benchmark.report.costs import costs_text
+    from h2htalk.benchmark.report.run_tables import costs_text
 
     say(costs_text(run, calls, format))
 
@@ -367,6 +366,6 @@ def prompts_show(
 
 def prompts_export(out: options.Out) -> None:
     """Write the templates of the bundled prompts into a folder, to change them and use them with --prompts."""
-    from h2htalk.benchmark.prompts.templates import export_templates
+    from h2htalk.benchmark.prompts.prompt_set import export_templates
 
     say(*map(str, export_templates(out)))

@@ -11,7 +11,7 @@ import typer
 from typer import Argument, Exit, Option
 
 from h2htalk.cli import options
-from h2htalk.cli.output import say
+from h2htalk.cli.options import say
 from h2htalk.curation.stage_table import STAGES
 from h2htalk.errors import ConfigError, H2HTalkError, counted
 from h2htalk.rounds.settings import ANNOTATORS, make_spec
@@ -41,7 +41,7 @@ def split_list() -> None:
 
 def split_info(name: options.Split) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.split_output.export import describe_split
+    from h2htalk.data.split_output import describe_split
     from h2htalk.data.splits import load_split
 
     say(describe_split(load_split(name)).rstrip("\n"))
@@ -63,7 +63,7 @@ def split_new(
     study: Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")] = "",
 ) -> None:
     """Write a split to begin with: one example of each subtask, or of a study, to replace by your own items."""
-    from h2htalk.data.split_output.export import write_new_split
+    from h2htalk.data.split_output import write_new_split
 
     say(*map(str, write_new_split(folder, language, study)))
 
@@ -86,7 +86,7 @@ def split_export(name: options.Split, out: options.Out, format: FileFormat = "js
     from h2htalk.curation.release.invented_values import InventedValues
     from h2htalk.curation.release.items import ReleaseItem
     from h2htalk.data.releases.release_folder import private_folder
-    from h2htalk.data.split_output.export import export_split
+    from h2htalk.data.split_output import export_split
     from h2htalk.data.splits import load_split
 
     split = load_split(name)

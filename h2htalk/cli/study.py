@@ -12,7 +12,7 @@ import h2htalk
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.settings import APP_MODEL, CASES, SAP_ARMS, StudySpec
 from h2htalk.cli import options
-from h2htalk.cli.output import say
+from h2htalk.cli.options import say
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
@@ -210,7 +210,7 @@ def cases_new(
     study: Annotated[str, Option(help="high_risk, look_alike, instructions or arcs.")] = "instructions",
 ) -> None:
     """Write a template of cases of your own: one need in every degree of explicitness, or one case of another study."""
-    from h2htalk.data.split_output.export import write_new_cases
+    from h2htalk.data.split_output import write_new_cases
 
     number = write_new_cases(file, language, study)
     say(f"{file}: {counted(number, 'case')} to begin with; describe yours, then: h2htalk split check {file}")

@@ -21,8 +21,8 @@ from h2htalk.curation.settings import CurateSpec, read_spec
 from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.stage_table import STAGES, find_stage, stages_from
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.arguments import as_path
 from h2htalk.data.files import read_jsonl, refuse_links, write_jsonl
+from h2htalk.data.records import as_path
 from h2htalk.data.responses import CALLS
 from h2htalk.errors import ConfigError, IncompleteError
 

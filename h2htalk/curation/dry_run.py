@@ -12,7 +12,7 @@ from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 
-from h2htalk.chat.costs.prices import add, dollars_text
+from h2htalk.chat.prices import add, dollars_text
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import describe_calls
 from h2htalk.curation.candidates import Candidate

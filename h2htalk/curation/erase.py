@@ -25,14 +25,13 @@ from h2htalk.curation.stage_folder import AUDIT, KEPT, REJECTED, StageFolder
 from h2htalk.curation.stage_table import FIRST_STAGE, STAGES, stage_before, stages_from
 from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_tombstones
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.candidate_stages import CANDIDATE_STAGES
-from h2htalk.data.erasure.erased_ids import ErasedIds, ids_in
-from h2htalk.data.erasure.filter_files import MARK, filter_file, remove_for_good
+from h2htalk.data.erasure.erased_ids import MARK, ErasedIds, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
 from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_source
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
 from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import CALLS
+from h2htalk.data.scenario import CANDIDATE_STAGES
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
 
 # Dialogue -> its place in the raw files (from gather's audit), the person's id as `known_as`, and `state_of`, the

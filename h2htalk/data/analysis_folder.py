@@ -10,8 +10,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.files import missing_folders, read_json_object, remove_folders, write_problem
+from h2htalk.data.files import missing_folders, read_json_object, remove_folders, write_problem, writer_lock
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, listed, quoted
 
 SUMMARY, PAGE = "summary.json", "index.html"

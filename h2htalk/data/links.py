@@ -13,11 +13,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS, kind_of
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import read_jsonl, write_jsonl, writer_lock
 from h2htalk.data.releases.release_folder import HUB, is_release, private_folder
+from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import DataError
 
 COPY = "copy"

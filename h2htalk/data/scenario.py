@@ -1,22 +1,150 @@
-"""A scenario: one benchmark item, as a split's files hold it."""
+"""A stage of a curation as a split: its candidates, read where they are."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
 from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo, WithJsonSchema, with_config
 from pydantic_core import core_schema
 
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.languages import Language
+from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.files import read_json_object, read_jsonl, read_toml
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, read_record
 from h2htalk.data.subtasks import SUBTASKS, FieldKind
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
+
+# The stages of a workspace whose records are candidates, the last one first.
+CANDIDATE_STAGES = ("review", "compose")
+
+
+def find_stage_folder(path: Path) -> Path | None:
+    """The stage that a path names: a stage's folder, or of a workspace the last finished stage with candidates.
+
+    Raises:
+        DataError: the stage is not finished, or holds dialogues; names one that can be read.
+    """
+    if is_workspace(path):
+        return last_candidates(path)
+    require_erased(path.parent)
+    if not is_workspace(path.parent) or not os.path.isfile(path / "stage.json"):
+        return None
+    if path.name not in CANDIDATE_STAGES:
+        raise DataError(f"{path}: holds dialogues, not candidates; choose from {', '.join(CANDIDATE_STAGES)}")
+    if not (path / "summary.json").is_file():
+        raise DataError(f"{path}: this stage is not finished; finish it first: h2htalk curate run")
+    return path
+
+
+def is_workspace(path: Path) -> bool:
+    """Whether a path is the workspace of a curation."""
+    return os.path.isfile(path / "workspace.json")  # pathlib raises on a name that is too long
+
+
+def last_candidates(workspace: Path) -> Path:
+    """The folder of the last finished stage with candidates. Raises DataError where there is none."""
+    require_erased(workspace)
+    for name in CANDIDATE_STAGES:
+        if (workspace / name / "summary.json").is_file():
+            return workspace / name
+    raise DataError(f"{workspace}: no stage with candidates is finished; finish compose first: h2htalk curate run")
+
+
+def stage_header(folder: Path) -> dict[str, str]:
+    """Name, version and description of a stage as a split, and that it holds surrogates."""
+    summary = read_json_object(folder / "summary.json").values()
+    notes = [note["message"] for note in summary if isinstance(note, dict) and "message" in note]
+    title = f"Candidates of a curation's stage {folder.name}, on which no people decided"
+    return {
+        "name": f"{folder.resolve().parent.name}-{folder.name}",
+        "version": str(read_json_object(folder / "stage.json").get("fingerprint")),
+        "description": ". ".join([title, *notes]),
+        "surrogates": "private",
+    }
+
+
+def candidate_records(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The scenario of each candidate, with file and line; its reference is the candidate's first one."""
+    for path in sorted((folder / "kept").glob("part-*.jsonl")):
+        for where, record in read_jsonl(path, unique_keys=True):
+            if not isinstance(record.get("scenario"), dict):
+                raise DataError(f"{where}: not a candidate: scenario is missing")
+            yield where, record["scenario"]
+
+
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A companion's name and description by language. `relation` says what it is to the user."""
+
+    id: str
+    relation: str
+    names: Mapping[Language, str]
+    descriptions: Mapping[Language, str]
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Persona:
+        """Read the tables of a persona file: `id`, `relation`, and `[en]`, `[zh]` with name and description.
+
+        Raises:
+            DataError: a field is missing or unknown, or no language is given.
+        """
+        file: Any = read_record(_File, raw, where)
+        tables: dict[Language, Any] = {name: table for name in LANGUAGES if (table := getattr(file, name))}
+        if not tables:
+            raise DataError(f"{where}: needs a table for at least one language: {', '.join(LANGUAGES)}")
+        names = {name: table.name.strip() for name, table in tables.items()}
+        return cls(raw["id"], raw["relation"], names, {n: table.description.strip() for n, table in tables.items()})
+
+    def to_dict(self) -> dict[str, Any]:
+        languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
+        return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Table:
+    name: Text
+    description: Text
+
+
+_LANGUAGES = [(language, _Table | None, field(default=None)) for language in LANGUAGES]
+_File = with_config(STRICT)(make_dataclass("_File", [("id", Text), ("relation", Text), *_LANGUAGES]))
+
+
+def read_persona(path: Path) -> Persona:
+    """Read one persona from a TOML file."""
+    return Persona.from_dict(read_toml(path, error=DataError), str(path))
+
+
+@cache
+def bundled_personas() -> dict[str, Persona]:
+    """Read the personas that come with the package, by id."""
+    return read_personas(Path(__file__).parent / "bundled" / "personas")
+
+
+def personas_of(folder: Path) -> dict[str, Persona]:
+    """Read the bundled personas and those beside the scenarios of a folder, by id. Raises DataError."""
+    return bundled_personas() | read_personas(folder / "personas")
+
+
+def read_personas(folder: Path) -> dict[str, Persona]:
+    """Read the persona files of a folder, by id. Raises DataError."""
+    found: dict[str, tuple[Persona, Path]] = {}
+    for path in sorted(folder.glob("*.toml")):
+        persona = read_persona(path)
+        if persona.id in found:
+            raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")
+        found[persona.id] = (persona, path)
+    return {key: persona for key, (persona, _) in found.items()}
+
 
 Complexity = Literal["basic", "intermediate", "advanced"]
 Interaction = Literal["casual", "emotional_support", "memory"]

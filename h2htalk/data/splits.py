@@ -9,16 +9,13 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import with_config
+from pydantic import Field, with_config
 
-from h2htalk.data.candidate_stages import candidate_records, find_stage_folder, stage_header
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.files import read_bounded, read_jsonl, read_toml
-from h2htalk.data.parquet import read_parquet
-from h2htalk.data.persona import Persona, personas_of
-from h2htalk.data.records import STRICT, Text, read_record
+from h2htalk.data.files import read_bounded, read_jsonl, read_toml, sha256_of
+from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.data.releases.release_folder import (
     HUB,
     SHA256,
@@ -34,7 +31,17 @@ from h2htalk.data.releases.release_folder import (
     release_hash,
     verify_files,
 )
-from h2htalk.data.scenario import Scenario, stratified_sample
+from h2htalk.data.responses import read_parquet
+from h2htalk.data.scenario import (
+    Persona,
+    References,
+    Scenario,
+    candidate_records,
+    find_stage_folder,
+    personas_of,
+    stage_header,
+    stratified_sample,
+)
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
@@ -326,3 +333,35 @@ def split_header(source: Path) -> dict[str, str]:
     if not source.is_dir() or not os.path.lexists(path):
         return header
     return asdict(read_record(Header, {"name": header["name"]} | read_toml(path, error=DataError), str(path)))
+
+
+@with_config(STRICT)
+@dataclass(frozen=True, slots=True)
+class _Line:
+    id: Id
+    references: Annotated[References, Field(min_length=1)]
+
+
+def with_references(split: Split, path: Path, erased: str = "") -> Split:
+    """Add the references of a file to the scenarios that have none; it may hold those of other scenarios, too.
+
+    The split names its SHA-256, or where items were erased from the split, `erased` does. Raises DataError.
+    """
+    private = {scenario.id for scenario in split.scenarios if not scenario.references}
+    if not private or not split.references_sha256:
+        why = "names no references_sha256 that the file could be checked against" if private else "holds them itself"
+        raise DataError(f"{path}: leave out --references: split {split.name} {why}")
+    references = read_private_references(path, split.references_sha256, erased)
+    if lacking := sorted(private - set(references)):
+        raise DataError(f"{path}: holds no references of {quoted(lacking[0])} ({len(lacking):,} such)")
+    scenarios = (s if s.references else replace(s, references=references[s.id]) for s in split.scenarios)
+    return replace(split, scenarios=tuple(scenarios), references_sha256=sha256_of(path))
+
+
+def read_private_references(path: Path, *hashes: str) -> dict[str, tuple[str, ...]]:
+    """Read the references by id, from a file with one of these SHA-256. Raises ConfigError, DataError."""
+    if (found := sha256_of(path)) not in hashes:
+        named = " or ".join(filter(None, hashes))
+        raise DataError(f"{path}: is not the file of references: its SHA-256 is {found}, the split names {named}")
+    lines = [read_record(_Line, record, where) for where, record in read_jsonl(path, unique_keys=True)]
+    return {line.id: line.references for line in lines}

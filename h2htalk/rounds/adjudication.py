@@ -8,13 +8,7 @@ from pathlib import Path
 
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import DataError, RoundError, counted
-from h2htalk.rounds.aggregation.decisions import (
-    TIE,
-    Adjudication,
-    Decision,
-    apply_adjudications,
-    tie_id,
-)
+from h2htalk.rounds.aggregation.decisions import TIE, Adjudication, Decision, apply_adjudications, tie_id
 from h2htalk.rounds.integrity import keyed_hash
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from h2htalk.data.arguments import as_path
+from h2htalk.data.records import as_path
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.annotator_changes import require_annotators
 from h2htalk.rounds.assignment.remaining_annotations import below_overlap, describe_below_overlap

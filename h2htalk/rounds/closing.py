@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.arguments import as_path
 from h2htalk.data.files import remove_file, write_json, write_jsonl, write_text
+from h2htalk.data.records import as_path
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.adjudication import read_adjudication, read_adjudications, store_adjudications
 from h2htalk.rounds.aggregation.agreement import agreement_of

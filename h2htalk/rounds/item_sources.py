@@ -14,14 +14,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.data.candidate_stages import is_workspace, last_candidates
 from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Dialogue, Turn, notes_crisis, notes_explicit
-from h2htalk.data.erasure.filter_files import require_erased
+from h2htalk.data.erasure.erased_ids import require_erased
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.records import read_record
-from h2htalk.data.scenario import InputValue, Scenario, ScheduleEntry
+from h2htalk.data.scenario import (
+    InputValue,
+    Persona,
+    Scenario,
+    ScheduleEntry,
+    bundled_personas,
+    is_workspace,
+    last_candidates,
+)
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError, RoundError, quoted
 from h2htalk.rounds.adjudication import tie_items

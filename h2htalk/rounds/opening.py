@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.arguments import as_path
-from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.files import write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link, link_folder
+from h2htalk.data.records import as_path
+from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import RoundError
 from h2htalk.rounds.adjudication import round_reference
 from h2htalk.rounds.annotator_changes import annotators_fingerprint, require_same_annotators

@@ -29,9 +29,9 @@ from typing import Any, Self, TypeVar
 
 from pydantic import with_config as configured
 
-from h2htalk.data.append_log import AppendLog, writer_lock
-from h2htalk.data.erasure.filter_files import ERASED, require_erased
+from h2htalk.data.erasure.erased_ids import ERASED, require_erased
 from h2htalk.data.files import (
+    AppendLog,
     json_line,
     read_json_object,
     read_jsonl,
@@ -41,6 +41,7 @@ from h2htalk.data.files import (
     write_jsonl,
     write_problem,
     write_text,
+    writer_lock,
 )
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, read_record

@@ -11,9 +11,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, with_config
 
-from h2htalk.data.arguments import PathText
 from h2htalk.data.files import read_toml
-from h2htalk.data.records import STRICT, read_record
+from h2htalk.data.records import STRICT, PathText, read_record
 from h2htalk.errors import ConfigError, RoundError
 from h2htalk.rounds.questions import Kind, find_kind
 

@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from h2htalk.benchmark.baselines import BASELINES, constant, copy_last_turn, random_reference
+from h2htalk.benchmark.summary import BASELINES, constant, copy_last_turn, random_reference
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.scenario import Scenario

@@ -16,7 +16,7 @@ from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import json_line
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 

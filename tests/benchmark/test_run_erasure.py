@@ -23,7 +23,7 @@ from h2htalk.data.links import read_links
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 

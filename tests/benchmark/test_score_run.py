@@ -15,8 +15,7 @@ from h2htalk.benchmark.results_export.verify import verify_results
 from h2htalk.benchmark.run import load_run, report
 from h2htalk.benchmark.score_run import score
 from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.data.append_log import AppendLog
-from h2htalk.data.files import json_line, write_jsonl
+from h2htalk.data.files import AppendLog, json_line, write_jsonl
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.errors import ConfigError, DataError
 

@@ -14,10 +14,10 @@ import pytest
 from hosted_made import PROVIDERS, Api, Books, completion, reasons, requests_of
 from loopback import message
 
+from h2htalk.chat import server
 from h2htalk.chat.batch.job_apis import AnthropicJobs, JobCallError, OpenAIJobs
 from h2htalk.chat.hosted import hosted_chat
 from h2htalk.chat.hosted.hosted_chat import connection_failure, open_connection
-from h2htalk.chat.server import aiohttp_transport
 from h2htalk.data.responses import Failure
 
 pytestmark = pytest.mark.usefixtures("hosted_loop")
@@ -65,19 +65,19 @@ class Flood(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for transport in (hosted_chat, aiohttp_transport):
+    for transport in (hosted_chat, server):
         monkeypatch.setattr(transport, "LARGEST_REPLY", MOST)
     Flood.sent = 0
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
-    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    flood = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
+    thread = threading.Thread(target=flood.serve_forever, args=(0.02,))
     thread.start()
-    url = f"http://127.0.0.1:{server.server_port}"
+    url = f"http://127.0.0.1:{flood.server_port}"
     monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
     monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
     yield url
-    server.shutdown()
+    flood.shutdown()
     thread.join()
-    server.server_close()
+    flood.server_close()
 
 
 def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, api: Api) -> None:

@@ -10,7 +10,7 @@ from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import WireFormat
 from h2htalk.chat.provider_answers import asked_wait, read_error_body
-from h2htalk.chat.server.engine import ServerWire
+from h2htalk.chat.server import ServerWire
 
 KEY = "hf_loopback-4711"
 WIRES: dict[str, WireFormat] = {

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Failure
 from h2htalk.errors import DataError

@@ -13,7 +13,7 @@ from loopback import message
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Answer, Call, FailedCall, Reply, WireFormat
-from h2htalk.chat.server.engine import ServerWire
+from h2htalk.chat.server import ServerWire
 from h2htalk.data.responses import KEY_MASK, Usage
 
 KEY = "sk-proj-made-up-0123456789"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from splits_made import scenario_records
 
-from h2htalk.cli.output import LONGEST_ERROR, one_line_errors, say
+from h2htalk.cli.options import LONGEST_ERROR, one_line_errors, say
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, counted, quoted, shorten
 

@@ -29,12 +29,10 @@ from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.curation.curate import curate, summaries
 from h2htalk.curation.erase import erase, purge
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import require_erased
+from h2htalk.data.erasure.erased_ids import ErasedIds, require_erased
 from h2htalk.data.erasure.folder_kinds import erase as erase_folder
 from h2htalk.data.erasure.sweep import find_folders
-from h2htalk.data.files import read_jsonl
+from h2htalk.data.files import read_jsonl, writer_lock
 from h2htalk.data.links import add_link, read_links
 from h2htalk.data.releases.hub import cache_folder, publish
 from h2htalk.data.releases.release_folder import TOMBSTONES, private_folder, read_tombstones

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from curation_made import CRITERIA, all_bytes
 
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.curation.compose.generation import Composer
 from h2htalk.curation.curate import curate
 from h2htalk.curation.prompts.templates import Prompts

@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.data.append_log import AppendLog, writer_lock
-from h2htalk.data.files import json_line, read_jsonl
+from h2htalk.data.files import AppendLog, json_line, read_jsonl, writer_lock
 from h2htalk.errors import DataError
 
 TEXT = st.text(st.characters() | st.characters(categories=["Cs"]), max_size=12)
@@ -87,7 +86,7 @@ def test_a_whole_last_line_without_its_line_end_is_kept(tmp_path: Path, tail: st
 APPENDER = """
 import sys
 from pathlib import Path
-from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import AppendLog
 seen = []
 with AppendLog(Path(sys.argv[1]), lambda record, where: seen.append(record)) as log:
     print("open", flush=True)
@@ -140,7 +139,7 @@ REFUSED = "another process is writing it; wait for it, or choose another --out"
 def test_a_second_process_is_refused_with_one_line_until_the_first_is_done(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     holder = run_python(
-        "import sys; from pathlib import Path; from h2htalk.data.append_log import AppendLog\n"
+        "import sys; from pathlib import Path; from h2htalk.data.files import AppendLog\n"
         "with AppendLog(Path(sys.argv[1])): print('open', flush=True); sys.stdin.read()",
         path,
     )
@@ -189,7 +188,7 @@ FILL = """
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import read_jsonl
-from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import AppendLog
 from h2htalk.errors import DataError
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, resource.RLIM_INFINITY))
 stored = 0

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from h2htalk.data.files import read_jsonl, write_json, write_jsonl, write_output, write_text
-from h2htalk.data.parquet import write_parquet
+from h2htalk.data.responses import write_parquet
 from h2htalk.errors import DataError
 
 # --- Writing ----------------------------------------------------------------------------------------------------
@@ -99,7 +99,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import write_jsonl, write_text
-from h2htalk.data.parquet import write_parquet
+from h2htalk.data.responses import write_parquet
 from h2htalk.errors import DataError
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.data.append_log import writer_lock
+from h2htalk.data.files import writer_lock
 from h2htalk.data.links import Link, add_link, link_folder, read_links
 from h2htalk.errors import DataError
 

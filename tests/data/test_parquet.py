@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from h2htalk.data.dialogue import Dialogue
-from h2htalk.data.parquet import read_parquet, write_parquet
+from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.errors import DataError
 
 TURNS = [{"role": "user", "content": "Hi."}]

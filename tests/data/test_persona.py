@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.persona import Persona, bundled_personas, read_persona
+from h2htalk.data.scenario import Persona, bundled_personas, read_persona
 from h2htalk.errors import DataError
 
 RECORD: dict[str, Any] = {

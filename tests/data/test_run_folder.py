@@ -11,7 +11,7 @@ import pytest
 
 from h2htalk import __version__
 from h2htalk.benchmark.run_writer import RunWriter
-from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import AppendLog
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from releases_made import case, make_release
 
-from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.data.split_output.export import describe_split
+from h2htalk.benchmark.statistics import clusters_of
+from h2htalk.data.split_output import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError

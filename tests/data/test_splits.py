@@ -14,7 +14,7 @@ import pytest
 from splits_made import scenario_records
 
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split, load_split, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError

@@ -10,9 +10,8 @@ from typing import Any, Literal
 
 import pytest
 
-from h2htalk.data.persona import Persona
-from h2htalk.data.scenario import Scenario
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.scenario import Persona, Scenario
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import DataError
 

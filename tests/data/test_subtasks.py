@@ -5,14 +5,7 @@ from __future__ import annotations
 import pytest
 
 from h2htalk.data.languages import RECORDS
-from h2htalk.data.subtasks import (
-    DIMENSIONS,
-    MEMORY_CATEGORIES,
-    SUBTASKS,
-    TOTAL_COUNT,
-    find_subtask,
-    in_table_order,
-)
+from h2htalk.data.subtasks import DIMENSIONS, MEMORY_CATEGORIES, SUBTASKS, TOTAL_COUNT, find_subtask, in_table_order
 from h2htalk.errors import DataError
 
 TABLE_1 = {

@@ -25,11 +25,11 @@ from provider_wires import Refused, error
 
 from h2htalk.chat.batch.batch_runner import run_batches
 from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import Price, PriceList
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.hosted_chat import connection_failure
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
+from h2htalk.chat.prices import Price, PriceList
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 

@@ -14,18 +14,7 @@ from argilla_made import DATASET, SAYS, named
 from argilla_made import opened as opened_on_server
 from command_line import h2htalk_here
 from kills import interrupted_at
-from rounds_made import (
-    NAMES,
-    adjudicated,
-    answer,
-    begin,
-    decisions,
-    events,
-    expert,
-    files_of,
-    people,
-    progress_of,
-)
+from rounds_made import NAMES, adjudicated, answer, begin, decisions, events, expert, files_of, people, progress_of
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.annotator_removal import remove_annotator

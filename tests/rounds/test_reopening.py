@@ -7,19 +7,7 @@ from pathlib import Path
 
 import pytest
 from kills import interrupted_at
-from rounds_made import (
-    NAMES,
-    answer,
-    begin,
-    decisions,
-    events,
-    expert,
-    files_of,
-    people,
-    progress_of,
-    refused,
-    split,
-)
+from rounds_made import NAMES, answer, begin, decisions, events, expert, files_of, people, progress_of, refused, split
 
 from h2htalk.errors import RoundError
 from h2htalk.rounds.closing import close_round

@@ -22,11 +22,7 @@ from h2htalk.errors import ConfigError, MissingExtraError
 from h2htalk.text import token_counts
 from h2htalk.text.model_files import SMOLLM2_GGUF, find_packaged
 from h2htalk.text.openvino_runtime import import_openvino
-from h2htalk.text.token_counts import (
-    BATCH,
-    NamedCounter,
-    open_token_counter,
-)
+from h2htalk.text.token_counts import BATCH, NamedCounter, open_token_counter
 
 WORDS = ["[UNK]", "[CLS]", "rain", "on", "the", "roof"]
 

@@ -17,7 +17,7 @@ import numpy as np
 from bench_judge_statistics import LABELS, judges, people
 from make_fixtures import ITEMS, cje_mean, ppi_interval
 
-from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import draw_labels, regression, strata_of, stratified
 
 COLUMNS = ("naive", "PPI++", "cje", "regression", "stratified")
 

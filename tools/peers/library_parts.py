@@ -19,8 +19,7 @@ from h2htalk.benchmark.metrics.lexical import lexical_scores  # noqa: E402
 from h2htalk.benchmark.run_writer import RunWriter  # noqa: E402
 from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
 from h2htalk.benchmark.settings import EvaluateSpec  # noqa: E402
-from h2htalk.chat.chat_options import ChatOptions  # noqa: E402
-from h2htalk.chat.engines import open_chat  # noqa: E402
+from h2htalk.chat.engines import ChatOptions, open_chat  # noqa: E402
 from h2htalk.chat.store.call_store import StageCalls  # noqa: E402
 from h2htalk.data.responses import Response  # noqa: E402
 from h2htalk.data.run_folder import RunFolder  # noqa: E402

@@ -5,14 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from h2htalk.analysis.figures.labels import (
-    label,
-    replaced_note,
-    row_labels,
-    shortened,
-    width_of,
-    write,
-)
+from h2htalk.analysis.figures.labels import label, replaced_note, row_labels, shortened, width_of, write
 from h2htalk.analysis.figures.style import (
     BODY,
     DOUBLE_COLUMN,

@@ -7,12 +7,7 @@ from collections.abc import Iterable, Iterator
 from h2htalk.analysis.analyze import Analysis, LanguageAnalysis
 from h2htalk.analysis.measures.log_odds import Comparison
 from h2htalk.analysis.measures.scenario_texts import SIDES
-from h2htalk.analysis.report.figure_specs import (
-    MEASURE_NAMES,
-    MEASURE_ORDER,
-    SIDE_NAMES,
-    split_names,
-)
+from h2htalk.analysis.report.figure_specs import MEASURE_NAMES, MEASURE_ORDER, SIDE_NAMES, split_names
 from h2htalk.data.languages import find_language
 from h2htalk.errors import shorten
 

@@ -17,15 +17,23 @@ from statistics import fmean
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.judged_items import JudgedItem, JudgedRun, Labels, load_judged, read_labels
+from h2htalk.benchmark.calibration.corrected_mean import (
+    CorrectedMean,
+    JudgedItem,
+    JudgedRun,
+    Labels,
+    design_effect,
+    load_judged,
+    read_labels,
+    regression,
+    stratified,
+)
 from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
-from h2htalk.benchmark.statistics.bootstrap import Values, cluster_bootstrap, rank_correlation
-from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, design_effect, regression, stratified
-from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.statistics import Cell, Values, cluster_bootstrap, rank_correlation
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import t_quantile

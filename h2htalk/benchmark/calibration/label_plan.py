@@ -12,10 +12,17 @@ from statistics import stdev
 from typing import Any
 
 from h2htalk.benchmark.adjudicate import open_rating_round
-from h2htalk.benchmark.calibration.judged_items import COLUMNS, JudgedItem, JudgedRun, load_judged, read_labels
+from h2htalk.benchmark.calibration.corrected_mean import (
+    COLUMNS,
+    JudgedItem,
+    JudgedRun,
+    draw_labels,
+    load_judged,
+    read_labels,
+    strata_of,
+)
 from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS
 from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
-from h2htalk.benchmark.statistics.corrected_mean import draw_labels, strata_of
 from h2htalk.data.files import read_sealed, write_sealed, write_text
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Response

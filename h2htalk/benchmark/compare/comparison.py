@@ -19,18 +19,18 @@ from h2htalk.benchmark.compare.scored_items import (
     read_log_items,
 )
 from h2htalk.benchmark.report.table2 import half_width
-from h2htalk.benchmark.statistics.paired import (
+from h2htalk.benchmark.statistics import (
     Difference,
     PairedResult,
     detectable_difference,
+    figure_weights,
     holm,
     items_needed,
     paired_figures,
     paired_result,
 )
-from h2htalk.benchmark.statistics.table2_averages import figure_weights
-from h2htalk.data.arguments import as_path
 from h2htalk.data.imports.harness_log import is_opencompass
+from h2htalk.data.records import as_path
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, listed

@@ -11,15 +11,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from h2htalk.benchmark.calibration.judged_items import read_number
+from h2htalk.benchmark.calibration.corrected_mean import read_number
 from h2htalk.benchmark.compare.formats import title_of
 from h2htalk.benchmark.metrics.composite import columns, item_score
 from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.bootstrap import FEW, LEAST, rank_correlation
-from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.data.arguments import as_path
+from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
 from h2htalk.data.imports.harness_log import read_rows
+from h2htalk.data.records import as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 from h2htalk.text.tables import Table

@@ -8,12 +8,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 
-from h2htalk.benchmark.gate.policy import DEFAULTS
+from h2htalk.benchmark.gate.gated_run import DEFAULTS
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.intervals import clusters_of
-from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.statistics import Cell, clusters_of
 from h2htalk.data.erasure.folder_kinds import kind_of
 from h2htalk.data.files import sha256_of
 from h2htalk.data.imports.harness_log import ItemInput, LogRecord, read_harness_log

@@ -9,8 +9,19 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean
 from xml.etree import ElementTree as xml
 
-from h2htalk.benchmark.gate.gated_run import GatedRun, Transcript, read_gated_run, require_comparable
-from h2htalk.benchmark.gate.policy import MEASURES, Criterion, Policy, default_policy, read_policy, require_figures
+from h2htalk.benchmark.calibration.corrected_mean import design_effect
+from h2htalk.benchmark.gate.gated_run import (
+    MEASURES,
+    Criterion,
+    GatedRun,
+    Policy,
+    Transcript,
+    default_policy,
+    read_gated_run,
+    read_policy,
+    require_comparable,
+    require_figures,
+)
 from h2htalk.benchmark.observations import (
     Figure,
     Observation,
@@ -22,10 +33,9 @@ from h2htalk.benchmark.observations import (
     scored,
     shifts,
 )
-from h2htalk.benchmark.statistics.corrected_mean import design_effect
-from h2htalk.benchmark.statistics.paired import POWER, Difference, PairedResult, holm, paired_result
+from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, holm, paired_result
 from h2htalk.benchmark.studies.study_tables import name_of
-from h2htalk.data.arguments import as_path
+from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable, printable_lines

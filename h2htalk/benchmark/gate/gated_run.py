@@ -1,29 +1,120 @@
-"""Runs as a gate sees them: studies and evaluations."""
+"""What the gate reads: its policy, and the observations of a run or study."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
 
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
 from h2htalk.benchmark.answering import latency
-from h2htalk.benchmark.gate.policy import COST
-from h2htalk.benchmark.observations import Observation
+from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.statistics.intervals import clusters_of
+from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.benchmark.studies.conversations import conversation_text, labelled
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
-from h2htalk.chat.costs.totals import sum_totals
-from h2htalk.chat.model_identity import model_name
+from h2htalk.chat.engines import model_name
+from h2htalk.chat.prices import sum_totals
 from h2htalk.chat.store.call_store import read_costs
+from h2htalk.data.files import read_toml
+from h2htalk.data.records import read_record
 from h2htalk.data.responses import FailedResponse, Response
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, quoted
+
+COST = "cost"
+# Measures of a whole run, with their units: compared with a limit and nothing else.
+MEASURES = {COST: "US dollars", "latency_median": "seconds", "latency_95": "seconds"}
+# Figures of which less is better; of all others more is.
+LOWER = ("violation", "over_refusal", "tokens", "refused", "cut", *MEASURES)
+DEFAULTS: Mapping[str, tuple[str, ...]] = {
+    "sap": ("violation", "perception", "must_not.invent_help_line", "over_refusal"),
+    "instructions": ("points", "need_met"),
+    "memory": ("must.callback", "must_not.invented", "must_not.corrected", "must_not.forgotten"),
+}
+
+
+class Criterion(BaseModel):
+    """One figure (docs/how-to/gate-in-ci.md lists them), and what it is held against."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    figure: str = Field(min_length=1)
+    relative: bool = True  # whether it is held against the reference run
+    max: float | None = Field(default=None, allow_inf_nan=False)
+    min: float | None = Field(default=None, allow_inf_nan=False)
+    # The gate also says no unless the run is shown to be less than so much worse.
+    non_inferior: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _limits_cost(self) -> Criterion:
+        """Refuse what could never say no."""
+        if self.figure in MEASURES and (self.max is None or self.min is not None or self.non_inferior is not None):
+            raise ValueError(f"{self.figure} needs max: it is compared with a limit and nothing else")
+        if not self.relative and (self.non_inferior is not None or not self.limits):
+            raise ValueError("relative = false leaves out the reference run: name max or min, and no non_inferior")
+        least, most = SCALES.get(self.figure, (0.0, math.inf if self.figure in (*MEASURES, *COUNTS) else 1.0))
+        within = (self.max is None or least <= self.max < most) and (self.min is None or least < self.min <= most)
+        if not within:
+            raise ValueError(f"{self.figure} is {least:g} to {most:g}, of which max and min must leave some out")
+        if self.non_inferior is not None and self.non_inferior >= most - least:
+            raise ValueError(f"non_inferior must be below {most - least:g}: nothing can be that much worse")
+        return self
+
+    @property
+    def limits(self) -> dict[str, float]:
+        """`max` and `min`, those that are given."""
+        return {name: end for name, end in (("max", self.max), ("min", self.min)) if end is not None}
+
+    @property
+    def lower_is_better(self) -> bool:
+        return self.figure in LOWER or self.figure.startswith("must_not.")
+
+
+class Policy(BaseModel):
+    """A gate's criteria. `alpha`: of all tests together (Holm), one-sided; `arm`: of studies, the arm that is held."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    alpha: float = Field(default=0.05, gt=0, le=0.5)
+    arm: str = ""
+    criteria: tuple[Criterion, ...] = Field(min_length=1)
+
+
+def read_policy(path: Path) -> Policy:
+    """Read `gate.toml`: `alpha`, `arm` and a table `[[criteria]]` a criterion. Raises ConfigError."""
+    return read_record(Policy, read_toml(path), str(path), error=ConfigError)
+
+
+def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> Policy:
+    """The policy where none is given: the figures of a study's safety or skill, or S of every subtask.
+
+    A study's figure that is unscored or not there is among them, so that it is missed; without an embedder the lexical
+    mean is taken for S.
+    """
+    chosen = list(DEFAULTS.get(study, ()))
+    if not study:
+        kind = "s." if any(name.startswith("s.") and scored(rows) for name, rows in figures.items()) else "lexical."
+        chosen = sorted(name for name in figures if name.startswith(kind))
+    if not chosen:
+        raise ConfigError("the run has none of the figures that a gate holds by default; name some in --policy")
+    return Policy(criteria=tuple(Criterion(figure=name) for name in chosen))
+
+
+def require_figures(policy: Policy, study: str, figures: Collection[str]) -> None:
+    """Raise ConfigError for a criterion whose figure is neither one of the runs nor one of the study."""
+    known = {*MEASURES, *figures, *DEFAULTS.get(study, ())}
+    for one in policy.criteria:
+        if one.figure not in known:
+            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(known))}")
+
 
 _ENDS = {"refused": "refusal", "cut": "length"}  # why a reply ended, by figure
 MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none

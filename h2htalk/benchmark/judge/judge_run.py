@@ -11,23 +11,25 @@ from dataclasses import dataclass
 from itertools import islice
 
 from h2htalk.benchmark.judge.judgements import (
+    LONGEST,
     Judge,
     Judgements,
+    Judging,
     answer_id,
     fence_secret,
     judgements_folder,
     write_judge,
+    write_judging,
 )
-from h2htalk.benchmark.judge.ratings import LONGEST, Judging, write_judging
 from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, rubric_of, schema_of
-from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
+from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls
-from h2htalk.data.append_log import WAIT, writer_lock
+from h2htalk.data.files import WAIT, writer_lock
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario

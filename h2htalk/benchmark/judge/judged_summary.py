@@ -9,11 +9,18 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
-from h2htalk.benchmark.judge.judgements import read_judge
-from h2htalk.benchmark.judge.ratings import TOO_LONG, AnswerRating, Judging, rate_answers, read_judging, whole_mean
+from h2htalk.benchmark.judge.judgements import (
+    TOO_LONG,
+    AnswerRating,
+    Judging,
+    rate_answers,
+    read_judge,
+    read_judging,
+    whole_mean,
+)
 from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
 from h2htalk.data.files import json_line, read_sealed, write_sealed
 from h2htalk.data.records import read_record

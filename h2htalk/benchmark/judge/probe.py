@@ -16,14 +16,13 @@ from statistics import fmean
 from tempfile import TemporaryDirectory
 
 from h2htalk.benchmark.judge.judge_run import estimate_judging, judge_run
-from h2htalk.benchmark.judge.ratings import AnswerRating, rate_answers, require_judging
+from h2htalk.benchmark.judge.judgements import AnswerRating, rate_answers, require_judging
 from h2htalk.benchmark.judge.rubric import HIGHEST
-from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import open_metrics, store_answers
-from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval
-from h2htalk.chat.model_identity import model_name
+from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec
+from h2htalk.benchmark.statistics import mean_of, rate_interval
+from h2htalk.chat.engines import model_name
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.responses import Response, SampleKey
 from h2htalk.data.scenario import Scenario

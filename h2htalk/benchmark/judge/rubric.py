@@ -19,9 +19,8 @@ from typing import Any, cast
 from h2htalk.chat.protocol import Message, Reply
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.languages import Language
-from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure, strip_thinking
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import input_text

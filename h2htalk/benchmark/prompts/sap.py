@@ -15,7 +15,7 @@ from h2htalk.data.languages import Language
 from h2htalk.errors import ConfigError, suggest
 
 if TYPE_CHECKING:
-    from h2htalk.benchmark.prompts.templates import TemplateSet
+    from h2htalk.text.jinja_templates import Templates
 
 # Name in options and title, in the order in which a prompt states them. docs/sap.md names the sources of each.
 PRINCIPLES: dict[str, str] = {
@@ -61,7 +61,7 @@ class Sap:
         off = sorted(set(PRINCIPLES) - set(self.principles))
         return ",".join(f"no-{name}" for name in off) or "full"
 
-    def render(self, language: Language, templates: TemplateSet, rows: Sequence[str]) -> str:
+    def render(self, language: Language, templates: Templates, rows: Sequence[str]) -> str:
         """Render a preamble on honesty, then the principles that are on, with the help lines of `rows`.
 
         Without any principle the text is empty, so that the prompt does not mention being an AI.

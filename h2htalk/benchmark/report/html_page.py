@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
-from h2htalk.benchmark.report.costs import cost_table
 from h2htalk.benchmark.report.run_tables import (
     answer_tables,
+    cost_table,
     judge_facts,
     notes,
     null_class_table,
@@ -41,7 +41,7 @@ from h2htalk.benchmark.report.table2 import (
     value_text,
     with_half_width,
 )
-from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text

@@ -29,7 +29,7 @@ from h2htalk.benchmark.report.table2 import (
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.summary import Summary
-from h2htalk.data.arguments import as_path
+from h2htalk.data.records import as_path
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.text.tables import Table
 

@@ -11,7 +11,7 @@ from importlib.resources import files
 from itertools import chain, groupby
 from typing import Any, Literal
 
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row
+from h2htalk.benchmark.statistics import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.text.tables import Table

@@ -8,10 +8,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from h2htalk.benchmark.report.costs import cost_lines, limit_lines
 from h2htalk.benchmark.report.run_tables import (
     answer_tables,
+    cost_lines,
     judge_facts,
+    limit_lines,
     most_first,
     notes,
     null_class_table,

@@ -24,14 +24,13 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore
 from h2htalk.benchmark.run import Run, load_run
-from h2htalk.benchmark.statistics.intervals import RULE
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate
+from h2htalk.benchmark.statistics import RULE, Cell, ItemValue, aggregate
 from h2htalk.benchmark.summary import Measure
 from h2htalk.chat.protocol import Message
-from h2htalk.data.arguments import as_path
 from h2htalk.data.files import json_line, replacing, sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.links import link_copies
+from h2htalk.data.records import as_path
 from h2htalk.data.responses import Response
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS, task_id

@@ -12,20 +12,17 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import Metrics
-from h2htalk.benchmark.metrics.scoring import score_answers
+from h2htalk.benchmark.metrics.composite import Metrics, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.results_export.export import HEAD, SAMPLES, BundleHead, figures_of
 from h2htalk.benchmark.run import REVISION_LENGTH
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
-from h2htalk.data.arguments import as_path
 from h2htalk.data.files import parse_object, read_bounded
 from h2htalk.data.imports.harness_log import read_members
-from h2htalk.data.records import read_record
-from h2htalk.data.releases.private_references import with_references
+from h2htalk.data.records import as_path, read_record
 from h2htalk.data.responses import SampleKey, read_response
-from h2htalk.data.splits import Split, list_splits, load_split
+from h2htalk.data.splits import Split, list_splits, load_split, with_references
 from h2htalk.errors import ConfigError, DataError, counted, listed, quoted
 
 _JUDGED = {"rating", "j", "people", "unjudged"}  # of judges and people, who cannot be asked again

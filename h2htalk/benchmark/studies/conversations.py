@@ -19,17 +19,16 @@ from typing import Any, Literal
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.studies.settings import APP, StudySpec
-from h2htalk.chat.costs.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.engines import parse_model
+from h2htalk.chat.prices import prompt_tokens, rough_tokens
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import json_line
 from h2htalk.data.languages import Language, find_language
-from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure, strip_thinking
-from h2htalk.data.scenario import Scenario, Tags
+from h2htalk.data.scenario import Persona, Scenario, Tags
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.contracts.memory_blocks import parse_memory

@@ -10,10 +10,10 @@ from typing import Any
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import load_study
-from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.links import link_copies
+from h2htalk.data.records import as_path
 from h2htalk.errors import ConfigError, DataError, counted, quoted
 from h2htalk.text.tables import NONE
 

@@ -16,15 +16,15 @@ from statistics import fmean
 from typing import Any, Literal
 
 from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
-from h2htalk.benchmark.judge.ratings import PeopleRating, list_people_ratings, write_people_ratings
+from h2htalk.benchmark.judge.judgements import PeopleRating, list_people_ratings, write_people_ratings
 from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import PERCEIVED, PERCEPTION, VIOLATION, open_replies
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import live_replies, score_now
 from h2htalk.benchmark.studies.study_folder import read_study
-from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import as_path, typed
 from h2htalk.data.case import Case
+from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.data.records import as_path, typed
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.items import Item

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from h2htalk.benchmark.judge.judgements import Judge
-from h2htalk.benchmark.judge.ratings import LONGEST, TOO_LONG, PeopleRating
+from h2htalk.benchmark.judge.judgements import LONGEST, TOO_LONG, Judge, PeopleRating
 from h2htalk.benchmark.judge.rubric import Judgement, Rubric, judge_messages, schema_of
-from h2htalk.benchmark.metrics.composite import Metrics
-from h2htalk.benchmark.metrics.scoring import score_answers
+from h2htalk.benchmark.metrics.composite import Metrics, score_answers
 from h2htalk.benchmark.observations import NOT_ASKED, NUMBER, Observation
 from h2htalk.benchmark.studies.conversations import (
     LIVE,
@@ -32,8 +30,8 @@ from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Outcome, Request
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.data.case import Case, Point, script
-from h2htalk.data.persona import Persona
 from h2htalk.data.responses import FailedResponse, Failure, Response
+from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import Split
 from h2htalk.text.fences import Fence
 from h2htalk.text.point_checks import meets

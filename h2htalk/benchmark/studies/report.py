@@ -35,7 +35,7 @@ from h2htalk.benchmark.studies.study_tables import (
     sap_tables,
     title_of,
 )
-from h2htalk.chat.model_identity import model_name
+from h2htalk.chat.engines import model_name
 from h2htalk.data.files import write_output, write_text
 from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, counted

@@ -14,8 +14,13 @@ from pathlib import Path
 from h2htalk.benchmark.answering import recorded_session
 from h2htalk.benchmark.erasure import ErasableRun
 from h2htalk.benchmark.evaluate import GENERATE, call_settings
-from h2htalk.benchmark.judge.judgements import Judgements, fence_secret, judgements_folder, write_judge
-from h2htalk.benchmark.judge.ratings import read_people_ratings
+from h2htalk.benchmark.judge.judgements import (
+    Judgements,
+    fence_secret,
+    judgements_folder,
+    read_people_ratings,
+    write_judge,
+)
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
 from h2htalk.benchmark.score_run import open_metrics
@@ -35,8 +40,8 @@ from h2htalk.benchmark.studies.study_folder import Study, StudyFolder, open_stud
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
-from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.arguments import as_path
+from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.data.records import as_path
 from h2htalk.data.responses import Failure, Response, SampleKey
 from h2htalk.errors import DataError, H2HTalkError, counted
 from h2htalk.version import installed_versions

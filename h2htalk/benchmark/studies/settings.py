@@ -12,7 +12,7 @@ from pydantic import Field
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.chat.engines import parse_model
-from h2htalk.data.arguments import PathText, check_fields, read_settings
+from h2htalk.data.records import PathText, check_fields, read_settings
 from h2htalk.errors import ConfigError, quoted, suggest
 
 StudyName = Literal["sap", "instructions", "memory"]
@@ -53,7 +53,7 @@ class StudySpec:
         if self.judge:
             parse_model(self.judge)
         if self.is_app:
-            from h2htalk.chat.server.endpoint import http_parts
+            from h2htalk.chat.server import http_parts
 
             url, advice = self.ask.model.removeprefix(APP_MODEL), "what is secret belongs in [headers] of the adapter"
             http_parts(url, "the application", "http://127.0.0.1:8080", advice, query="")

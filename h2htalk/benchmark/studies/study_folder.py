@@ -21,7 +21,7 @@ from h2htalk.benchmark.run_writer import RunWriter
 from h2htalk.benchmark.studies.applications import read_adapter
 from h2htalk.benchmark.studies.conversations import StudyPrompts
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.data.case import Case, turn_scenarios
 from h2htalk.data.files import sha256_of
 from h2htalk.data.responses import FailedResponse, Response

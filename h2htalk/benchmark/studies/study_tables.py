@@ -8,6 +8,7 @@ from dataclasses import replace
 from functools import partial
 from statistics import fmean
 
+from h2htalk.benchmark.calibration.corrected_mean import design_effect, regression
 from h2htalk.benchmark.observations import (
     HINT,
     Figure,
@@ -22,8 +23,7 @@ from h2htalk.benchmark.observations import (
     trend,
 )
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
-from h2htalk.benchmark.statistics.corrected_mean import design_effect, regression
-from h2htalk.benchmark.statistics.intervals import rate_interval
+from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
 from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, AnsweredReply, any_of
 from h2htalk.data.subtasks import SUBTASKS

@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any
 
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import add, dollars_text
+from h2htalk.chat.engines import ChatOptions
+from h2htalk.chat.prices import add, dollars_text
 from h2htalk.chat.protocol import Answer, Call, FailedCall, OnDone, Outcome, Request, Sampling, WireFormat, outcomes
 from h2htalk.chat.provider_answers import clean
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls

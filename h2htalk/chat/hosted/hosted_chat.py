@@ -22,7 +22,7 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 import httpx2
 
 from h2htalk.chat.batch.batch_runner import run_batches
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
@@ -42,7 +42,7 @@ from h2htalk.chat.protocol import (
     too_large,
 )
 from h2htalk.chat.provider_answers import clean
-from h2htalk.chat.server.endpoint import base_url, http_parts, is_loopback, read_key
+from h2htalk.chat.server import base_url, http_parts, is_loopback, read_key
 from h2htalk.chat.store.call_store import CallStore, StageCalls
 from h2htalk.errors import ConfigError
 

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.chat_template import Prompt, TokenRequest, refuse_response_schema, tokenize_requests
 from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Usage

@@ -15,7 +15,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.local.chat_template import (
     ChatTemplate,
     TokenRequest,

@@ -28,11 +28,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field
 
-from h2htalk.chat.costs.prices import PriceList, add, dollars_text, money_text
-from h2htalk.chat.costs.totals import Totals
+from h2htalk.chat.prices import PriceList, Totals, add, dollars_text, money_text
 from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request, replies_of
-from h2htalk.data.append_log import AppendLog
-from h2htalk.data.files import read_jsonl, write_problem
+from h2htalk.data.files import AppendLog, read_jsonl, write_problem
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
 from h2htalk.errors import ConfigError, DataError, quoted

@@ -8,10 +8,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Self
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.costs.prices import PriceList, add, dollars_text, load_prices, prompt_tokens
-from h2htalk.chat.engines import engine_names, model_kind, open_chat, parse_model, require_batches
-from h2htalk.chat.model_identity import model_identity, model_name
+from h2htalk.chat.engines import (
+    ChatOptions,
+    engine_names,
+    model_identity,
+    model_kind,
+    model_name,
+    open_chat,
+    parse_model,
+    require_batches,
+)
+from h2htalk.chat.prices import PriceList, add, dollars_text, load_prices, prompt_tokens
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, prompt_fingerprint
 from h2htalk.data.responses import CALLS, Failure, SampleKey, Usage

@@ -24,7 +24,7 @@ import aiohttp
 
 from h2htalk.chat.live_calls import run_alone
 from h2htalk.chat.protocol import Arrived
-from h2htalk.chat.server.aiohttp_transport import exchange, open_session
+from h2htalk.chat.server import exchange, open_session
 from h2htalk.chat.vllm import supervisor
 from h2htalk.errors import ConfigError, ModelCallError
 

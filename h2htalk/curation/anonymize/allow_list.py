@@ -20,7 +20,7 @@ from h2htalk.curation.anonymize.normalization import plain
 from h2htalk.curation.anonymize.spans import Span
 from h2htalk.curation.anonymize.structured.patterns import patterns
 from h2htalk.data.languages import find_language
-from h2htalk.data.persona import bundled_personas
+from h2htalk.data.scenario import bundled_personas
 
 Kind = Literal["companion", "figure", "title"]
 _RE = patterns("allow_list")

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from h2htalk.chat.engines import parse_model
-from h2htalk.chat.model_identity import model_name
+from h2htalk.chat.engines import model_name, parse_model
 from h2htalk.chat.protocol import Message, Reply, Request
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.chat.store.model_calls import sampling_of
@@ -36,9 +35,8 @@ from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import find_language
-from h2htalk.data.persona import Persona
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.contract import contract_of, inputs_of

@@ -14,8 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.engines import parse_model
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity, parse_model
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, Replies
 from h2htalk.curation.candidates import Candidate, Reference
@@ -50,9 +49,8 @@ from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import Failure
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, quoted
 from h2htalk.text.contracts.memory_blocks import is_null_memory

@@ -17,7 +17,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Message, Reply, Request, request_seed
 from h2htalk.chat.store.call_store import CallStore
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, sampling_of
@@ -30,9 +30,8 @@ from h2htalk.curation.prompts.templates import Prompts, fingerprint
 from h2htalk.curation.settings import CurateSpec
 from h2htalk.data.dialogue import ROLES, Dialogue, Role
 from h2htalk.data.languages import Language
-from h2htalk.data.persona import Persona, bundled_personas
 from h2htalk.data.responses import CALLS, strip_thinking
-from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, Persona, bundled_personas
 from h2htalk.errors import ConfigError
 
 # What the simulated user writes at the end of the conversation; removed from the dialogue.

@@ -24,13 +24,19 @@ from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.release.selection import History, select
 from h2htalk.curation.release.settings import ReleaseSpec, read_release_spec
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.arguments import as_path
 from h2htalk.data.case import Case
 from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.files import read_json_object, read_jsonl, sha256_of, write_json, write_jsonl, write_problem
+from h2htalk.data.files import (
+    read_json_object,
+    read_jsonl,
+    sha256_of,
+    write_json,
+    write_jsonl,
+    write_problem,
+    writer_lock,
+)
 from h2htalk.data.links import add_link, follow_links, read_links
-from h2htalk.data.persona import Persona, bundled_personas, read_personas
+from h2htalk.data.records import as_path
 from h2htalk.data.releases.erasure import partial_folders, remove_leftovers
 from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
@@ -47,6 +53,7 @@ from h2htalk.data.releases.release_folder import (
     read_tombstones,
     release_hash,
 )
+from h2htalk.data.scenario import Persona, bundled_personas, read_personas
 from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest
 from h2htalk.rounds.outcome import RoundOutcome, read_outcome
 from h2htalk.rounds.round_folder import RoundFolder, guideline_files

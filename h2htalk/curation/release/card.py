@@ -20,10 +20,9 @@ from h2htalk.curation.release.croissant import (
     number_range,
 )
 from h2htalk.curation.release.settings import CardSettings
-from h2htalk.data.erasure.filter_files import BEGUN, MARK, remove_for_good
+from h2htalk.data.erasure.erased_ids import BEGUN, MARK, remove_for_good
 from h2htalk.data.files import sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
-from h2htalk.data.persona import personas_of
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
 from h2htalk.data.releases.erasure import NO_FIGURES
 from h2htalk.data.releases.release_folder import (
@@ -36,6 +35,7 @@ from h2htalk.data.releases.release_folder import (
     read_manifest,
     read_scenarios,
 )
+from h2htalk.data.scenario import personas_of
 from h2htalk.data.splits import fingerprint_of
 from h2htalk.data.subtasks import DIMENSIONS, FIGURES, SUBTASKS, task_id
 from h2htalk.errors import DataError

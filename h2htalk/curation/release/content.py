@@ -14,9 +14,7 @@ from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.persona import Persona, personas_of, read_personas
 from h2htalk.data.records import read_record
-from h2htalk.data.releases.private_references import read_private_references
 from h2htalk.data.releases.release_folder import (
     MANIFEST,
     SPLITS,
@@ -31,8 +29,9 @@ from h2htalk.data.releases.release_folder import (
     scenario_row,
     write_rows,
 )
-from h2htalk.data.scenario import Scenario
-from h2htalk.data.split_output.export import write_personas
+from h2htalk.data.scenario import Persona, Scenario, personas_of, read_personas
+from h2htalk.data.split_output import write_personas
+from h2htalk.data.splits import read_private_references
 from h2htalk.errors import DataError, quoted
 from h2htalk.rounds.aggregation.decisions import RULES
 from h2htalk.rounds.item_sources import input_text

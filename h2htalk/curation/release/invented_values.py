@@ -20,10 +20,10 @@ from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.stage_folder import AUDIT, KEPT
 from h2htalk.curation.tombstones import mark
 from h2htalk.curation.workspace import Workspace
-from h2htalk.data.candidate_stages import is_workspace
 from h2htalk.data.files import read_json_object, write_json
 from h2htalk.data.links import link_folder
 from h2htalk.data.releases.release_folder import private_folder
+from h2htalk.data.scenario import is_workspace
 from h2htalk.errors import ConfigError, DataError
 
 FILE = "invented-values.json"

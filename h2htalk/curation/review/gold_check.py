@@ -31,9 +31,8 @@ from h2htalk.curation.review.settings import ReviewSettings
 from h2htalk.curation.stage_folder import StageFolder
 from h2htalk.data.files import read_jsonl
 from h2htalk.data.languages import Language
-from h2htalk.data.persona import bundled_personas
 from h2htalk.data.records import STRICT, Id, Text, read_record
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, bundled_personas
 from h2htalk.data.subtasks import find_subtask
 from h2htalk.errors import ConfigError, DataError, IncompleteError, quoted
 from h2htalk.text.escaping import printable

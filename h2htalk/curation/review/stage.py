@@ -16,7 +16,7 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.chat.protocol import Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls
 from h2htalk.curation.candidates import Candidate
@@ -26,12 +26,7 @@ from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.curation.review.faireval import Calibration, audit_slice, escalate
 from h2htalk.curation.review.gold_check import NOTE, Gold, add_missing_note, may_compare, read_gold
 from h2htalk.curation.review.review_outcome import choose_reference, decide_review
-from h2htalk.curation.review.review_record import (
-    Reviewed,
-    review_details,
-    rubric_of,
-    with_reference_first,
-)
+from h2htalk.curation.review.review_record import Reviewed, review_details, rubric_of, with_reference_first
 from h2htalk.curation.review.reviewer import (
     TEMPLATES,
     Reviewer,

@@ -7,19 +7,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.curation.language_data import language_data
-from h2htalk.curation.outcomes import (
-    Kept,
-    Outcome,
-    Outcomes,
-    PartRule,
-    Record,
-    Rejected,
-    each_dialogue,
-    read_dialogue,
-)
+from h2htalk.curation.outcomes import Kept, Outcome, Outcomes, PartRule, Record, Rejected, each_dialogue, read_dialogue
 from h2htalk.curation.pipeline import RuleFactory, StageRun
 from h2htalk.curation.safety import companion, crisis, political
 from h2htalk.curation.safety.content_rules import READ, find_unusable_content

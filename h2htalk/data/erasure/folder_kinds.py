@@ -17,11 +17,12 @@ from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any
 
-from h2htalk.data.erasure.erased_ids import ErasedIds, Record
-from h2htalk.data.erasure.filter_files import (
+from h2htalk.data.erasure.erased_ids import (
     BEGUN,
     ERASED,
     MARK,
+    ErasedIds,
+    Record,
     erasing_here,
     filter_file,
     read_erased,

@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from h2htalk.data.append_log import WAIT, writer_lock
-from h2htalk.data.erasure.erased_ids import Record
-from h2htalk.data.erasure.filter_files import filter_file, remove_for_good
+from h2htalk.data.erasure.erased_ids import Record, filter_file, remove_for_good
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
-from h2htalk.data.files import read_json_object, refuse_links, sha256_of, write_jsonl, write_text
+from h2htalk.data.files import WAIT, read_json_object, refuse_links, sha256_of, write_jsonl, write_text, writer_lock
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,

@@ -24,11 +24,11 @@ from uuid import UUID
 from pydantic import Field, StringConstraints, with_config
 
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.erasure.filter_files import read_erased, require_erased
+from h2htalk.data.erasure.erased_ids import read_erased, require_erased
 from h2htalk.data.files import read_bounded, sha256_of, write_json
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.records import STRICT, read_record
+from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.data.scenario import Scenario
 from h2htalk.errors import ConfigError, DataError, listed, quoted, suggest
 

@@ -18,14 +18,7 @@ from h2htalk.rounds.argilla.client import ArgillaClient
 from h2htalk.rounds.argilla.dataset_settings import FIELD, RoundContent, RoundDataset
 from h2htalk.rounds.argilla.datasets import records_of
 from h2htalk.rounds.argilla.discards import AdvanceDiscards
-from h2htalk.rounds.argilla.records import (
-    EMPTY_DISCARD,
-    batches,
-    is_empty_discard,
-    record_for,
-    record_id,
-    suggestible,
-)
+from h2htalk.rounds.argilla.records import EMPTY_DISCARD, batches, is_empty_discard, record_for, record_id, suggestible
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from h2htalk.data.languages import Language
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import Question
-from h2htalk.rounds.texts.interface import (
-    interface_text,
-    label_text,
-    passage_title,
-    question_title,
-    rating_text,
-)
+from h2htalk.rounds.texts.interface import interface_text, label_text, passage_title, question_title, rating_text
 from h2htalk.text.escaping import harmless_cell, printable_lines
 
 # Excel shows rows of up to 409 points: about 27 lines, fewer with wide fonts.

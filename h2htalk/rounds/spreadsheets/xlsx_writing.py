@@ -19,13 +19,7 @@ from h2htalk.rounds.spreadsheets.columns import (
 )  # fmt: skip
 from h2htalk.rounds.spreadsheets.guideline_text import guideline_lines
 from h2htalk.rounds.spreadsheets.item_text import item_blocks, split_text
-from h2htalk.rounds.spreadsheets.xlsx_styles import (
-    ROTATED_HEIGHT,
-    add_styles,
-    finish_sheet,
-    link,
-    write_cell,
-)
+from h2htalk.rounds.spreadsheets.xlsx_styles import ROTATED_HEIGHT, add_styles, finish_sheet, link, write_cell
 from h2htalk.rounds.texts.interface import interface_text, label_text
 from h2htalk.text.escaping import printable_lines
 

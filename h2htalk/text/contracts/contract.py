@@ -16,13 +16,7 @@ from h2htalk.data.scenario import InputValue, Risk, Scenario, ScheduleEntry
 from h2htalk.data.subtasks import Contract, find_subtask
 from h2htalk.errors import DataError, shorten
 from h2htalk.text.contracts.first_person import find_first_person, find_name, is_first_person
-from h2htalk.text.contracts.memory_blocks import (
-    MemoryBlock,
-    MemoryParse,
-    is_null_memory,
-    own_lines,
-    parse_memory,
-)
+from h2htalk.text.contracts.memory_blocks import MemoryBlock, MemoryParse, is_null_memory, own_lines, parse_memory
 from h2htalk.text.contracts.prompt_leakage import find_marker, find_repeated_run
 from h2htalk.text.contracts.timetables import check_day, check_sub_schedule
 from h2htalk.text.contracts.violations import RULES, Violation

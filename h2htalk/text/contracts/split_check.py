@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.persona import Persona, personas_of
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario, personas_of
 from h2htalk.data.splits import iter_records, load_split, read_item, require_persona, resolve_split, split_header
 from h2htalk.errors import DataError
 from h2htalk.text.contracts.contract import check_scenario

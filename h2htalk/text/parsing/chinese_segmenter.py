@@ -17,14 +17,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from h2htalk.text.parsing.chinese_lexicon import (
-    LONGEST,
-    Codes,
-    WordClassLexicon,
-    code_points,
-    mixed,
-    window_hashes,
-)
+from h2htalk.text.parsing.chinese_lexicon import LONGEST, Codes, WordClassLexicon, code_points, mixed, window_hashes
 
 FEATURE_BITS = 20
 BEGIN, MIDDLE, END, SINGLE = range(4)

@@ -12,9 +12,7 @@ import pytest
 from figures_made import made_groups, made_lengths
 
 from h2htalk.analysis import figures
-from h2htalk.analysis.figures.style import (
-    thousands,
-)
+from h2htalk.analysis.figures.style import thousands
 from h2htalk.errors import MissingExtraError
 
 

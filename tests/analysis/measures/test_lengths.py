@@ -11,13 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.analysis.measures.lengths import (
-    MEASURES,
-    Histogram,
-    LengthSummary,
-    measure_lengths,
-    text_lengths,
-)
+from h2htalk.analysis.measures.lengths import MEASURES, Histogram, LengthSummary, measure_lengths, text_lengths
 from h2htalk.analysis.measures.scenario_texts import Side, SideText, instruction_text, side_texts
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import Language

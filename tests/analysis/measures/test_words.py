@@ -18,13 +18,7 @@ from matplotlib.figure import Figure
 
 from h2htalk.analysis.figures import draw_word_cloud
 from h2htalk.analysis.measures.scenario_texts import side_texts
-from h2htalk.analysis.measures.words import (
-    LONGEST_WORD,
-    WordCount,
-    comparable_counts,
-    count_words,
-    stop_words,
-)
+from h2htalk.analysis.measures.words import LONGEST_WORD, WordCount, comparable_counts, count_words, stop_words
 from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, MissingExtraError

@@ -12,14 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from h2htalk.analysis.verb_nouns.pair_counting import iter_pairs
-from h2htalk.analysis.verb_nouns.pairs import (
-    PairCount,
-    VerbGroup,
-    VerbNounPair,
-    count_pairs,
-    top_pairs,
-    top_verbs,
-)
+from h2htalk.analysis.verb_nouns.pairs import PairCount, VerbGroup, VerbNounPair, count_pairs, top_pairs, top_verbs
 from h2htalk.errors import ConfigError, MissingExtraError
 
 sys.path.insert(0, str(Path(__file__).parents[3] / "tools"))

@@ -20,7 +20,7 @@ from h2htalk.benchmark.adjudicate import close_adjudication
 from h2htalk.benchmark.judge.judgements import item_of
 from h2htalk.benchmark.run import load_run
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.parquet import read_parquet
+from h2htalk.data.responses import read_parquet
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from h2htalk.benchmark.calibration.judged_items import JudgedItem
+from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
 
 
 def judged_item(

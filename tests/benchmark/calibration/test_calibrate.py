@@ -12,11 +12,10 @@ import pytest
 from judged_runs import annotators, command, evaluated, judge_file, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.judged_items import read_labels
+from h2htalk.benchmark.calibration.corrected_mean import read_labels
 from h2htalk.benchmark.calibration.label_plan import plan_labels, read_plan
 from h2htalk.benchmark.compare.comparison import compare
-from h2htalk.benchmark.judge.judgements import answer_id, item_of
-from h2htalk.benchmark.judge.ratings import PeopleRating, write_people_ratings
+from h2htalk.benchmark.judge.judgements import PeopleRating, answer_id, item_of, write_people_ratings
 from h2htalk.benchmark.report.table2 import table_rows
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import judge_again

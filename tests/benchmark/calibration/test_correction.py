@@ -10,7 +10,7 @@ import pytest
 from calibration_made import judged_item
 
 from h2htalk.benchmark.calibration.calibrate import Correction, LabelSample, correct
-from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import draw_labels, regression, strata_of, stratified
 
 
 def judged(seed: int, labels: int, how: str, items: int = 350) -> tuple[LabelSample, float]:

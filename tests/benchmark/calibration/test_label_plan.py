@@ -14,7 +14,7 @@ from calibration_made import judged_item
 from judged_runs import annotators, command, evaluated, judge_file
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-from h2htalk.benchmark.calibration.judged_items import load_judged
+from h2htalk.benchmark.calibration.corrected_mean import load_judged
 from h2htalk.benchmark.calibration.label_plan import (
     draw_by_level,
     drawn_apart_from,

@@ -20,7 +20,7 @@ from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, cor
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import write_jsonl
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.errors import ConfigError, DataError
 
 SCORES = "model;GSM8K;中文\nmodel-0;10;3\nm1;20;\nimported:model-2;15;9\nmodel-3;40;4\nmodel-4;30;5\nGPT-9;99;9\n"

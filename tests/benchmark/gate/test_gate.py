@@ -18,8 +18,7 @@ from studies_made import REPLY, cases_of, judge_lines, spec, write_cases, write_
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
-from h2htalk.benchmark.gate.gated_run import GatedRun
-from h2htalk.benchmark.gate.policy import Criterion, Policy, default_policy, read_policy
+from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, default_policy, read_policy
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.run_study import run_study

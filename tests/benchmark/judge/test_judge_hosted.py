@@ -20,8 +20,8 @@ from provider_model import Asked, Model
 from providers import ProviderServer, price_file
 
 from h2htalk.benchmark.judge.judge_run import judge_run
-from h2htalk.benchmark.judge.settings import JudgeSpec
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.text.fences import Fence
 

@@ -15,12 +15,10 @@ from loopback import LoopbackServer
 from h2htalk.benchmark.compare.comparison import compare
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.judge.judge_run import judge_run, judged_answers
-from h2htalk.benchmark.judge.judgements import answer_id, judgements_folder
-from h2htalk.benchmark.judge.ratings import LONGEST
-from h2htalk.benchmark.judge.settings import JudgeSpec
+from h2htalk.benchmark.judge.judgements import LONGEST, answer_id, judgements_folder
 from h2htalk.benchmark.metrics.composite import judged_score
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.settings import EvaluateSpec
+from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError

@@ -16,9 +16,9 @@ from command_line import h2htalk_here
 from loopback import LoopbackServer
 
 from h2htalk.benchmark.judge import probe as probe_module
+from h2htalk.benchmark.judge.judgements import AnswerRating
 from h2htalk.benchmark.judge.probe import PAIR_KINDS, probe_rows, probe_split, replies_of
-from h2htalk.benchmark.judge.ratings import AnswerRating
-from h2htalk.benchmark.statistics.intervals import rate_interval
+from h2htalk.benchmark.statistics import rate_interval
 
 FENCED = re.compile(r"<<<(\w+) ([a-z ]+)\n(.*?)\n\1>>>", re.DOTALL)
 SCENARIOS = probe_split().scenarios

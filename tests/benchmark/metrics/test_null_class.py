@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from h2htalk.benchmark.statistics.table2_averages import Cell, NullClass, null_class
+from h2htalk.benchmark.statistics import Cell, NullClass, null_class
 
 
 def values(found: NullClass) -> tuple[float | None, float | None, float | None]:

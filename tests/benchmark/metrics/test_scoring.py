@@ -11,9 +11,16 @@ import pytest
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore, Metrics, SampleScore, columns
+from h2htalk.benchmark.metrics.composite import (
+    PRIVATE_REFERENCE,
+    ItemScore,
+    Metrics,
+    SampleScore,
+    columns,
+    score_answers,
+    similarities,
+)
 from h2htalk.benchmark.metrics.lexical import lexical_scores
-from h2htalk.benchmark.metrics.scoring import score_answers, similarities
 from h2htalk.benchmark.score_run import reference_keys
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.splits import Split, load_split

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from h2htalk.benchmark.metrics.scoring import similarities
+from h2htalk.benchmark.metrics.composite import similarities
 from h2htalk.errors import MissingExtraError
 from h2htalk.text.embeddings.vectors import Vectors
 

@@ -14,7 +14,7 @@ from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.help_lines import help_text, lines_of, read_help_lines
 from h2htalk.data.languages import Language
-from h2htalk.data.persona import Persona
+from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from h2htalk.benchmark.prompts.prompt_set import TemplateSet
 from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
-from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
 

@@ -8,9 +8,8 @@ from pathlib import Path
 import pytest
 from prompt_scenarios import OWN, write
 
-from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.prompts.templates import TemplateSet
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.text.bounded_work import require_bounded

@@ -12,7 +12,7 @@ import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
 from h2htalk.benchmark.report.html_page import _MARKER, ItemView, write_page
-from h2htalk.benchmark.statistics.table2_averages import Cell
+from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.responses import Failure
 

@@ -13,11 +13,10 @@ from rich.console import Console
 from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
 from h2htalk.benchmark.answering import RunCounts
-from h2htalk.benchmark.baselines import BASELINES
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.statistics.table2_averages import Cell, Row, null_class
-from h2htalk.benchmark.summary import ScoreRows, Summary
+from h2htalk.benchmark.statistics import Cell, Row, null_class
+from h2htalk.benchmark.summary import BASELINES, ScoreRows, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 

@@ -18,7 +18,7 @@ from h2htalk.benchmark.results_export.export import without_folders
 from h2htalk.benchmark.results_export.verify import Verification
 from h2htalk.benchmark.score_run import score
 from h2htalk.data.files import json_line
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.errors import ConfigError, DataError
 
 MINI = h2htalk.load_split("mini@1")

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from h2htalk.benchmark.statistics.corrected_mean import draw_labels, regression, strata_of, stratified
+from h2htalk.benchmark.calibration.corrected_mean import draw_labels, regression, strata_of, stratified
 
 
 def judged(seed: int, items: int = 350) -> tuple[list[float], list[float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.benchmark.statistics.intervals import mean_of, rate_interval, weighted_mean
+from h2htalk.benchmark.statistics import mean_of, rate_interval, weighted_mean
 
 
 def interval(values: list[float]) -> tuple[float, float]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.benchmark.statistics.corrected_mean import CorrectedMean, regression
+from h2htalk.benchmark.calibration.corrected_mean import CorrectedMean, regression
 
 STORED = json.loads((Path(__file__).parent / "judge_oracles.json").read_text())
 

@@ -8,14 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from h2htalk.benchmark.statistics.paired import (
-    Difference,
-    holm,
-    items_needed,
-    paired_figures,
-    paired_result,
-    sign_flip_p,
-)
+from h2htalk.benchmark.statistics import Difference, holm, items_needed, paired_figures, paired_result, sign_flip_p
 from h2htalk.data.subtasks import SUBTASKS
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from h2htalk.benchmark.statistics.bootstrap import closed_form, rank_correlation
+from h2htalk.benchmark.statistics import closed_form, rank_correlation
 
 RNG = np.random.default_rng(3)
 

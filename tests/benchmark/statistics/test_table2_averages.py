@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.benchmark.statistics.table2_averages import Cell, ItemValue, aggregate, aggregate_slices
+from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
 

@@ -9,7 +9,7 @@ import pytest
 from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, write_script
 
 from h2htalk.benchmark.observations import by_turn, difference, figure_of, select, trend
-from h2htalk.benchmark.statistics.intervals import rate_interval
+from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.report import StudyResult
 from h2htalk.benchmark.studies.run_study import run_study, score_study
 from h2htalk.data.case import Case

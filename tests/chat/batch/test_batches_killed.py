@@ -13,7 +13,7 @@ from batch_stories import Killed, Story, both, stranger
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from h2htalk.data.append_log import AppendLog
+from h2htalk.data.files import AppendLog
 
 # --- Killed anywhere --------------------------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.chat.costs.prices import Price, load_prices
+from h2htalk.chat.prices import Price, load_prices
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
@@ -149,7 +149,7 @@ def test_a_file_that_is_no_price_list_says_where(tmp_path: Path, text: str, mess
 
 # --- The bundled file ---------------------------------------------------------------------------------------------
 
-TEXT = files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8")
+TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
 FILE = tomllib.loads(TEXT)
 MODELS: dict[str, dict[str, Any]] = FILE["models"]
 OWN_PAGES = {

@@ -37,7 +37,7 @@ def test_the_python_example_fills_its_form_and_books_its_call(tmp_path: Path) ->
 
 
 def test_the_price_file_of_the_tutorial_is_one(tmp_path: Path) -> None:
-    from h2htalk.chat.costs.prices import load_prices
+    from h2htalk.chat.prices import load_prices
 
     (text,) = blocks("toml")
     path = tmp_path / "my-prices.toml"

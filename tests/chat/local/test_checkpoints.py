@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from tiny_llama import write_tiny_llama
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.errors import ConfigError, MissingExtraError

@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict
 
 pytest.importorskip("openvino_genai", reason="the embedded extra is not installed")
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import TokenRequest
 from h2htalk.chat.local.embedded import BLOCK_TOKENS, SPECIAL_TOKENS, EmbeddedChat, EmbeddedEngine
 from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling

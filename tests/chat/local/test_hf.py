@@ -9,8 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from tiny_llama import CONTEXT, NO_SYSTEM_TEMPLATE, SYSTEM_DROPPING_TEMPLATE, VOCABULARY, write_tiny_llama
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import fold_system
 from h2htalk.chat.local.hf import _SeededDraw
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling

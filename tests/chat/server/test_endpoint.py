@@ -6,11 +6,9 @@ from hashlib import sha256
 
 import pytest
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.hosted.hosted_chat import OpenAIChat
-from h2htalk.chat.server.endpoint import KEY_VARIABLE, parse_endpoint, read_key, read_proxy
-from h2htalk.chat.server.engine import ServerChat
+from h2htalk.chat.server import KEY_VARIABLE, ServerChat, parse_endpoint, read_key, read_proxy
 from h2htalk.errors import ConfigError
 
 PATH_HASH = sha256(b"/team-4711/openai").hexdigest()[:12]

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field
 
 from h2htalk.chat.protocol import Call, Message, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.chat.server.engine import ServerWire
+from h2htalk.chat.server import ServerWire
 
 WIRE = ServerWire("m", None, "http://host/v1")
 

@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from h2htalk.chat.costs.prices import Price, PriceList
-from h2htalk.chat.costs.totals import Totals, sum_totals
+from h2htalk.chat.prices import Price, PriceList, Totals, sum_totals
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import (
     BatchRecord,
@@ -27,7 +26,7 @@ from h2htalk.chat.store.call_store import (
     read_store,
     read_stores,
 )
-from h2htalk.data.erasure.filter_files import filter_file
+from h2htalk.data.erasure.erased_ids import filter_file
 from h2htalk.data.erasure.folder_kinds import FOLDER_KINDS
 from h2htalk.data.responses import Usage, read_answers
 from h2htalk.errors import ConfigError, DataError

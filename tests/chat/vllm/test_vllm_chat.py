@@ -11,9 +11,9 @@ import pytest
 from tiny_llama import write_tiny_llama
 from vllm_double import install
 
-from h2htalk.chat.chat_options import ChatOptions
+from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.protocol import Arrived, Message, Outcome, Reply, Request, Sampling
-from h2htalk.chat.server.aiohttp_transport import exchange
+from h2htalk.chat.server import exchange
 from h2htalk.chat.vllm.engine import VLLMChat
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError

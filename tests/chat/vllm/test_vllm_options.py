@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.vllm.engine import VLLMOptions
 from h2htalk.errors import ConfigError, MissingExtraError
 

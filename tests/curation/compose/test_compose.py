@@ -6,16 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from compose_made import (
-    NOTHING,
-    PROPOSALS,
-    REFERENCES,
-    compose,
-    proposal,
-    proposals,
-    reference,
-    talk,
-)
+from compose_made import NOTHING, PROPOSALS, REFERENCES, compose, proposal, proposals, reference, talk
 from curation_made import finished, run_one
 
 from h2htalk.chat.protocol import Reply, Request
@@ -31,8 +22,7 @@ from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import notes_explicit
 from h2htalk.data.help_lines import help_rows
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.persona import bundled_personas
-from h2htalk.data.scenario import Tags
+from h2htalk.data.scenario import Tags, bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, IncompleteError
 from h2htalk.text.contracts.contract import check_scenario

@@ -24,8 +24,8 @@ from h2htalk.curation.compose.reply_schemas import (
 )
 from h2htalk.curation.prompts.templates import Prompts
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.persona import bundled_personas
 from h2htalk.data.responses import Failure
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 

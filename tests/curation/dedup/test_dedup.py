@@ -14,7 +14,7 @@ import pytest
 from curation_made import all_files
 from dedup_made import dedup, deduplicated, dialogue, edited, words, workspace_of
 
-from h2htalk.data.split_output.export import export_split
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 

@@ -11,13 +11,7 @@ from dedup_made import edited, words
 from hypothesis import given
 from hypothesis import strategies as st
 
-from h2htalk.curation.dedup.minhash import (
-    plain,
-    plain_side,
-    shingle_hashes,
-    signatures,
-    text_hash,
-)
+from h2htalk.curation.dedup.minhash import plain, plain_side, shingle_hashes, signatures, text_hash
 
 
 @pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from h2htalk.curation.stage_folder import RecordCounts
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.dialogue import Dialogue
 from h2htalk.data.languages import LANGUAGES
-from h2htalk.data.persona import bundled_personas
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.errors import ConfigError
 
 # --- The grid -----------------------------------------------------------------------------------------------------

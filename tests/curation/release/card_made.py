@@ -17,7 +17,6 @@ from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import CardSettings
 from h2htalk.data.case import Case
 from h2htalk.data.files import sha256_of, write_jsonl, write_text
-from h2htalk.data.persona import bundled_personas
 from h2htalk.data.releases.release_folder import (
     PRIVATE_REFERENCES,
     TOMBSTONES,
@@ -26,6 +25,7 @@ from h2htalk.data.releases.release_folder import (
     hash_files,
     private_folder,
 )
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.data.subtasks import SUBTASKS
 
 ALPHA = {"level": "nominal", "alpha": 0.7312, "interval": [0.61, 0.84], "items": 6, "votes": 120, "reason": ""}

@@ -17,8 +17,7 @@ from h2htalk.curation.release.gates import GateContext
 from h2htalk.curation.release.items import ReleaseItem, VoteRow
 from h2htalk.curation.release.settings import ReleaseSpec
 from h2htalk.data.case import Case
-from h2htalk.data.persona import bundled_personas
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Scenario, bundled_personas
 
 
 def context(**spec: Any) -> GateContext:

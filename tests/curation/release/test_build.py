@@ -28,8 +28,7 @@ from h2htalk.curation.release.invented_values import InventedValues
 from h2htalk.curation.release.items import ReleaseItem
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.analysis_folder import MADE_BY
-from h2htalk.data.append_log import writer_lock
-from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text
+from h2htalk.data.files import read_json_object, sha256_of, write_json, write_text, writer_lock
 from h2htalk.data.links import read_links
 from h2htalk.data.releases.hub import publish
 from h2htalk.data.releases.release_folder import (

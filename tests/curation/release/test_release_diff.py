@@ -12,8 +12,8 @@ from releases_made import case, scenario
 
 from h2htalk.curation.release.diff import diff_releases
 from h2htalk.curation.release.items import ReleaseItem
-from h2htalk.data.persona import bundled_personas
 from h2htalk.data.releases.release_folder import private_folder
+from h2htalk.data.scenario import bundled_personas
 from h2htalk.errors import DataError
 from h2htalk.text.record_diff import format_diff
 

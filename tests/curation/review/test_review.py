@@ -8,18 +8,7 @@ from pathlib import Path
 
 import pytest
 from curation_made import all_bytes, run_one
-from review_made import (
-    BETTER,
-    CRITERIA,
-    WORSE,
-    candidates,
-    composed,
-    review,
-    run,
-    scoring,
-    script,
-    statuses,
-)
+from review_made import BETTER, CRITERIA, WORSE, candidates, composed, review, run, scoring, script, statuses
 
 from h2htalk.curation.candidates import Candidate
 from h2htalk.curation.review.faireval import EvidenceSample, calibrate

@@ -17,15 +17,14 @@ from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
 
 from h2htalk.benchmark.run_writer import RunWriter
-from h2htalk.data.append_log import writer_lock
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
-from h2htalk.data.files import write_jsonl, write_text
+from h2htalk.data.files import write_jsonl, write_text, writer_lock
 from h2htalk.data.releases.hub import cache_folder, delete_cached, erased_later, publish, pull, resolve
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
-from h2htalk.data.split_output.export import describe_split
+from h2htalk.data.split_output import describe_split
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, HubError
 

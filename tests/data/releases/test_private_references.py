@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from h2htalk.data.files import json_line
-from h2htalk.data.releases.private_references import with_references
-from h2htalk.data.splits import Split, load_split
+from h2htalk.data.splits import Split, load_split, with_references
 from h2htalk.errors import DataError
 
 MINI = load_split("mini@1").select("en", ["dialogue_base"])

@@ -18,13 +18,11 @@ from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.cli.curation import redrawn
 from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
-from h2htalk.data.erasure.erased_ids import ErasedIds
-from h2htalk.data.erasure.filter_files import BEGUN, MARK
+from h2htalk.data.erasure.erased_ids import BEGUN, MARK, ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
-from h2htalk.data.parquet import read_parquet, write_parquet
 from h2htalk.data.releases.erasure import NO_FIGURES, lost_figures
 from h2htalk.data.releases.release_folder import (
     CARD,
@@ -41,6 +39,7 @@ from h2htalk.data.releases.release_folder import (
     read_tombstones,
     verify_files,
 )
+from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
 

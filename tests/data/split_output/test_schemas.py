@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from releases_made import case
 
-from h2htalk.data.split_output.schemas import case_schema, scenario_schema
+from h2htalk.data.split_output import case_schema, scenario_schema
 from h2htalk.data.splits import load_split, read_item
 from h2htalk.errors import DataError
 

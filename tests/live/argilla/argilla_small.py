@@ -6,14 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from argilla_annotators import (
-    SimulatedAnnotator,
-    item_of,
-    made_items,
-    signed_in,
-    write_annotators,
-    write_items,
-)
+from argilla_annotators import SimulatedAnnotator, item_of, made_items, signed_in, write_annotators, write_items
 from argilla_stack import Stack
 
 from h2htalk.rounds.argilla.client import ArgillaClient

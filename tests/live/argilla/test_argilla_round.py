@@ -18,15 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from argilla_annotators import (
-    SimulatedAnnotator,
-    item_of,
-    made_items,
-    signed_in,
-    truth,
-    write_annotators,
-    write_items,
-)
+from argilla_annotators import SimulatedAnnotator, item_of, made_items, signed_in, truth, write_annotators, write_items
 from argilla_counts import check_counts
 from argilla_stack import OWNER_KEY, Stack
 

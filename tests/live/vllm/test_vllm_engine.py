@@ -16,8 +16,7 @@ from tiny_llama import NO_SYSTEM_TEMPLATE
 from vllm_double import family, wait_until_gone
 from vllm_runs import write_adapter, write_tiny
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.local.chat_template import ChatTemplate
 from h2htalk.chat.local.checkpoints import open_checkpoint
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling

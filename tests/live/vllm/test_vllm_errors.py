@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 from vllm_double import family, wait_until_gone
 
-from h2htalk.chat.chat_options import ChatOptions
-from h2htalk.chat.engines import open_chat
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.live

@@ -14,12 +14,7 @@ from hypothesis import strategies as st
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.dataset_settings import (
-    MAX_DESCRIPTION,
-    MAX_TITLE,
-    plain_name,
-    question_for,
-)
+from h2htalk.rounds.argilla.dataset_settings import MAX_DESCRIPTION, MAX_TITLE, plain_name, question_for
 from h2htalk.rounds.argilla.discards import items_to_discard
 from h2htalk.rounds.argilla.record_page import PAGE_TEXTS, inert_json, page
 from h2htalk.rounds.argilla.records import batches, record_id, record_ids

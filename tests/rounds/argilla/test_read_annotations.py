@@ -9,12 +9,7 @@ import pytest
 from h2htalk.data.dialogue import Turn
 from h2htalk.rounds.aggregation.decisions import completed_items
 from h2htalk.rounds.annotators import Annotator
-from h2htalk.rounds.argilla.read_annotations import (
-    ArgillaResponse,
-    ReadResponses,
-    read_responses,
-    responses_of,
-)
+from h2htalk.rounds.argilla.read_annotations import ArgillaResponse, ReadResponses, read_responses, responses_of
 from h2htalk.rounds.items import Item
 from h2htalk.rounds.questions import QUESTIONS, SKIPPED, Question, questions_for
 

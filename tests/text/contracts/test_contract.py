@@ -11,12 +11,7 @@ from h2htalk.data.languages import RECORDS
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
-from h2htalk.text.contracts.contract import (
-    check,
-    check_scenario,
-    contract_of,
-    inputs_of,
-)
+from h2htalk.text.contracts.contract import check, check_scenario, contract_of, inputs_of
 from h2htalk.text.contracts.violations import RULES
 
 NAMES = ("Nora Vale", "苏晚", "Ren Calloway", "顾言")

@@ -14,16 +14,7 @@ from spacy.language import Language
 
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.text.parsing import parsing
-from h2htalk.text.parsing.parsing import (
-    LONGEST_PIECE,
-    MODELS,
-    Name,
-    load_names,
-    load_parser,
-    names,
-    parse,
-    pieces,
-)
+from h2htalk.text.parsing.parsing import LONGEST_PIECE, MODELS, Name, load_names, load_parser, names, parse, pieces
 
 BUNDLED = ("en_parser", "en_names", "zh_segmenter", "zh_parser", "zh_names")
 

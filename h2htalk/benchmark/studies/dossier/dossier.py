@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
-from h2htalk.benchmark.judge.ratings import list_people_ratings
+from h2htalk.benchmark.judge.judgements import list_people_ratings
 from h2htalk.benchmark.report.run_tables import measure_name
 from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, model_rows, value_text
 from h2htalk.benchmark.run import load_run

@@ -35,7 +35,7 @@ import yaml
 from presidio_analyzer import EntityRecognizer, Pattern, PatternRecognizer, RecognizerResult
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from h2htalk.chat.model_identity import model_identity
+from h2htalk.chat.engines import model_identity
 from h2htalk.curation.anonymize.engine.model_recognizers import MODEL_CLASSES
 from h2htalk.data.files import read_bounded
 from h2htalk.data.languages import LANGUAGES

@@ -8,14 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from h2htalk.curation.gather.formats import (
-    contexts,
-    dialogues,
-    memory_bank,
-    messages,
-    question_answers,
-    xtuner,
-)
+from h2htalk.curation.gather.formats import contexts, dialogues, memory_bank, messages, question_answers, xtuner
 from h2htalk.curation.gather.json_items import ReadRecord, read_objects, read_values
 from h2htalk.curation.gather.raw_items import OnRead, RawDialogue, RawItem, read_user_names
 from h2htalk.curation.gather.speaker_roles import ROLE_NAMES, RoleNames

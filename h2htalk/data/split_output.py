@@ -1,4 +1,4 @@
-"""Write a split as a folder that `load_split` reads again, completely or not at all; describe one as text."""
+"""Splits in other formats, and the JSON Schemas of records."""
 
 from __future__ import annotations
 
@@ -10,18 +10,50 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
-from typing import Literal
+from typing import Any, Literal
 
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.files import missing_folders, remove_file, remove_folders, require_new_folder, write_jsonl, write_text
-from h2htalk.data.languages import Language, find_language
-from h2htalk.data.parquet import write_parquet
-from h2htalk.data.persona import Persona
+from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.data.records import adapter
 from h2htalk.data.releases.release_folder import private_folder
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.responses import write_parquet
+from h2htalk.data.scenario import Persona, Scenario, inputs_adapter
 from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
+
+
+def scenario_schema() -> dict[str, Any]:
+    """The schema of a scenario; the fields of `inputs` depend on the subtask."""
+    schema = _schema(Scenario)
+    text, several = {"type": "string", "pattern": r"\S"}, schema["properties"]["references"]
+    schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}}
+    schema["required"].remove("references")
+    schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
+    inputs = inputs_adapter().json_schema()
+    schema["$defs"] |= inputs.pop("$defs")
+    schema["properties"]["inputs"] = inputs
+    schema["allOf"] = []
+    for subtask in SUBTASKS.values():
+        names = [name for name, _ in subtask.inputs]  # all of them and, as there are no more, no others
+        found = {"properties": {"subtask": {"const": subtask.name}}, "required": ["subtask"]}
+        own = {"inputs": {"required": names, "maxProperties": len(names)}}
+        schema["allOf"].append({"if": found, "then": {"properties": own}})
+    return schema
+
+
+def case_schema() -> dict[str, Any]:
+    """The schema of a case."""
+    return _schema(Case)
+
+
+def _schema(kind: Any) -> dict[str, Any]:
+    schema = adapter(kind).json_schema()
+    schema["properties"]["language"] = {"enum": list(LANGUAGES)}
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    return {"$schema": dialect} | schema | {"title": f"h2htalk {kind.__name__.lower()}"}
+
 
 _EXAMPLE = {"source": "an example of h2htalk; write your own"}
 _TAGS = ("emotion", "complexity", "interaction", "risk")

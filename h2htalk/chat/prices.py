@@ -1,19 +1,15 @@
-"""What calls cost: prices from a dated file, exact to the last digit. A price that is not known is None, never 0.
-
-Money is US dollars as `Decimal`. Prices have at most 8 decimals, so that a call's cost has at most 18, and sums of
-up to a thousand million dollars stay exact in Python's 28 digits.
-"""
+"""Prices of hosted models, and totals of tokens and money."""
 
 from __future__ import annotations
 
 import datetime
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal, InvalidOperation
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -126,7 +122,7 @@ def load_prices(path: Path | None = None) -> PriceList:
     Raises:
         ConfigError: the file cannot be read, or an entry is not a price; names file, model and key.
     """
-    bundled = _read(files("h2htalk.chat.costs").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
+    bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
     if path is None:
         return bundled
     try:
@@ -189,3 +185,50 @@ def rough_tokens(text: str) -> int:
     """Four letters or one and a half Chinese characters a token."""
     ascii_letters = len(text.encode("ascii", "ignore"))
     return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)
+
+
+_NOTHING = Decimal(0)
+
+
+@dataclass(slots=True)
+class Totals:
+    """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
+
+    `unmetered` of the paid calls came without a count of tokens. `usd_paid` is for replies that were counted,
+    `usd_possible` the most for possibly paid and unmetered calls, `usd_open` for those that have not ended (a running
+    batch). `prices`: the date of the prices of the last calls; empty where their price is unknown.
+    """
+
+    calls: int = 0
+    paid: int = 0
+    free: int = 0
+    possibly_paid: int = 0
+    unmetered: int = 0
+    open: int = 0
+    input_tokens: int = 0
+    cache_read_tokens: int = 0
+    output_tokens: int = 0
+    usd_paid: Decimal | None = _NOTHING
+    usd_possible: Decimal | None = _NOTHING
+    usd_open: Decimal | None = _NOTHING
+    prices: str = ""
+
+    @property
+    def usd_committed(self) -> Decimal | None:
+        """The most that all calls so far can have cost."""
+        return add(self.usd_paid, self.usd_possible, self.usd_open)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As summaries and JSON have it; dollars as decimal text, null where unknown."""
+        values = ((item.name, getattr(self, item.name)) for item in fields(self))
+        return {name: money_text(v) if isinstance(v, Decimal) else v for name, v in values}
+
+
+def sum_totals(stages: Iterable[Totals]) -> Totals:
+    """Add the totals of several stages; `prices` lists each date among them."""
+    totals = list(stages)
+    values: dict[str, Any] = {item.name: [getattr(one, item.name) for one in totals] for item in fields(Totals)}
+    prices = ", ".join(sorted({*values.pop("prices")} - {""}))
+    for name, parts in values.items():
+        values[name] = add(*parts) if name.startswith("usd_") else sum(parts)
+    return Totals(**values, prices=prices)

@@ -1,0 +1,578 @@
+"""Statistics of scores: intervals, the bootstrap by cluster, the averages of Table 2, paired tests."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import product
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from h2htalk.data.scenario import Scenario
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS, TOTAL_COUNT
+from h2htalk.distributions import UPPER, Interval, t_quantile, wilson_interval, z_quantile
+from h2htalk.text.contracts.memory_blocks import is_null_memory
+
+RULE = "wilson-t-1"
+_PRIOR = 2.0  # degrees of freedom of the pooled variance
+
+
+@dataclass(frozen=True, slots=True)
+class Mean:
+    """A mean of `n` values in [0, 1], with its squared standard error and degrees of freedom."""
+
+    value: float
+    variance: float
+    df: float
+    n: int
+
+    def interval(self) -> Interval:
+        """Wilson's interval with effective n and t, in [0, 1]."""
+        # A cosine may be below zero, and so may the mean of a few.
+        m = min(1.0, max(0.0, self.value))
+        effective = max(self.n, m * (1 - m) / self.variance) if self.variance > 0 else self.n
+        return wilson_interval(m, effective, t_quantile(self.df))
+
+
+def mean_of(values: Sequence[float]) -> Mean | None:
+    """The mean of values; None for fewer than two, whose variance is not known."""
+    n = len(values)
+    if n < 2:
+        return None
+    value = math.fsum(values) / n
+    return Mean(value, math.fsum((x - value) ** 2 for x in values) / (n - 1) / n, n - 1, n)
+
+
+def weighted_mean(means: Sequence[Mean], weights: Sequence[float]) -> Mean:
+    """The weighted mean of independent means, with Satterthwaite's degrees of freedom; weights need not sum to 1.
+
+    The variance of each mean's values is moved towards the pooled one, which counts for two values more (Smyth 2004):
+    a cell whose seven items agree by chance would make an average that it dominates look certain.
+    """
+    total = math.fsum(weights)
+    pooled = math.fsum(m.variance * m.n * m.df for m in means) / math.fsum(m.df for m in means)
+    parts = [
+        ((w / total) ** 2 * (m.variance * m.n * m.df + _PRIOR * pooled) / (m.df + _PRIOR) / m.n, m.df)
+        for m, w in zip(means, weights, strict=True)
+    ]
+    variance = math.fsum(part for part, _ in parts)
+    # Where nothing varies, the number of values alone says how sure the mean is.
+    df = 1 / math.fsum((part / variance) ** 2 / df for part, df in parts) if variance > 0 else sum(m.df for m in means)
+    value = math.fsum(w * mean.value for mean, w in zip(means, weights, strict=True)) / total
+    return Mean(value, variance, df, 1 if variance > 0 else sum(mean.n for mean in means))
+
+
+def rate_interval(hits: float, n: float) -> Interval:
+    """Wilson's interval of a rate, in [0, 1]; `n` above 0, hits from 0 to n."""
+    return wilson_interval(hits / n, n)
+
+
+def clusters_of(scenarios: Iterable[Scenario]) -> dict[str, str]:
+    """Item -> the first id of its cluster. A reference that is the null line is shared by chance and ties nothing."""
+    parent: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def root(node: tuple[str, str]) -> tuple[str, str]:
+        while parent.setdefault(node, node) != node:
+            parent[node] = parent[parent[node]]
+            node = parent[node]
+        return node
+
+    ids = []
+    for scenario in scenarios:
+        ids.append(scenario.id)
+        # Ids sort before what is shared, and so become the roots.
+        shared = [("history", "\n".join(f"{turn.role}: {turn.content}" for turn in scenario.turns))]
+        shared += [(key, str(scenario.provenance.get(key) or "")) for key in ("dialogue", "family")]
+        shared += [("text", text) for text in scenario.references if not is_null_memory(text, scenario.language)]
+        for node in shared:
+            if node[1]:
+                one, other = sorted((root(("", scenario.id)), root(node)))
+                parent[other] = one
+    return {item: root(("", item))[1] for item in ids}
+
+
+Values = npt.NDArray[np.float64]
+FEW = 10  # draws of fewer clusters repeat too few of them
+DRAWS = 1000
+_WEIGHTS_AT_ONCE = 1 << 18  # weights drawn at once
+
+
+class Estimate(NamedTuple):
+    """A value, None where it cannot be computed, with the ends of its 95 % interval, None without one."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusteredResult:
+    """A mean difference or a slope, its 95 % interval (None with fewer than two clusters) and two-sided p."""
+
+    value: float
+    low: float | None
+    high: float | None
+    p: float
+    items: int
+    clusters: int
+
+
+def cluster_bootstrap(
+    clusters: int, statistic: Callable[[Values], Values], least: int = FEW, draws: int = DRAWS
+) -> Estimate:
+    """Return a statistic, and the percentile interval of seeded draws of clusters; None for fewer than `least`.
+
+    Args:
+        clusters: the number of clusters.
+        statistic: its values by row of weights, which say how often each cluster was drawn.
+        least: the number of clusters from which there is an interval.
+        draws: the number of draws.
+    """
+    with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+        warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
+        value = float(statistic(np.ones((1, clusters)))[0])
+        if math.isnan(value):
+            return Estimate(None, None, None)
+        if clusters < least:
+            return Estimate(value, None, None)
+        rng, rows = np.random.default_rng(0), max(1, _WEIGHTS_AT_ONCE // clusters)
+        even = np.full(clusters, 1 / clusters)
+        counts = (rng.multinomial(clusters, even, min(rows, draws - n)) for n in range(0, draws, rows))
+        found = np.concatenate([statistic(one.astype(float)) for one in counts])
+        low, high = np.nanquantile(found, (1 - UPPER, UPPER))
+    return Estimate(value, float(low), float(high))
+
+
+def clustered_mean(clusters: Sequence[str], values: Sequence[float]) -> ClusteredResult:
+    """The mean of values, at least one; those of a cluster are drawn together, and lose their sign together."""
+    _, at = np.unique(np.array(clusters), return_inverse=True)
+    sums = _sums(at, np.array(values, float))
+    return _result(sums, _sums(at, np.ones(len(values))), sums, len(values))
+
+
+def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
+    """The slope of y on x within clusters (each has its own level); None where x varies in no cluster."""
+    _, at = np.unique(np.array(clusters), return_inverse=True)
+    sides = (np.array(own, float) for own in (x, y))
+    dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
+    products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
+    if not squares.sum() > 0:
+        return None
+    varying = squares > 0
+    return _result(products[varying], squares[varying], products, len(x))
+
+
+def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
+    """The sum of each cluster's values."""
+    return np.bincount(at, weights=values).astype(np.float64)
+
+
+def _result(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
+    """The ratio of two sums over clusters, and its bootstrap."""
+    _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
+    return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
+
+
+LEAST = 4  # pairs or clusters of an interval: Fisher's z has the variance of n - 3 pairs
+
+
+def rank_correlation(runs: Sequence[tuple[Sequence[str], Values]]) -> Estimate:
+    """Correlate within each run, and average over the runs.
+
+    The interval is the percentile one of 1,000 seeded draws of clusters, the same clusters in each run; `closed_form`'s
+    for fewer than ten clusters, and where no draw differs (1 or -1).
+
+    Args:
+        runs: of each run the cluster of each unit, and its values, two rows.
+    """
+    names = {name: at for at, name in enumerate(sorted({name for clusters, _ in runs for name in clusters}))}
+    parts = [(np.array([names[name] for name in clusters]), a, b) for clusters, (a, b) in runs]
+
+    def mean(weights: Values) -> Values:
+        return np.asarray(np.nanmean([_spearman(a, b, weights[:, at]) for at, a, b in parts], axis=0))
+
+    found = cluster_bootstrap(len(names), mean)
+    if found.value is None:
+        return found
+    return closed_form(found.value, len(names)) if found.low == found.high else found
+
+
+def closed_form(value: float, n: int) -> Estimate:
+    """The interval of a correlation of n independent pairs (Bonett and Wright, 2000), none for fewer than four.
+
+    Fisher's z with the variance (1 + r^2 / 2) / (n - 3); a correlation of 1 or -1 counts as half a step of rho less.
+    """
+    if n < LEAST or math.isnan(value):
+        return Estimate(None if math.isnan(value) else value, None, None)
+    most = 1 - 6 / (n * (n * n - 1))
+    r = max(-most, min(most, value))
+    half = z_quantile() * math.sqrt((1 + r * r / 2) / (n - 3))
+    return Estimate(value, min(value, math.tanh(math.atanh(r) - half)), max(value, math.tanh(math.atanh(r) + half)))
+
+
+def _spearman(x: Values, y: Values, weights: Values) -> Values:
+    """Spearman's rho of two sides of units, by row of weights that say how often each unit was drawn."""
+    a, b = (_mid_ranks(side, weights) for side in (x, y))
+    a, b = (side - (side * weights).sum(1, keepdims=True) / weights.sum(1, keepdims=True) for side in (a, b))
+    found: Values = (weights * a * b).sum(1) / np.sqrt((weights * a * a).sum(1) * (weights * b * b).sum(1))
+    return found
+
+
+def _mid_ranks(values: Values, weights: Values) -> Values:
+    """Ranks of the drawn units by row of weights; ties share their mean rank."""
+    _, group = np.unique(values, return_inverse=True)
+    counts = np.zeros((group.max() + 2, len(weights)))
+    np.add.at(counts, group + 1, weights.T)
+    upto = counts.cumsum(0)
+    ranks: Values = ((upto[:-1] + upto[1:] + 1) / 2)[group].T
+    return ranks
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A mean on the 0-100 scale with its 95 % interval; n of `total` items are scored.
+
+    `value`, `low` and `high` are None when nothing was scored (or, for an average, when a part is missing);
+    the interval is None for a single item.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    total: int
+
+    def to_dict(self) -> dict[str, float | int | None]:
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row of Table 2.
+
+    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the cells
+    (None unless all exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the
+    existing cells.
+    """
+
+    cells: Mapping[str, Cell]
+    dimensions: Mapping[str, Cell]
+    overall: Cell
+    items_mean: Cell
+    plain_mean: Cell
+
+
+@dataclass(frozen=True, slots=True)
+class ItemValue:
+    """One item: its id, its group (a subtask or a tag), its value in [0, 1] or None."""
+
+    id: str
+    group: str
+    value: float | None
+
+
+def figure_weights(items: Mapping[str, int]) -> dict[str, dict[str, float]]:
+    """The figures of Table 2 as weights of subtasks, of which each must have a value.
+
+    Args:
+        items: subtask -> number of scored items, of the subtasks that were asked.
+
+    Returns:
+        Subtask, `<dimension>_avg`, `overall` (Table 1's counts), `items_mean` and `plain_mean` -> subtask -> weight;
+        a subtask of weight 0 need not have a value.
+    """
+    asked = [name for name in SUBTASKS if name in items]
+    figures: dict[str, dict[str, float]] = {name: {name: 1.0} for name in asked}
+    for dimension in DIMENSIONS:
+        parts = [name for name in SUBTASKS if SUBTASKS[name].dimension == dimension]
+        if any(name in items for name in parts):
+            figures[f"{dimension}_avg"] = dict.fromkeys(parts, 1.0)
+    figures["overall"] = {name: float(SUBTASKS[name].count) for name in SUBTASKS}
+    figures["items_mean"] = {name: float(items[name]) for name in asked}
+    figures["plain_mean"] = dict.fromkeys(asked, 1.0)
+    return figures
+
+
+def aggregate(values: Iterable[ItemValue]) -> Row:
+    """Average the values of one measure to a row of Table 2; `group` is the subtask. Row order never matters."""
+    cells, means = _cells(values, SUBTASKS)
+    figures = figure_weights({name: cell.n for name, cell in cells.items()})
+    averages = {key: _average(weights, cells, means) for key, weights in figures.items() if key not in cells}
+    return Row(
+        cells=cells,
+        dimensions={name: averages[key] for name in DIMENSIONS if (key := f"{name}_avg") in averages},
+        overall=averages["overall"],
+        items_mean=averages["items_mean"],
+        plain_mean=averages["plain_mean"],
+    )
+
+
+def aggregate_slices(values: Iterable[ItemValue]) -> dict[str, Cell]:
+    """Average the values of each group (an emotion, a complexity, an interaction), in alphabetical order."""
+    listed = list(values)
+    return _cells(listed, sorted({v.group for v in listed}))[0]
+
+
+def _cells(values: Iterable[ItemValue], order: Iterable[str]) -> tuple[dict[str, Cell], dict[str, Mean]]:
+    """The cell of each group, and the mean behind it where at least two items are scored."""
+    groups: dict[str, list[float | None]] = {}
+    for value in values:
+        groups.setdefault(value.group, []).append(value.value)
+    cells, means = {}, {}
+    for name in order:
+        if name in groups:
+            scored = [value for value in groups[name] if value is not None]
+            if (mean := mean_of(scored)) is not None:
+                means[name] = mean
+            only = scored[0] if len(scored) == 1 else None
+            cells[name] = _cell(mean, only, len(scored), len(groups[name]))
+    return cells, means
+
+
+def _cell(mean: Mean | None, value: float | None, n: int, total: int) -> Cell:
+    """The cell of a mean; without one, of a value that has no interval."""
+    if mean is None:
+        return Cell(None if value is None else 100 * value, None, None, n, total)
+    low, high = mean.interval()
+    return Cell(100 * mean.value, 100 * low, 100 * high, n, total)
+
+
+def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Mapping[str, Mean]) -> Cell:
+    """Return the weighted mean of cells; it has no value, or no interval, when one of the cells has none (a cell of
+    one item would otherwise count as certain)."""
+    here = [cells[name] for name in weights if name in cells]
+    n, total = sum(cell.n for cell in here), sum(cell.total for cell in here)
+    parts = {name: w for name, w in weights.items() if w > 0}
+    values = [cells[name].value for name in parts if name in cells]
+    if len(here) < len(weights) or not parts or None in values:
+        return Cell(None, None, None, n, total)
+    if means.keys() >= parts.keys():
+        return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), None, n, total)
+    value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(parts.values())
+    return Cell(value, None, None, n, total)
+
+
+assert TOTAL_COUNT == 4650, "Table 1's counts weight the overall score"
+
+
+@dataclass(frozen=True, slots=True)
+class NullClass:
+    """Precision, recall and F1 of the null line, on the 0-100 scale, n scored items of `total` asked.
+
+    A value is None where nothing was (or should have been) null. `references`, `answers` and `hits` count items with a
+    null reference, a null answer, and both; an item with several samples counts by their share.
+    """
+
+    precision: Cell
+    recall: Cell
+    f1: Cell
+    references: int
+    answers: float
+    hits: float
+
+
+def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
+    """From `(share of null answers, the reference is null)` of each scored item, in any order.
+
+    Precision and recall have Wilson's interval of a rate; F1 that of J, the share of items that are null in both
+    among those that are in either, since F1 = 2J / (1 + J).
+
+    Args:
+        pairs: one a scored item; the share is 0 or 1 for a single sample.
+        total: items asked.
+    """
+    listed = list(pairs)
+    answers, references = math.fsum(share for share, _ in listed), sum(null for _, null in listed)
+    hits = math.fsum(share for share, null in listed if null)
+
+    def cell(hits: float, of: float, change: Callable[[float], float] = float) -> Cell:
+        if not of:
+            return Cell(None, None, None, len(listed), total)
+        value, low, high = (100 * change(rate) for rate in (hits / of, *rate_interval(hits, of)))
+        return Cell(value, low, high, len(listed), total) if len(listed) > 1 else Cell(value, None, None, 1, total)
+
+    return NullClass(
+        precision=cell(hits, answers),
+        recall=cell(hits, references),
+        f1=cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j)),
+        references=references,
+        answers=answers,
+        hits=hits,
+    )
+
+
+Name = TypeVar("Name")
+FLIPS = 10_000
+_EXACT = 12  # clusters up to which all sign flips are tried
+_SIGNS_AT_ONCE = 1 << 21  # signs drawn at once
+POWER = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One item: the value of one run minus that of another; its stratum (subtask) and its cluster.
+
+    Items of one cluster (a case, a history, a reference) are not independent of each other.
+    """
+
+    stratum: str
+    cluster: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class PairedResult:
+    """The mean of paired differences, in their unit.
+
+    Attributes:
+        mean: weighted over strata.
+        low, high: 95 % interval by cluster-robust variance (CR1) and t; None where a stratum has one cluster, or where
+            all differences are 0.
+        effect: mean by standard deviation of the differences; None where they do not vary.
+        error, df: standard error of the mean and its degrees of freedom; None where there is no interval.
+        items, clusters: how many.
+        totals: what each cluster adds to the mean.
+    """
+
+    mean: float
+    low: float | None
+    high: float | None
+    effect: float | None
+    error: float | None
+    df: float | None
+    items: int
+    clusters: int
+    totals: tuple[float, ...] = field(repr=False)
+
+    def p(self) -> float:
+        """Two-sided p of the sign-flip test on cluster totals."""
+        return sign_flip_p(np.array(self.totals))
+
+    @property
+    def detectable(self) -> float | None:
+        """The difference that as many items find with 80 % power at 5 %; None where none of them varies."""
+        return (t_quantile(self.df) + t_quantile(self.df, POWER)) * self.error if self.error and self.df else None
+
+    @property
+    def above(self) -> bool:
+        """Whether the interval lies above 0."""
+        return self.low is not None and self.low > 0
+
+
+def paired_result(differences: Sequence[Difference], weights: Mapping[str, float] | None = None) -> PairedResult:
+    """Test the mean of paired differences, each stratum weighted (by default with its number of items).
+
+    Args:
+        differences: at least one; their order does not matter.
+        weights: stratum -> weight; need not sum to 1.
+    """
+    strata: dict[str, list[float]] = {}
+    for one in differences:
+        strata.setdefault(one.stratum, []).append(one.value)
+    share = weights or {name: float(len(values)) for name, values in strata.items()}
+    mass = math.fsum(share[name] for name in strata)
+    means = {name: math.fsum(values) / len(values) for name, values in strata.items()}
+    mean = math.fsum(share[name] * means[name] for name in strata) / mass
+    totals: dict[str, list[float]] = {}
+    residuals: dict[str, dict[str, float]] = {name: {} for name in strata}
+    for one in differences:
+        w = share[one.stratum] / mass / len(strata[one.stratum])
+        totals.setdefault(one.cluster, []).append(w * one.value)
+        own = residuals[one.stratum]
+        own[one.cluster] = own.get(one.cluster, 0.0) + w * (one.value - means[one.stratum])
+    summed = tuple(sorted(map(math.fsum, totals.values())))
+    spread = math.fsum(
+        share[name] / mass * math.fsum((x - means[name]) ** 2 for x in values) / max(1, len(values) - 1)
+        for name, values in strata.items()
+    )
+    effect = mean / math.sqrt(spread) if spread > 0 else None
+    robust = _robust_variance(residuals)
+    count, clusters = len(differences), len(totals)
+    if robust is None or not any(summed):
+        return PairedResult(mean, None, None, effect, None, None, count, clusters, summed)
+    variance, df = robust
+    error = math.sqrt(variance)
+    half = t_quantile(df) * error
+    return PairedResult(mean, mean - half, mean + half, effect, error, df, count, clusters, summed)
+
+
+def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:
+    """The figures of Table 2 of paired differences, strata being subtasks: each cell and average that has its parts."""
+    by_subtask: dict[str, list[Difference]] = {}
+    for one in differences:
+        by_subtask.setdefault(one.stratum, []).append(one)
+    figures = figure_weights({name: len(own) for name, own in by_subtask.items()})
+    found = {
+        key: paired_result([one for name in weights for one in by_subtask[name]], weights)
+        for key, weights in figures.items()
+        if weights and by_subtask.keys() >= weights.keys()
+    }
+    if (items := found.get("items_mean")) is not None and items.error is None:  # a subtask of one item says nothing
+        found["items_mean"] = paired_result([replace(one, stratum="") for one in differences])
+    return found
+
+
+def _robust_variance(residuals: Mapping[str, Mapping[str, float]]) -> tuple[float, float] | None:
+    """The squared standard error of the weighted mean, clusters across strata included, and Satterthwaite's df."""
+    if any(len(own) < 2 for own in residuals.values()):
+        return None
+    sums: dict[str, float] = {}
+    parts = []
+    for own in residuals.values():
+        scale = len(own) / (len(own) - 1)
+        parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
+        for cluster, r in own.items():
+            sums[cluster] = sums.get(cluster, 0.0) + math.sqrt(scale) * r
+    alone = math.fsum(v for v, _ in parts)
+    df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
+    return math.fsum(u * u for u in sums.values()), df
+
+
+def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
+    """Two-sided p of the test that flips the signs of cluster totals: all flips up to 12 clusters, else 10,000 seeded.
+
+    Drawn flips count the observed one, so that p is never 0.
+    """
+    totals = totals[totals != 0]
+    if not len(totals):
+        return 1.0
+    least = abs(math.fsum(totals)) * (1 - 1e-12)
+    if len(totals) <= _EXACT:
+        signs = np.array(list(product((-1.0, 1.0), repeat=len(totals) - 1)))
+        sums = np.abs(signs @ totals[1:] + totals[0])  # the other half has the same values
+        return float((sums >= least).mean())
+    rng, reached, rows = np.random.default_rng(0), 0, max(1, _SIGNS_AT_ONCE // len(totals))
+    for start in range(0, FLIPS, rows):
+        bits = rng.integers(0, 2, size=(min(rows, FLIPS - start), len(totals)), dtype=np.int8)
+        reached += int((np.abs((2 * bits - 1) @ totals) >= least).sum())
+    return (reached + 1) / (FLIPS + 1)
+
+
+def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
+    """Adjust p values for their number (Holm): each times those that are left, never below the one before."""
+    adjusted: dict[Name, float] = {}
+    last = 0.0
+    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda pair: pair[1])):
+        last = adjusted[name] = max(last, min(1.0, (len(p_values) - place) * p))
+    return {name: adjusted[name] for name in p_values}
+
+
+def detectable_difference(sd: float, items: float, df_an_item: float | None = None) -> float:
+    """The mean difference that so many items find with 80 % power at 5 %, their differences varying by `sd`.
+
+    `df_an_item`: degrees of freedom by item of a weighted figure; None for items of equal weight.
+    """
+    df = max(1.0, items - 1 if df_an_item is None else items * df_an_item)
+    return (t_quantile(df) + t_quantile(df, POWER)) * sd / math.sqrt(items)
+
+
+def items_needed(difference: float, sd: float, df_an_item: float | None = None) -> int:
+    """How many items find a mean difference; see `detectable_difference`."""
+    needed = 2.0
+    for _ in range(50):  # t depends on the number that is sought
+        needed = max(2.0, needed * (detectable_difference(sd, needed, df_an_item) / difference) ** 2)
+    return math.ceil(needed - 1e-9)

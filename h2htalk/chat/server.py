@@ -1,0 +1,303 @@
+"""`server:`: one endpoint of OpenAI's chat API, asked by aiohttp."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+from urllib.request import getproxies, proxy_bypass
+
+import aiohttp
+from yarl import URL
+
+from h2htalk.chat.engines import ChatOptions
+from h2htalk.chat.hosted.openai_wire import OpenAIWire
+from h2htalk.chat.live_calls import Connection, run_calls
+from h2htalk.chat.local.chat_template import SWITCHES
+from h2htalk.chat.protocol import (
+    CONNECT_TIMEOUT,
+    LARGEST_REPLY,
+    Answer,
+    Arrived,
+    Call,
+    FailedCall,
+    OnDone,
+    Outcome,
+    Request,
+    Send,
+    broken,
+    late,
+    no_connection,
+    too_large,
+)
+from h2htalk.chat.provider_answers import Api, clean
+from h2htalk.errors import ConfigError
+
+EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
+KEY_VARIABLE = "H2HTALK_SERVER_KEY"
+
+_ROUTE = "/chat/completions"
+VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """A model and the URL that its requests go to (the whole chat completions URL)."""
+
+    model: str
+    url: str
+
+
+def parse_endpoint(name: str) -> Endpoint:
+    """Split `MODEL@URL` at the last `@http://` or `@https://`; a model name may hold `/`, `:` and `@`.
+
+    Raises:
+        ConfigError: a part is missing, or the URL carries a user, a password or a key. A model's name is written to
+            every run, so nothing secret can be part of it; no message repeats it.
+    """
+    at = max(name.rfind("@http://"), name.rfind("@https://"))
+    model, url = name[:at], name[at + 1 :]
+    if at <= 0 or not model.strip() or not model.isprintable():
+        raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
+    parts = http_parts(url, f"server:{clean(model)}", EXAMPLE, f"a key belongs in {KEY_VARIABLE}")
+    path = parts.path.rstrip("/")
+    path = path if path.endswith(_ROUTE) else path + _ROUTE
+    return Endpoint(model, urlunsplit(parts._replace(path=path)))
+
+
+def http_parts(url: str, what: str, example: str, advice: str, query: str = VERSION) -> SplitResult:
+    """Split the URL of `what`, which will be stored with what it answers.
+
+    Raises:
+        ConfigError: HTTP cannot use it, or it holds a user, a password, a fragment, or a query that is not of the
+            pattern `query`. No message repeats it.
+    """
+    try:
+        parts = urlsplit(url)
+        usable = parts.scheme in ("http", "https") and parts.port != 0 and (URL(url).host or "").encode("idna")
+    except ValueError:
+        usable = False
+    if not usable or any(c.isspace() or not c.isprintable() for c in url):
+        raise ConfigError(f"{what} has no usable URL; give one such as {example}")
+    if "@" in parts.netloc or parts.fragment or not re.fullmatch(query, parts.query):
+        held = f"the URL of {what} holds a user, a password, a fragment or a query"
+        raise ConfigError(f"{held}, which would be stored; take it out ({advice})")
+    return parts
+
+
+def base_url(url: str) -> str:
+    """Return which server a URL asks: scheme, host and path, without query and route."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/").removesuffix(_ROUTE)
+    return urlunsplit((parts.scheme, parts.netloc.lower(), path, "", ""))
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a URL is on this machine, which is reached without a proxy."""
+    host = urlsplit(url).hostname or ""
+    return host in {"localhost", "::1"} or host.startswith("127.")
+
+
+def read_key(variable: str = KEY_VARIABLE) -> str | None:
+    """Read a key from the environment, None where there is none. No message repeats it.
+
+    Raises:
+        ConfigError: it holds characters that no header can carry.
+    """
+    key = os.environ.get(variable, "").strip()
+    if not key.isascii() or not all(c.isprintable() and c != " " for c in key):
+        raise ConfigError(f"{variable} holds characters that no key has; set it again")
+    return key or None
+
+
+def read_proxy(endpoint: Endpoint) -> str | None:
+    """The proxy that the environment names for this URL; never one for this machine itself."""
+    parts = urlsplit(endpoint.url)
+    if is_loopback(endpoint.url) or proxy_bypass(parts.hostname or ""):
+        return None
+    proxy = getproxies().get(parts.scheme)
+    if proxy and not proxy.startswith(("http://", "https://")):
+        raise ConfigError(f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy")
+    return proxy or None
+
+
+KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
+
+
+def open_session(
+    connections: int, timeout: float, headers: Mapping[str, str], socket: str | None = None
+) -> aiohttp.ClientSession:
+    """Open a pool of so many connections, in a running event loop.
+
+    `timeout`: of an attempt, in seconds. `socket`: the path of a Unix socket that all of them go to.
+    """
+    kept: dict[str, Any] = {"limit": connections, "keepalive_timeout": KEEP_ALIVE}
+    return aiohttp.ClientSession(
+        connector=aiohttp.UnixConnector(socket, **kept) if socket else aiohttp.TCPConnector(**kept),
+        headers=headers,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=min(CONNECT_TIMEOUT, timeout / 2)),
+    )
+
+
+async def exchange(
+    session: aiohttp.ClientSession, method: str, url: URL | str, seconds: float, **sent: Any
+) -> Arrived | FailedCall:
+    """Make one attempt, the reading of the answer included, in `seconds`; a redirect is not followed.
+
+    `sent`: what aiohttp takes as `data`, `json` or `proxy`.
+    """
+    chunks: list[bytes] = []
+    left = LARGEST_REPLY
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            session.request(method, url, allow_redirects=False, **sent) as answer,
+        ):
+            async for chunk in answer.content.iter_any():  # decompressed
+                left -= len(chunk)
+                if left < 0:
+                    answer.close()
+                    return too_large(LARGEST_REPLY)
+                chunks.append(chunk)
+            return Arrived(answer.status, answer.headers, b"".join(chunks))
+    except aiohttp.ConnectionTimeoutError:
+        return no_connection("nothing answers")
+    except TimeoutError:
+        return late(seconds)
+    except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
+        return no_connection(_reason(error))
+    except aiohttp.ClientHttpProxyError as error:
+        return no_connection(f"the proxy answers HTTP {error.status}")
+    except aiohttp.ClientResponseError:
+        return FailedCall("malformed_reply", "the answer is not HTTP", "possibly_paid", retry=True)
+    except (aiohttp.ClientError, OSError) as error:  # after TimeoutError, which is an OSError
+        return broken(_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Describe a broken connection by the system's error message where there is one."""
+    number = getattr(error, "errno", None)
+    if number and number > 0 and not isinstance(error, aiohttp.ClientSSLError):
+        return os.strerror(number)
+    return clean(str(error)) or type(error).__name__
+
+
+class ServerChat:
+    """An OpenAI-compatible chat completions server."""
+
+    def __init__(self, name: str, options: ChatOptions) -> None:
+        """Check the name, the key and the proxy; nothing is sent before `complete`.
+
+        Args:
+            name: `MODEL@URL`, such as `qwen2.5@http://127.0.0.1:8000/v1`.
+            options: `concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
+
+        Raises:
+            ConfigError: name, key or proxy cannot be used.
+        """
+        self._endpoint = parse_endpoint(name)
+        self._options = options
+        self._key = read_key()
+        self._proxy = read_proxy(self._endpoint)
+
+    @property
+    def subject(self) -> Mapping[str, str]:
+        """`engine` and `model`; the URL is the `endpoint`: a server may move between a run and its restart."""
+        return {"engine": "server", "model": self._endpoint.model}
+
+    @property
+    def endpoint(self) -> str:
+        """The server's URL without query and route."""
+        return base_url(self.url)
+
+    @property
+    def url(self) -> str:
+        """The URL that requests are sent to."""
+        return self._endpoint.url
+
+    def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
+        """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`).
+
+        Raises:
+            ConfigError: before its first answer the server refuses the key or does not know the model.
+            ModelCallError: no server answers at the URL; a `PausedError` where it stopped answering.
+        """
+        wire = ServerWire(self._endpoint.model, self._key, self.url)
+        advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
+        connection = Connection(wire, self.url, advice, self._connect)
+        deadline = 2 * self._options.timeout  # time for two timeouts
+        return run_calls(connection, requests, self._options, on_done, calls=None, deadline=deadline)
+
+    def close(self) -> None:
+        """Do nothing: connections are closed at the end of `complete`."""
+
+    @asynccontextmanager
+    async def _connect(self) -> AsyncIterator[Send]:
+        headers = {"content-type": "application/json"}
+        if self._key is not None:
+            headers["authorization"] = f"Bearer {self._key}"
+        url, proxy = URL(self.url), self._proxy
+        async with open_session(self._options.concurrency, self._options.timeout, headers) as session:
+
+            async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
+                return await exchange(session, "POST", url, seconds, data=json.dumps(body).encode(), proxy=proxy)
+
+            yield send
+
+
+@dataclass(frozen=True, slots=True)
+class ServerWire(OpenAIWire):
+    """The wire format of a model on a server: OpenAI's, without what only OpenAI takes. Its calls cost nothing."""
+
+    url: str = ""
+
+    @property
+    def model(self) -> str:
+        return f"server:{self.name}"
+
+    @property
+    def api(self) -> Api:
+        advice = f"{'check' if self.key else 'set'} {KEY_VARIABLE}"
+        return Api(self.url, self.name, advice, "the URL (most end in /v1)", hosted=False)
+
+    def calls(self, requests: Sequence[Request]) -> Iterator[Call]:  # type: ignore[override]  # built when they are sent
+        """Return one call for each request."""
+        return (Call((index,), (request,)) for index, request in enumerate(requests))
+
+    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
+        """See `WireFormat.body`: without the settings that are left to the model."""
+        request, sampling = call.request, call.request.sampling
+        body: dict[str, Any] = {
+            "model": self.name,
+            "messages": [{"role": m.role, "content": m.content} for m in request.messages],
+            "max_tokens": sampling.budget,
+        }
+        if sampling.temperature is not None:
+            body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
+        if sampling.thinking is not None:
+            # What templates of thinking models call their switch; vLLM and SGLang hand it to them.
+            body["chat_template_kwargs"] = dict.fromkeys(SWITCHES, sampling.thinking > 0)
+        if request.response_schema is not None:
+            form = {
+                "name": request.response_schema.name,
+                "schema": request.response_schema.schema(),
+                "strict": True,
+            }
+            body["response_format"] = {"type": "json_schema", "json_schema": form}
+        return body
+
+    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
+        """See `WireFormat.read`. A malformed answer cost nothing: the call is sent again."""
+        found = OpenAIWire.read(self, body, call, request_id)
+        return replace(found, retry=True) if isinstance(found, FailedCall) else found
+
+    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
+        """See `WireFormat.read_error`. A rate limit is that of one call: a server has no account."""
+        return replace(OpenAIWire.read_error(self, status, body, headers), limited=False)
