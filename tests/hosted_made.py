@@ -12,12 +12,11 @@ import pytest
 from loopback import REPLY, Answer, LoopbackServer
 
 from h2htalk.chat.engines import ChatOptions, open_chat
-from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.prices import Price, PriceList, Totals
 from h2htalk.chat.protocol import Answer as Arrived
 from h2htalk.chat.protocol import Bound, Call, Chat, FailedCall, Message, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, PaidCall, StageCalls
+from h2htalk.chat.wires import AnthropicWire, OpenAIWire
 from h2htalk.data.responses import Failure
 
 KEYS = {"openai": "sk-proj-made-up-0123456789", "anthropic": "sk-ant-made-up-0123456789"}

@@ -93,7 +93,7 @@ def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Seque
     }
     usages, begun = [], set[str]()
     for call in calls:
-        request, sent = call.request, prompt_tokens(call.request)
+        request, sent = call.requests[0], prompt_tokens(call.requests[0])
         usage = Usage(sent, (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests))
         if call.prefix is not None:
             shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))

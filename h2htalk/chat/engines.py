@@ -15,7 +15,8 @@ from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
 
 if TYPE_CHECKING:
-    from h2htalk.chat.protocol import Chat, WireFormat
+    from h2htalk.chat.protocol import Chat
+    from h2htalk.chat.wires import WireFormat
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,7 +190,7 @@ ENGINES: Mapping[str, Engine] = {
             batches=True,
             moderates=True,
             sampling="optional",
-            wire="h2htalk.chat.hosted.openai_wire:OpenAIWire",
+            wire="h2htalk.chat.wires:OpenAIWire",
             packages=("openai",),
         ),
         Engine(
@@ -198,7 +199,7 @@ ENGINES: Mapping[str, Engine] = {
             hosted=True,
             batches=True,
             sampling="none",
-            wire="h2htalk.chat.hosted.anthropic_wire:AnthropicWire",
+            wire="h2htalk.chat.wires:AnthropicWire",
             packages=("anthropic",),
         ),
         Engine(

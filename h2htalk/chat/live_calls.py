@@ -18,20 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.protocol import (
-    Answer,
-    Arrived,
-    Call,
-    FailedCall,
-    OnDone,
-    Outcome,
-    Request,
-    Send,
-    WireFormat,
-    outcomes,
-)
+from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Request, Send, outcomes
 from h2htalk.chat.store.call_store import CostLimitError, PaidCall, StageCalls
-from h2htalk.data.responses import Failure
+from h2htalk.chat.wires import WireFormat
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedError
 
 T = TypeVar("T")
@@ -46,7 +35,6 @@ LEAST_FAILURES, LEAST_AT_FIRST = 16, 8  # after the first answer; before it
 TIMEOUT_COUNTS = 2
 # After so many malformed answers, each of them paid, without a well-formed one, the address is not that of the API.
 MOST_NONSENSE = 8
-INTERRUPTED = "interrupted"
 _OUTAGES = frozenset({"timeout", "connection", "overloaded", "rate_limited", "malformed_reply", "http_408"})
 _CLOSED = FailedCall("rate_limited", "the API asked for a pause", "free")
 
@@ -61,16 +49,6 @@ class Connection:
     advice: str
     connect: Callable[[], AbstractAsyncContextManager[Send]]
 
-    def read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
-        """Read an answer that arrived."""
-        try:
-            body: object = json.loads(arrived.content)
-        except (ValueError, RecursionError):
-            body = arrived.content
-        if arrived.status >= 300:
-            return self.wire.read_error(arrived.status, body, arrived.headers)
-        return self.wire.read(body, call, arrived.headers.get("x-request-id") or arrived.headers.get("request-id"))
-
 
 def run_calls(
     connection: Connection,
@@ -84,10 +62,8 @@ def run_calls(
     """Answer all requests by live calls; see `Chat.complete`. `deadline`: seconds that one call may take in all.
 
     Attempts are reserved and replies stored in `calls`, None where they cost nothing. Calls that would exceed its limit
-    become `Failure("max_cost", ...)` with 0 attempts.
-
-    Raises ConfigError where the key or the model is refused or the address is wrong, ModelCallError where nothing
-    answers or the account has no credit left, PausedError where it stopped answering.
+    become `Failure("max_cost", ...)` with 0 attempts. Raises ConfigError where the key or the model is refused or the
+    address is wrong, ModelCallError where nothing answers or credit is gone, PausedError where it stopped answering.
     """
 
     async def complete() -> list[Outcome]:
@@ -111,14 +87,12 @@ class _Run:
 
     Attributes:
         answered: a call was answered: later a broken connection fails single calls only.
-        nonsense: the number of malformed answers before the first well-formed one.
-        failed, weight: calls that failed since the last answer, each timeout and each that was given up after its
-            retries; and what they count for `FAILURES_A_WORKER`.
-        paused_until, spread: of the pause of all calls while the API limits the account; its random jitter.
+        nonsense: malformed answers before the first well-formed one.
+        failed, weight: timeouts and given-up calls since the last answer, and what they count for `FAILURES_A_WORKER`.
+        paused_until, spread: of the pause of all calls while the API limits the account, and its random jitter.
         flying: the workers that have a call in flight.
         desk: the lock of reservations: one worker at a time reserves, so that small calls do not starve a large one.
-        settled: set when a call is settled, which may free part of the limit.
-        over: why the limit admits no more calls; None while it does.
+        settled: set when a call is settled, which may free part of the limit; over: why it admits no more calls.
         stopped: the error that ends the run after the calls in flight.
     """
 
@@ -147,8 +121,7 @@ class _Run:
 
     async def work(self) -> None:
         while self.stopped is None and (call := await self.queue.take()) is not None:
-            answered = await self._ask(call)
-            self.queue.done(call, answered)
+            self.queue.done(call, await self._ask(call))
 
     async def _ask(self, call: Call) -> bool:
         """Send one call until it is delivered or the run stops; returns whether it was answered."""
@@ -165,8 +138,7 @@ class _Run:
             reservation = None if self.calls is None else await self._reserve(call, self.calls)
             deadline += self.clock() - started  # waiting for the limit does not count
             if self.over is not None and reservation is None:
-                self._deliver(call, [Failure("max_cost", self.over, sent)] * len(call.requests))
-                return False
+                return self._give_up(call, FailedCall("max_cost", self.over, "free"), sent)
             sent += 1
             seconds = min(self.options.timeout, deadline - self.clock())
             answer = await self._attempt(call, body, reservation, seconds)
@@ -228,11 +200,11 @@ class _Run:
         try:
             arrived = await self.send(body, seconds)
         except BaseException:  # Ctrl-C or a bug: passed on after the call is settled
-            self._settle(reservation, FailedCall(INTERRUPTED, "", "possibly_paid"))
+            self._settle(reservation, FailedCall("interrupted", "", "possibly_paid"))
             raise
         finally:
             self.flying.discard(worker)
-        response = arrived if isinstance(arrived, FailedCall) else self.connection.read(arrived, call)
+        response = arrived if isinstance(arrived, FailedCall) else self._read(arrived, call)
         if isinstance(response, Answer):
             took = round(self.clock() - started, 3)
             response = replace(response, replies=tuple(replace(one, seconds=took) for one in response.replies))
@@ -242,6 +214,16 @@ class _Run:
             self.failed = self.weight = 0
             self._deliver(call, list(response.replies))
         return response
+
+    def _read(self, arrived: Arrived, call: Call) -> Answer | FailedCall:
+        wire, headers = self.connection.wire, arrived.headers
+        try:
+            body: object = json.loads(arrived.content)
+        except (ValueError, RecursionError):
+            body = arrived.content
+        if arrived.status >= 300:
+            return wire.read_error(arrived.status, body, headers)
+        return wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
 
     def _settle(self, reservation: PaidCall | None, found: Answer | FailedCall) -> None:
         if self.calls is None or reservation is None:
@@ -277,12 +259,8 @@ class _Run:
         elif self.calls is not None and failure.reason == "malformed_reply" and not self.answered:
             self.nonsense += 1
             if self.nonsense == MOST_NONSENSE:
-                self._stop(
-                    ConfigError(
-                        f"{place} is not the API of {self.connection.wire.model} (the first {MOST_NONSENSE} answers "
-                        f"are malformed: {failure.message}): {advice}"
-                    )
-                )
+                what = f"(the first {MOST_NONSENSE} answers are malformed: {failure.message}): {advice}"
+                self._stop(ConfigError(f"{place} is not the API of {self.connection.wire.model} {what}"))
         elif failure.reason == "timeout":
             self._count_failed(failure, TIMEOUT_COUNTS)
         return self.stopped is not None
@@ -301,12 +279,9 @@ class _Run:
         self.weight += weight
         least = LEAST_FAILURES if self.answered else LEAST_AT_FIRST
         if self.weight >= max(least, FAILURES_A_WORKER * self.concurrency):
-            self._stop(
-                PausedError(
-                    f"paused: {self.connection.place} did not answer {self.failed:,} calls in a row (the last: "
-                    f"{failure.message}); answers are kept, and the same command continues when it answers again"
-                )
-            )
+            what = f"{self.failed:,} calls in a row (the last: {failure.message})"
+            goes_on = "answers are kept, and the same command continues when it answers again"
+            self._stop(PausedError(f"paused: {self.connection.place} did not answer {what}; {goes_on}"))
 
     def _stop(self, error: H2HTalkError) -> None:
         """End the run, after the calls in flight where their replies are paid."""
@@ -320,9 +295,7 @@ class _Run:
             worker.cancel()
 
     def _too_late(self, failure: FailedCall) -> FailedCall:
-        wait = failure.wait
-        long = "" if not wait else f"{wait:,.0f} s" if wait >= 10 else f"{wait:.3g} s"
-        asked = f"it asks for a pause of {long}, and " if wait else ""
+        asked = f"it asks for a pause of {failure.wait:,g} s, and " if failure.wait else ""
         late = f"{asked}no time is left of the {self.deadline:.6g} s that one request may take"
         return replace(failure, message=f"{failure.message}; {late}")
 
@@ -332,10 +305,8 @@ class _Run:
 
 class CallQueue:
     """Calls by cached prefix. The first call of a prefix is sent alone, because its answer shows that the cache is
-    written; the others follow in turns, so that no cache expires. Create it inside an event loop.
-
-    Calls that come from an iterator have no prefix; each is built when it is taken.
-    """
+    written; the others follow in turns, so that no cache expires. Calls that come from an iterator have no prefix, and
+    are built when they are taken. Create it inside an event loop."""
 
     def __init__(self, calls: Iterable[Call]) -> None:
         self._groups: dict[str | None, deque[Call]] = {}
@@ -372,17 +343,13 @@ class CallQueue:
 
 
 def wait_for_next(failure: FailedCall, tries: int, refusals: int) -> float:
-    """Return the seconds until the next attempt of a call: as the API asks, else doubling, with random jitter.
-
-    `tries`: its failed attempts so far; `refusals`: those that a rate limit refused.
-    """
-    if failure.limited:
-        # An API that asks for no wait and refuses again is not called in a tight loop.
-        least = doubling_wait(refusals - 1) if refusals > 1 else 0.0
-        return doubling_wait(refusals) if failure.wait is None else max(failure.wait, least)
-    if failure.wait is not None:
+    """Return the seconds until the next attempt of a call: as the API asks, else doubling, with random jitter."""
+    if failure.wait is None:
+        return doubling_wait(refusals if failure.limited else tries)
+    if not failure.limited:
         return failure.wait * random.uniform(1.0, 1.1)
-    return doubling_wait(tries)
+    # An API that asks for no wait and refuses again is not called in a tight loop.
+    return max(failure.wait, doubling_wait(refusals - 1) if refusals > 1 else 0.0)
 
 
 def doubling_wait(tries: int) -> float:

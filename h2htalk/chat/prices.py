@@ -18,11 +18,7 @@ from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, quoted, suggest
 
-_MILLION = Decimal(1_000_000)
-# Calls to these write into the provider's cache at a price of its own.
-_CACHE_WRITERS = ("anthropic:",)
-
-
+_NOTHING = Decimal(0)
 # Dollars per million tokens: beyond the highest somebody mixed up the unit.
 _Rate = Annotated[Decimal, Field(ge=0, le=100_000, decimal_places=8)]
 
@@ -65,29 +61,25 @@ class Price:
             (usage.cache_write_1h_tokens or 0, self.cache_write_1h),
         )
         plain = usage.input_tokens - sum(tokens for tokens, _ in parts)
-        if plain < 0 or not self._covers(usage.input_tokens) or any(n and rate is None for n, rate in parts):
+        if plain < 0 or any(n and rate is None for n, rate in parts):
             return None
         dollars = plain * self.input + usage.output_tokens * self.output + sum(n * (rate or 0) for n, rate in parts)
-        return self._in_batch(dollars / _MILLION, batch)
+        return self._per_million(dollars, usage.input_tokens, batch)
 
     def worst(self, input_tokens: int, output_tokens: int, batch: bool = False) -> Decimal | None:
         """The most that a call of so many tokens can cost: all input at the dearest rate; None where unknown.
 
         Caches that last an hour are asked for in batches only, so their rate counts there alone.
         """
-        if not self._covers(input_tokens):
-            return None
         rates = (self.input, self.cache_read, self.cache_write, self.cache_write_1h if batch else None)
         dearest = max(rate for rate in rates if rate is not None)
-        return self._in_batch((input_tokens * dearest + output_tokens * self.output) / _MILLION, batch)
+        return self._per_million(input_tokens * dearest + output_tokens * self.output, input_tokens, batch)
 
-    def _covers(self, input_tokens: int) -> bool:
-        return self.max_input_tokens is None or input_tokens <= self.max_input_tokens
-
-    def _in_batch(self, dollars: Decimal, batch: bool) -> Decimal | None:
-        if not batch:
-            return dollars
-        return None if self.batch is None else dollars * self.batch
+    def _per_million(self, dollars: Decimal, input_tokens: int, batch: bool) -> Decimal | None:
+        """Return a millionth, at the price of batches; None where the price is unknown."""
+        factor = self.batch if batch else 1
+        covered = self.max_input_tokens is None or input_tokens <= self.max_input_tokens
+        return dollars / 1_000_000 * factor if covered and factor is not None else None
 
 
 class _File(BaseModel):
@@ -100,14 +92,11 @@ class _File(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PriceList:
-    """Prices by `ENGINE:MODEL`; `date` is the list's own, of an entry that a user's file gave see `Price.date`."""
+    """Prices by `ENGINE:MODEL`, exactly: a dated snapshot has its own price. `date` is the list's own, of an entry that
+    a user's file gave see `Price.date`."""
 
     date: str
     models: Mapping[str, Price]
-
-    def find(self, model: str) -> Price | None:
-        """Return the price of exactly this model, None where it is unknown (a dated snapshot has its own price)."""
-        return self.models.get(model)
 
     def suggest(self, model: str) -> str:
         """Suggest the model of the same engine whose name resembles this one's."""
@@ -117,11 +106,8 @@ class PriceList:
 
 
 def load_prices(path: Path | None = None) -> PriceList:
-    """Load the bundled prices; models of a user's file replace bundled ones of the same name.
-
-    Raises:
-        ConfigError: the file cannot be read, or an entry is not a price; names file, model and key.
-    """
+    """Load the bundled prices; models of a user's file replace bundled ones of the same name. Raises ConfigError, with
+    file, model and key, for a file that cannot be read, or an entry that is not a price."""
     bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
     if path is None:
         return bundled
@@ -143,10 +129,10 @@ def _read(text: str, where: str) -> PriceList:
     file = read_record(_File, raw, where, error=ConfigError, unknown="see docs/tutorials/hosted.md", as_python=True)
     date = file.date.isoformat()
     for model, price in file.models.items():
-        if model.startswith(_CACHE_WRITERS) and (price.cache_write is None or price.cache_write_1h is None):
-            raise ConfigError(
-                f"{where}: {quoted(model)}: cache_write and cache_write_1h are needed: US dollars per million tokens"
-            )
+        # Its calls write into the provider's cache, at a price of its own.
+        if model.startswith("anthropic:") and None in (price.cache_write, price.cache_write_1h):
+            what = "cache_write and cache_write_1h are needed: US dollars per million tokens"
+            raise ConfigError(f"{where}: {quoted(model)}: {what}")
     return PriceList(date, {model: replace(price, date=date) for model, price in file.models.items()})
 
 
@@ -155,7 +141,7 @@ def _read(text: str, where: str) -> PriceList:
 
 def add(*dollars: Decimal | None) -> Decimal | None:
     """Return a sum, None as soon as one part is unknown."""
-    return None if None in dollars else sum((amount for amount in dollars if amount is not None), Decimal(0))
+    return None if None in dollars else sum((amount for amount in dollars if amount is not None), _NOTHING)
 
 
 def dollars_text(dollars: Decimal | None, at_most: bool = False) -> str:
@@ -187,16 +173,13 @@ def rough_tokens(text: str) -> int:
     return round(ascii_letters / 4 + (len(text) - ascii_letters) / 1.5)
 
 
-_NOTHING = Decimal(0)
-
-
 @dataclass(slots=True)
 class Totals:
     """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
 
-    `unmetered` of the paid calls came without a count of tokens. `usd_paid` is for replies that were counted,
-    `usd_possible` the most for possibly paid and unmetered calls, `usd_open` for those that have not ended (a running
-    batch). `prices`: the date of the prices of the last calls; empty where their price is unknown.
+    `unmetered` of the paid calls came without a count of tokens. `usd_paid`: for replies that were counted;
+    `usd_possible`: the most for possibly paid and unmetered calls; `usd_open`: for those that have not ended. `prices`:
+    the date of the prices of the last calls; empty where their price is unknown.
     """
 
     calls: int = 0

@@ -4,18 +4,18 @@ An engine takes a batch of requests and returns outcomes in the same order; whil
 each finished one to `on_done`, so that nothing finished is ever lost. A failed call is a `Failure`, never an
 exception and never an empty reply; exceptions are for what no item can survive (wrong model, no server).
 
-`live_calls` sends calls to APIs one by one, `batch/` as jobs; both build the same bodies and read the same replies
-through a `WireFormat`. A transport makes one attempt and returns what arrived or how the connection failed.
+`live_calls` sends calls to APIs one by one, `batch/` as jobs; both write and read them through `wires`. A transport
+makes one attempt and returns what arrived or how the connection failed.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, Protocol
 
-from h2htalk.data.responses import Failure, SampleKey, Usage
+from h2htalk.data.responses import Failure, Usage
 from h2htalk.errors import ConfigError
 
 
@@ -36,10 +36,9 @@ class Message:
 class Sampling:
     """How a reply is sampled.
 
-    `temperature`: 0 is greedy; None leaves temperature, top_p and seed to the model, for APIs that take none.
-    `max_tokens`: of the reply, without reasoning. `seed`: the request's own (see `request_seed`).
-    `thinking`: tokens of reasoning before the reply, on top of `max_tokens`; 0 switches reasoning off where the
-    model allows it; None leaves it as the model does by itself, within `max_tokens`.
+    `temperature`: 0 is greedy; None leaves temperature, top_p and seed to the model. `max_tokens`: of the reply,
+    without reasoning. `seed`: the request's own (see `request_seed`). `thinking`: tokens of reasoning on top of
+    `max_tokens`; 0 switches it off where the model allows it; None leaves it to the model, within `max_tokens`.
     """
 
     temperature: float | None = 0.0
@@ -150,23 +149,13 @@ class Call:
     """One paid call for the samples of one item (several where the API has `n`).
 
     `indexes`: the positions of `requests` among all; messages and sampling are those of the first. `prefix`: identifies
-    the start of the prompt that is to be cached, None where it is not; `sharers`: the number of calls with that prefix.
+    the start of the prompt that is to be cached; `sharers`: the number of calls with that prefix.
     """
 
     indexes: tuple[int, ...]
     requests: tuple[Request, ...]
     prefix: str | None = None
     sharers: int = 1
-
-    @property
-    def request(self) -> Request:
-        """The first request, whose messages and sampling hold for all."""
-        return self.requests[0]
-
-    @property
-    def items(self) -> tuple[SampleKey, ...]:
-        """Item and sample of each request."""
-        return tuple((request.id, request.sample) for request in self.requests)
 
 
 class Bound(NamedTuple):
@@ -178,10 +167,8 @@ class Bound(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply that arrived: one `Reply` for each request of the call, in order; `usage` is that of the whole call.
-
-    The usage of a `Reply` is that of the call where it holds one reply, and unknown where it holds several.
-    """
+    """A reply that arrived: one `Reply` for each request of the call, in order; `usage` is that of the whole call, and
+    unknown in each of several replies."""
 
     replies: tuple[Reply, ...]
     usage: Usage
@@ -193,8 +180,7 @@ class FailedCall:
     """Why a call gave no usable reply: a short code to count by, and a message without any part of a key.
 
     Attributes:
-        retry: whether sending it again can help. A call whose reply arrived is never sent again automatically.
-        wait: seconds that the API asks the client to wait, None where it does not say.
+        retry: whether sending it again can help; never where a reply arrived. wait: seconds that the API asks for.
         limited: the whole account is rate-limited (429, 529), so all calls wait.
         fatal: no other call can succeed either (wrong key, unknown model, no credit): advice for the user.
         at_first: `fatal` holds before the first reply only; after it, the failure is that of one call.
@@ -213,6 +199,26 @@ class FailedCall:
     usage: Usage | None = None
     request_id: str | None = None
 
+    @classmethod
+    def unreached(cls, why: str) -> FailedCall:
+        """Nothing was sent, so the attempt is free."""
+        return cls("connection", f"no connection: {why}", "free", retry=True)
+
+    @classmethod
+    def broken(cls, why: str) -> FailedCall:
+        """The connection broke after something was sent."""
+        return cls("connection", f"the connection broke: {why}", "possibly_paid", retry=True)
+
+    @classmethod
+    def late(cls, seconds: float) -> FailedCall:
+        """The time of the attempt is over."""
+        return cls("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
+
+    @classmethod
+    def too_large(cls, most: int) -> FailedCall:
+        """The answer is larger than a limit; sent again, it would be so again."""
+        return cls("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
+
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
@@ -227,71 +233,16 @@ class Arrived:
 Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
 
 
-def no_connection(why: str) -> FailedCall:
-    """Nothing was sent, so the attempt is free."""
-    return FailedCall("connection", f"no connection: {why}", "free", retry=True)
-
-
-def broken(why: str) -> FailedCall:
-    """The connection broke after something was sent."""
-    return FailedCall("connection", f"the connection broke: {why}", "possibly_paid", retry=True)
-
-
-def late(seconds: float) -> FailedCall:
-    """The time of the attempt is over."""
-    return FailedCall("timeout", f"no complete answer within {seconds:.3g} s", "possibly_paid", retry=True)
-
-
-def too_large(most: int) -> FailedCall:
-    """The answer is larger than a limit; sent again, it would be so again."""
-    return FailedCall("malformed_reply", f"the answer is larger than {most // 2**20} MB", "paid")
-
-
-class WireFormat(Protocol):
-    """Builds the calls of one provider and reads its answers."""
-
-    @property
-    def model(self) -> str:
-        """`ENGINE:MODEL`, as price files name it."""
-        ...
-
-    def calls(self, requests: Sequence[Request]) -> Iterable[Call]:
-        """Return the calls for all requests, in an order that reads each cache soon after it was written."""
-        ...
-
-    def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
-        """Return the JSON of a call, the same live and in a batch except for the lifetime of caches.
-
-        Raises ConfigError where the request asks for what the API does not have.
-        """
-        ...
-
-    def bound(self, call: Call) -> Bound:
-        """Return the most that a call can be billed for: a token is at least one byte of UTF-8."""
-        ...
-
-    def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
-        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived."""
-        ...
-
-    def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
-        """Read an error of the API. `status` 0: unknown, as in Anthropic's batch results; the error's type decides."""
-        ...
-
-
 def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
     """Return the outcome of each request of a call, in order, when the call is not sent again."""
-    replies = replies_of(found, len(call.requests))
-    if replies or isinstance(found, Answer):
-        return list(replies)
-    return [Failure(found.reason, found.message, attempts)] * len(call.requests)
+    if isinstance(found, FailedCall) and not found.refusal:
+        return [Failure(found.reason, found.message, attempts)] * len(call.requests)
+    return [*replies_of(found, len(call.requests))]
 
 
 def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
     """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
     if isinstance(found, Answer):
         return found.replies
-    if not found.refusal:
-        return ()
     usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
-    return (Reply("", "refusal", usage, request_id=found.request_id),) * number
+    return (Reply("", "refusal", usage, request_id=found.request_id),) * (number if found.refusal else 0)

@@ -13,10 +13,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.chat.protocol import Reply
-from h2htalk.chat.provider_answers import clean
 from h2htalk.data.files import UNIQUE_KEYS
 from h2htalk.data.responses import Failure
 from h2htalk.errors import quoted, shorten
+from h2htalk.text.escaping import printable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -56,9 +56,9 @@ class ResponseSchema:
         """
         from pydantic import ValidationError
 
-        if reply.finish_reason == "refusal":
-            return Failure("refusal", f"form {self.name}: the model declined: {clean(reply.text)}".rstrip(": "))
         said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
+        if reply.finish_reason == "refusal":
+            return Failure("refusal", f"form {self.name}: the model declined: {said}")
         text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
             # One JSON object with distinct keys, without NaN.
@@ -71,7 +71,7 @@ class ResponseSchema:
             return self._wrong(error.errors(include_url=False, include_context=False), said)
         except (ValueError, RecursionError) as error:
             reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
-            why = "nested too deeply" if isinstance(error, RecursionError) else clean(str(error))
+            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             return Failure(reason, f"form {self.name}: {why}: {said}")
         if reply.finish_reason in _ENDED:
             return filled
@@ -83,8 +83,8 @@ class ResponseSchema:
         """Return the failure for pydantic's errors in a reply: wrong types come before values out of bounds."""
         types = [error for error in errors if error["type"] not in _BOUNDS]
         first = (types or errors)[0]
-        where = clean(".".join(map(str, first["loc"]))) or "the object"
-        message = f"form {self.name}: {where}: {clean(first['msg'])}, not {quoted(first['input'])}"
+        where = shorten(printable(".".join(map(str, first["loc"]))), 200) or "the object"
+        message = f"form {self.name}: {where}: {printable(first['msg'])}, not {quoted(first['input'])}"
         if first["type"] == "missing":
             message = f"form {self.name}: {where} is missing"
         return Failure("malformed_output" if types else "out_of_range", f"{message}: {said}")

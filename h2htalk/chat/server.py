@@ -17,7 +17,6 @@ import aiohttp
 from yarl import URL
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.local.chat_template import SWITCHES
 from h2htalk.chat.protocol import (
@@ -31,12 +30,8 @@ from h2htalk.chat.protocol import (
     Outcome,
     Request,
     Send,
-    broken,
-    late,
-    no_connection,
-    too_large,
 )
-from h2htalk.chat.provider_answers import Api, clean
+from h2htalk.chat.wires import OpenAIWire, clean
 from h2htalk.errors import ConfigError
 
 EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
@@ -164,21 +159,21 @@ async def exchange(
                 left -= len(chunk)
                 if left < 0:
                     answer.close()
-                    return too_large(LARGEST_REPLY)
+                    return FailedCall.too_large(LARGEST_REPLY)
                 chunks.append(chunk)
             return Arrived(answer.status, answer.headers, b"".join(chunks))
     except aiohttp.ConnectionTimeoutError:
-        return no_connection("nothing answers")
+        return FailedCall.unreached("nothing answers")
     except TimeoutError:
-        return late(seconds)
+        return FailedCall.late(seconds)
     except (aiohttp.ClientConnectorError, aiohttp.InvalidURL) as error:
-        return no_connection(_reason(error))
+        return FailedCall.unreached(_reason(error))
     except aiohttp.ClientHttpProxyError as error:
-        return no_connection(f"the proxy answers HTTP {error.status}")
+        return FailedCall.unreached(f"the proxy answers HTTP {error.status}")
     except aiohttp.ClientResponseError:
         return FailedCall("malformed_reply", "the answer is not HTTP", "possibly_paid", retry=True)
     except (aiohttp.ClientError, OSError) as error:  # after TimeoutError, which is an OSError
-        return broken(_reason(error))
+        return FailedCall.broken(_reason(error))
 
 
 def _reason(error: Exception) -> str:
@@ -256,24 +251,26 @@ class ServerChat:
 class ServerWire(OpenAIWire):
     """The wire format of a model on a server: OpenAI's, without what only OpenAI takes. Its calls cost nothing."""
 
+    engine = "server"
+    address_advice = "the URL (most end in /v1)"
+    hosted = False
     url: str = ""
 
     @property
-    def model(self) -> str:
-        return f"server:{self.name}"
+    def title(self) -> str:  # type: ignore[override]
+        return self.url
 
     @property
-    def api(self) -> Api:
-        advice = f"{'check' if self.key else 'set'} {KEY_VARIABLE}"
-        return Api(self.url, self.name, advice, "the URL (most end in /v1)", hosted=False)
+    def key_advice(self) -> str:  # type: ignore[override]
+        return f"{'check' if self.key else 'set'} {KEY_VARIABLE}"
 
-    def calls(self, requests: Sequence[Request]) -> Iterator[Call]:  # type: ignore[override]  # built when they are sent
+    def calls(self, requests: Sequence[Request]) -> Iterator[Call]:  # built when they are sent
         """Return one call for each request."""
         return (Call((index,), (request,)) for index, request in enumerate(requests))
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
         """See `WireFormat.body`: without the settings that are left to the model."""
-        request, sampling = call.request, call.request.sampling
+        request, sampling = call.requests[0], call.requests[0].sampling
         body: dict[str, Any] = {
             "model": self.name,
             "messages": [{"role": m.role, "content": m.content} for m in request.messages],

@@ -6,11 +6,8 @@ from typing import Any
 
 import pytest
 
-from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.protocol import WireFormat
-from h2htalk.chat.provider_answers import asked_wait, read_error_body
 from h2htalk.chat.server import ServerWire
+from h2htalk.chat.wires import AnthropicWire, OpenAIWire, WireFormat, asked_wait, read_error_body
 
 KEY = "hf_loopback-4711"
 WIRES: dict[str, WireFormat] = {

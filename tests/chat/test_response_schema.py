@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
-from h2htalk.chat.hosted import anthropic_wire, openai_wire
+from h2htalk.chat import wires
 from h2htalk.chat.protocol import Call, Message, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.curation.compose.reply_schemas import ProposalsReply
@@ -243,7 +243,7 @@ def call_with(form: ResponseSchema) -> Call:
 
 
 def anthropic_schema(form: ResponseSchema) -> dict[str, Any]:
-    body = anthropic_wire.AnthropicWire("claude-test").body(call_with(form))
+    body = wires.AnthropicWire("claude-test").body(call_with(form))
     schema: dict[str, Any] = body["output_config"]["format"]["schema"]
     return schema
 
@@ -271,7 +271,7 @@ def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
 
 
 def test_openai_keeps_numeric_bounds_and_is_asked_to_be_strict() -> None:
-    body = openai_wire.OpenAIWire("gpt-test").body(call_with(FORM))
+    body = wires.OpenAIWire("gpt-test").body(call_with(FORM))
     form = body["response_format"]["json_schema"]
     assert (form["name"], form["strict"], body["response_format"]["type"]) == ("verdict", True, "json_schema")
     assert form["schema"]["properties"]["score"] == {"type": "integer", "minimum": 1, "maximum": 10}

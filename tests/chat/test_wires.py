@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from loopback import message
 
-from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
-from h2htalk.chat.protocol import Answer, Call, FailedCall, Reply, WireFormat
+from h2htalk.chat.protocol import Answer, Call, FailedCall, Reply
 from h2htalk.chat.server import ServerWire
+from h2htalk.chat.wires import AnthropicWire, OpenAIWire, WireFormat
 from h2htalk.data.responses import KEY_MASK, Usage
 
 KEY = "sk-proj-made-up-0123456789"

@@ -1,7 +1,7 @@
 """The batch APIs of both providers in memory, behind the real SDKs' transport: every byte, time and failure to order.
 
     double = BatchDouble("openai")
-    double.run(requests("a", "b"), folder)        # run_batches with the real SDK's client
+    double.run(requests("a", "b"), folder)        # `BatchRun` with the real SDK's client
     double.bill, double.asked                     # what it charged, and how often for each text
 
 Nothing sleeps: a pause moves `double.now` on, and a job that was created runs until `double.runtime` is over.
@@ -23,15 +23,14 @@ import openai
 from provider_batches import BatchApi, Found, Job
 from provider_wires import Refused, error
 
-from h2htalk.chat.batch.batch_runner import run_batches
+from h2htalk.chat.batch.batch_runner import BatchRun
 from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
 from h2htalk.chat.hosted.hosted_chat import connection_failure
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.prices import Price, PriceList
 from h2htalk.chat.protocol import Message, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.wires import AnthropicWire, OpenAIWire
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-made-up-0123456789"
@@ -120,7 +119,7 @@ class BatchDouble(BatchApi):
         calls = self.calls_at(place) if isinstance(place, Path) else place
         try:
             clock = {"sleep": self.sleep, "clock": lambda: self.now}
-            return run_batches(self.jobs_api(), self.api, asked, options, calls, on_done, **clock)
+            return BatchRun(self.jobs_api(), self.api, asked, options, calls, on_done, **clock).run()
         finally:
             calls.store.close()
 

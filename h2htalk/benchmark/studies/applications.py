@@ -27,9 +27,9 @@ from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
 from h2htalk.chat.live_calls import doubling_wait, run_all, run_alone
 from h2htalk.chat.protocol import FailedCall
-from h2htalk.chat.provider_answers import clean
 from h2htalk.chat.server import exchange, open_session
 from h2htalk.chat.store.call_store import CallStore
+from h2htalk.chat.wires import clean
 from h2htalk.data.case import Case, script
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record

@@ -22,9 +22,9 @@ from typing import Any
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Answer, Call, FailedCall, OnDone, Outcome, Request, Sampling, WireFormat, outcomes
-from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.protocol import Answer, Call, FailedCall, OnDone, Outcome, Request, Sampling, outcomes
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
+from h2htalk.chat.wires import WireFormat, clean
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 from h2htalk.text.escaping import printable
@@ -43,48 +43,13 @@ _LEFTOVER = {
 }
 
 
-def run_batches(
-    jobs: JobsApi,
-    wire: WireFormat,
-    requests: Sequence[Request],
-    options: ChatOptions,
-    calls: StageCalls,
-    on_done: OnDone | None = None,
-    *,
-    sleep: Callable[[float], None] = time.sleep,
-    clock: Callable[[], float] = time.time,
-) -> list[Outcome]:
-    """Answer all requests by batch jobs; `Chat.complete` of a hosted API where `options.batch` is set.
-
-    Jobs that an earlier run left open are collected first, then new ones are made of what is still missing; `attempts`
-    limits how many batches ask for an item. `on_done` is called in this thread, in the order of the results.
-
-    Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses the
-    job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A job that
-    runs goes on; the same call attaches to it.
-    """
-    calls.open(batch=True)
-    run = _Run(jobs, wire, requests, options, calls, on_done, sleep, clock)
-    try:
-        return run.finish()
-    except KeyboardInterrupt:
-        if running := ", ".join(record.label for record in calls.open_jobs() if record.state != "planned"):
-            plural = "s" if "," in running else ""
-            _say(f"batch job{plural} {running} still running: the same command attaches to it again")
-        raise
-
-
 @dataclass(slots=True)
-class _Run:
-    """One call of `run_batches`.
+class BatchRun:
+    """Answers all requests by batch jobs; `Chat.complete` of a hosted API where `options.batch` is set.
 
-    Attributes:
-        places: the positions of the requests by id and sample.
-        tries: how many batches asked for a request so far.
-        fruitless: jobs in a row without results.
-        since: time of the first of the current network errors.
-        hold: seconds that the API asks the client to wait.
-        shown: the status that was printed last, and when.
+    `places`: of the requests, by id and sample; `tries`: how many batches asked for each. `fruitless`: jobs in a row
+    without results. `since`: time of the first of the current network errors. `hold`: seconds that the API asks the
+    client to wait. `shown`: the status that was printed last, and when.
     """
 
     jobs: JobsApi
@@ -92,59 +57,59 @@ class _Run:
     requests: Sequence[Request]
     options: ChatOptions
     calls: StageCalls
-    on_done: OnDone | None
-    sleep: Callable[[float], None]
-    clock: Callable[[], float]
+    on_done: OnDone | None = None
+    sleep: Callable[[float], None] = time.sleep
+    clock: Callable[[], float] = time.time
     places: dict[SampleKey, int] = field(default_factory=dict)
-    done: list[Outcome | None] = field(default_factory=list)
-    tries: Counter[int] = field(default_factory=Counter)
+    done: dict[SampleKey, Outcome] = field(default_factory=dict)
+    tries: Counter[SampleKey] = field(default_factory=Counter)
     fruitless: int = 0
     since: float | None = None
     hold: float = 0.0
     shown: tuple[str, float] = ("", float("-inf"))
 
-    def finish(self) -> list[Outcome]:
-        """Collect open jobs and submit missing requests, until every request has an outcome."""
-        self.done = [None] * len(self.requests)
+    def run(self) -> list[Outcome]:
+        """Collect jobs that an earlier run left open, then make new ones, until every request has an outcome.
+
+        Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses
+        the job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A
+        job that runs goes on; the next run attaches to it.
+        """
+        self.calls.open(batch=True)
+        try:
+            return self._finish()
+        except KeyboardInterrupt:
+            if running := ", ".join(one.label for one in self.calls.open_jobs() if one.state != "planned"):
+                plural = "s" if "," in running else ""
+                _say(f"batch job{plural} {running} still running: the same command attaches to it again")
+            raise
+
+    def _finish(self) -> list[Outcome]:
         self.places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
         if len(self.places) < len(self.requests):
             raise ConfigError("a batch cannot ask twice for the same sample of an item: number the samples")
         for record in self.calls.open_jobs():
             if record.model != self.wire.model:
-                raise ConfigError(
-                    f"{self.calls.store.path} has the open batch job {record.label} of {record.model}: "
-                    f"collect it with that model, or name another folder"
-                )
+                what = f"{self.calls.store.path} has the open batch job {record.label} of {record.model}"
+                raise ConfigError(f"{what}: collect it with that model, or name another folder")
             if record.state != "planned":
                 self._asked(record)
         while True:
             self._wait_for_all()
-            missing = [index for index, outcome in enumerate(self.done) if outcome is None]
-            if not missing:
-                return [outcome for outcome in self.done if outcome is not None]
-            self._submit(missing)
-
-    def _calls_of(self, record: BatchRecord) -> list[PaidCall]:
-        return self.calls.store.calls_of(record)
+            if not (missing := [self.requests[place] for key, place in self.places.items() if key not in self.done]):
+                return [self.done[key] for key in self.places]
+            self._submit(list(self.wire.calls(missing)))
 
     def _asked(self, record: BatchRecord, times: int = 1) -> None:
         """Note that a job asks for these items (-1: it did not after all)."""
-        for call in self._calls_of(record):
-            self.tries.update(dict.fromkeys((self.places[item] for item in call.items if item in self.places), times))
-
-    def _tries(self, call: Call) -> int:
-        return max(self.tries[index] for index in call.indexes)
+        items = (item for call in self.calls.store.calls_of(record) for item in call.items)
+        self.tries.update(dict.fromkeys((item for item in items if item in self.places), times))
 
     # --- Submitting ---------------------------------------------------------------------------------------------
 
-    def _submit(self, places: Sequence[int]) -> None:
-        """Submit jobs for these requests. A job that may or may not exist stays `sending` in the store.
-
-        Where they might exceed the limit nothing is sent: CostLimitError, or, once others have their outcomes, these
-        requests fail with `max_cost`.
-        """
-        made = self.wire.calls([self.requests[place] for place in places])
-        calls = [replace(call, indexes=tuple(places[index] for index in call.indexes)) for call in made]
+    def _submit(self, calls: Sequence[Call]) -> None:
+        """Submit jobs of these calls. Where they might exceed the limit none is sent: CostLimitError, or, once others
+        have their outcomes, they fail with `max_cost`."""
         chunks = self._split(calls)
         try:
             planned = [[(call, self.wire.bound(call)) for call in chunk] for chunk in chunks]
@@ -207,10 +172,8 @@ class _Run:
                 self.calls.abandon(record, failed.reason, why=failed.message)
                 if not again:
                     raise ConfigError(f"the batch was refused, nothing was charged: {failed.fatal or failed.message}")
-                raise ModelCallError(
-                    f"the batch could not be submitted: {failed.message}; check the connection, its proxy and the "
-                    "base URL in the environment, or start again later"
-                )
+                advice = "check the connection, its proxy and the base URL in the environment, or start again later"
+                raise ModelCallError(f"the batch could not be submitted: {failed.message}; {advice}")
             self.sleep(pause)
 
     def _failure(self, error: JobCallError) -> FailedCall:
@@ -248,7 +211,7 @@ class _Run:
         assert record.job is not None
         job = self.jobs.retrieve(record.job)
         if job.state == "running":
-            worst = add(*(call.worst for call in self._calls_of(record) if call.billing == "open"))
+            worst = add(*(call.worst for call in self.calls.store.calls_of(record) if call.billing == "open"))
             money = f"  at most {dollars_text(worst, True)} US dollars at batch prices" if worst else ""
             minutes = max(self.clock() - record.when, 0.0) / 60
             done = "?" if job.finished is None else f"{job.finished:,}"
@@ -287,10 +250,8 @@ class _Run:
     def _count_fruitless(self, reason: str) -> None:
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
-            raise ModelCallError(
-                f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}; see the provider's "
-                "status page, then start again"
-            )
+            what = f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}"
+            raise ModelCallError(f"{what}; see the provider's status page, then start again")
 
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """Handle a job that was refused before it began: nothing was computed."""
@@ -313,7 +274,7 @@ class _Run:
                 f"{self.calls.store.path}"
             )
         failed = self._failure(error)
-        if failed.fatal is not None or not failed.retry:
+        if failed.fatal or not failed.retry:
             raise ModelCallError(f"{failed.fatal or failed.message}; {goes_on}")
         self.hold = min(failed.wait or 0.0, LONGEST_POLL)
         self.since = self.clock() if self.since is None else self.since
@@ -332,11 +293,10 @@ class _Run:
     def _collect(self, record: BatchRecord, job: BatchJob) -> None:
         """Take all results of an ended job, in any order: each settles its call in the store, then is delivered.
 
-        Results that cannot be read, are of another job or repeat one are ignored. After a broken stream all are read
-        again; what was settled and delivered before stays. Raises ModelCallError where no call can succeed.
+        After a broken stream all are read again; what was settled and delivered before stays.
         """
         counts, fatal = Counter[str](), None
-        left = {record.custom_id(n): call for n, call in enumerate(self._calls_of(record))}
+        left = {record.custom_id(n): call for n, call in enumerate(self.calls.store.calls_of(record))}
         try:
             for result in self.jobs.results(job):
                 if result is None or result.custom_id not in left:
@@ -376,13 +336,8 @@ class _Run:
 
     def _take(self, reserved: PaidCall, read: Callable[[Call], Answer | FailedCall]) -> str | None:
         """Settle a call, unless it was settled before a kill; deliver its outcomes, or leave it to the next batch.
-
-        Samples that are no longer asked for have the index -1: their replies are read for their cost. Returns advice
-        where no call can succeed.
-        """
-        places = tuple(self.places.get(item, -1) for item in reserved.items)
-        like = next((self.requests[place] for place in places if place >= 0), Request(reserved.id, (), Sampling()))
-        call = Call(places, tuple(replace(like, sample=sample) for sample in reserved.samples))
+        Returns advice where no call can succeed."""
+        call = Call((), tuple(Request(reserved.id, (), Sampling(), sample) for sample in reserved.samples))
         found = read(call)
         if reserved.billing == "open":
             self.calls.settle(reserved, found)
@@ -390,13 +345,17 @@ class _Run:
             self._give(call, found)
         return found.fatal if isinstance(found, FailedCall) else None
 
+    def _tries(self, call: Call) -> int:
+        return max(self.tries[request.id, request.sample] for request in call.requests)
+
     def _give(self, call: Call, found: Answer | FailedCall) -> None:
         """Deliver the outcomes of a call that are still asked for."""
-        for index, outcome in zip(call.indexes, outcomes(found, call, self._tries(call)), strict=True):
-            if index >= 0 and self.done[index] is None:
-                self.done[index] = outcome
+        for request, outcome in zip(call.requests, outcomes(found, call, self._tries(call)), strict=True):
+            key = request.id, request.sample
+            if key in self.places and key not in self.done:
+                self.done[key] = outcome
                 if self.on_done is not None:
-                    self.on_done(index, outcome)
+                    self.on_done(self.places[key], outcome)
 
 
 def _say(text: str) -> None:

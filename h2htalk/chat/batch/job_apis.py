@@ -1,10 +1,9 @@
 """The batch jobs of OpenAI and Anthropic over their SDKs: make, find and look at jobs, stream results.
 
-Both cost half the price and take up to 24 hours. OpenAI: upload a file of requests, start a job, download a file of
-replies and one of errors; 50,000 requests and 200 MB a job, which has our mark in its metadata. Anthropic: one call
-submits all requests, one streams all results; 100,000 requests and 256 MB a job, results kept for 29 days. Its job
-holds nothing of ours but the `custom_id` of each request, which only its results show: a job whose id never arrived is
-searched for among the later ones by the number of its requests.
+OpenAI: upload a file of requests, start a job, download a file of replies and one of errors; 50,000 requests and 200 MB
+a job, which has our mark in its metadata. Anthropic: one call submits all requests, one streams all results; 100,000
+requests and 256 MB a job, results kept for 29 days. Its job holds nothing of ours but the `custom_id` of each request,
+which only its results show: a job whose id never arrived is searched for among the later ones by its number of calls.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ from typing import Any, ClassVar, Final, Literal, TypeVar
 import httpx2
 
 from h2htalk.chat.protocol import CONNECT_TIMEOUT, FailedCall
-from h2htalk.chat.provider_answers import clean
 from h2htalk.chat.store.call_store import BatchRecord
+from h2htalk.chat.wires import clean
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError
 
@@ -45,9 +44,8 @@ _TYPES: Mapping[str, Kind] = {"canceled": "canceled", "expired": "expired"}
 class BatchJob:
     """A batch job as its provider describes it; `failed`: it was refused whole, and none of its calls was computed.
 
-    `calls`: how many it holds; `finished` and `succeeded` of them are done and gave a reply; None where unknown.
-    `leftover`: what became of calls without a result. `outputs`: where its results are. `problem`: why a failed one was
-    refused; `crowded`: only because the account's queue is full.
+    `finished` and `succeeded` of its `calls` are done and gave a reply; None where unknown. `leftover`: what became of
+    calls without a result. `problem`: why a failed one was refused; `crowded`: because the account's queue is full.
     """
 
     id: str
@@ -64,11 +62,8 @@ class BatchJob:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """The result of a call of a job; calls that expired or were cancelled were never computed and cost nothing.
-
-    `status` (0: unknown) and `body` are those of the live API. `free`: the provider charges nothing for it; errors
-    without it follow the rules of the live API.
-    """
+    """The result of a call of a job. `status` (0: unknown) and `body` are those of the live API, whose rules errors
+    follow that are not `free`."""
 
     custom_id: str
     kind: Kind
@@ -80,8 +75,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The outcome of a search for a job whose id is unknown: `job`, else it may be one of `running`, which their
-    results will show, or one of `unreadable`, which have ended and can no longer be read."""
+    """What a search for a job found: `job`, else it may be one that is `running`, or that is `unreadable` by now."""
 
     job: BatchJob | None = None
     running: tuple[str, ...] = ()
@@ -90,10 +84,8 @@ class Search:
 
 @dataclass(eq=False)
 class JobCallError(Exception):
-    """A call about a job gave no usable answer. Internal: `batch_runner` waits or raises an error.
-
-    `status`: of HTTP, None where no answer was read; `body`, `headers`: of the answer; `reached`: something was sent.
-    """
+    """A call about a job gave no usable answer. `status`: of HTTP, None where no answer was read; `reached`: something
+    was sent; `body`, `headers`: of the answer."""
 
     message: str
     status: int | None = None
@@ -107,14 +99,12 @@ class JobCallError(Exception):
         created it before."""
         if self.status is None:
             return not self.reached
-        return (400 <= self.status < 500 and self.status not in (408, 499)) or self.status == 529
+        return (300 <= self.status < 500 and self.status not in (408, 499)) or self.status == 529
 
 
 class JobsApi:
-    """One provider's batch jobs over its SDK, whose retries are off: a repeated `create` would be a second job.
-
-    Every method may raise JobCallError. The SDK's typed models accept any answer, so its raw responses are read.
-    """
+    """One provider's batch jobs over its SDK. Every method may raise JobCallError. Its retries are off: a repeated
+    `create` would be a second job. Its typed models accept any answer, so its raw responses are read."""
 
     most_calls: ClassVar[int]  # that a job may hold, with a margin
     most_bytes: ClassVar[int]  # that its requests may have, with a margin
@@ -208,8 +198,7 @@ class JobsApi:
             status = 200 if found.reason == "malformed_reply" else None
             raise JobCallError(found.message, status, reached=found.billing != "free") from None
         except (base, ValueError, TypeError, AttributeError, RecursionError) as error:
-            # ValueError: a body that is not JSON. TypeError, AttributeError: JSON of another shape, which the SDKs take
-            # for what they expect. Their texts may quote it at length, so only the kind is kept.
+            # Not JSON, or JSON of another shape, which the text may quote at length: only the kind is kept.
             raise JobCallError(f"the answer cannot be read ({type(error).__name__})", status=200) from None
 
 
@@ -250,11 +239,9 @@ class OpenAIJobs(JobsApi):
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
         job_id, status = read_names(raw, "status")
-        files = map(text_or_none, (raw.get("output_file_id"), raw.get("error_file_id")))
+        files = (text_or_none(raw.get(name)) for name in ("output_file_id", "error_file_id"))
         outputs = tuple(file for file in files if file)
-        completed, failed, calls = (
-            count_or_none(pick(raw, "request_counts", name)) for name in ("completed", "failed", "total")
-        )
+        completed, failed, calls = _counts(raw, "completed", "failed", "total")
         problem, crowded = _read_problems(pick(raw, "errors", "data"))
         ended = status in ("completed", "expired", "cancelled", "failed")
         leftover: Mapping[str, Leftover] = {"expired": "expired", "cancelled": "canceled"}
@@ -276,8 +263,8 @@ class OpenAIJobs(JobsApi):
         custom_id, code = text_or_none(pick(line, "custom_id")), text_or_none(pick(line, "error", "code"))
         status = count_or_none(pick(line, "response", "status_code"))
         if custom_id is not None and status is not None:
-            body, name = (pick(line, "response", name) for name in ("body", "request_id"))
-            return Result(custom_id, "succeeded" if status == 200 else "errored", body, status, text_or_none(name))
+            body, name = pick(line, "response", "body"), text_or_none(pick(line, "response", "request_id"))
+            return Result(custom_id, "succeeded" if status == 200 else "errored", body, status, name)
         if custom_id is None or code is None:
             return None
         # An error without a response is that of the batch, such as `request_timeout`: treated as a server error.
@@ -311,10 +298,19 @@ class AnthropicJobs(JobsApi):
         return self.read_job(self.call(self.batches.create, requests=list(lines)))
 
     def find(self, record: BatchRecord, known: Collection[str]) -> Search:
-        running, unreadable = [], []
-        for listed in list(self._candidates(record, known)):
-            # The list may be out of date.
-            job = listed if listed.state == "ended" else self.retrieve(listed.id)
+        """Read the results of all jobs of as many calls that may have been made when ours was sent."""
+        candidates, running, unreadable = [], [], []
+        for raw in self.listed():
+            job = self.read_job(raw)
+            with self._errors():
+                age = record.when - datetime.fromisoformat(str(raw.get("created_at"))).timestamp()
+            # Made before ours. The time is for the case that the one before ours was deleted since.
+            if job.id == record.after or age > CLOCK_SKEW:
+                break
+            if job.calls == len(record.numbers) and job.id not in known and age > -CLOCK_SKEW:
+                candidates.append(job)
+        for job in candidates:
+            job = job if job.state == "ended" else self.retrieve(job.id)  # the list may be out of date
             if job.state == "running":
                 running.append(job.id)
             elif ours := self._is_ours(job, record):
@@ -322,20 +318,6 @@ class AnthropicJobs(JobsApi):
             elif ours is None:
                 unreadable.append(job.id)
         return Search(None, tuple(running), tuple(unreadable))
-
-    def _candidates(self, record: BatchRecord, known: Collection[str]) -> Iterator[BatchJob]:
-        """Jobs of the same number of calls that may have been made when ours was sent."""
-        for raw in self.listed():
-            job = self.read_job(raw)
-            try:
-                age = record.when - datetime.fromisoformat(str(raw.get("created_at"))).timestamp()
-            except ValueError:
-                raise JobCallError("the answer describes no job", status=200) from None
-            # Made before ours. The time is for the case that the one before ours was deleted since.
-            if job.id == record.after or age > CLOCK_SKEW:
-                return
-            if job.calls == len(record.numbers) and job.id not in known and age > -CLOCK_SKEW:
-                yield job
 
     def _is_ours(self, job: BatchJob, record: BatchRecord) -> bool | None:
         """Whether the first result of an ended job has one of our names; None where it can no longer be read."""
@@ -355,16 +337,14 @@ class AnthropicJobs(JobsApi):
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
         job_id, status = read_names(raw, "processing_status")
-        names = ("processing", "succeeded", "errored", "canceled", "expired")
-        counts = [count_or_none(pick(raw, "request_counts", name)) for name in names]
-        known = [number for number in counts if number is not None]
-        calls = sum(known) if len(known) == len(counts) else None
+        counts = _counts(raw, "processing", "succeeded", "errored", "canceled", "expired")
+        calls = None if None in counts else sum(number or 0 for number in counts)
         return BatchJob(
             job_id,
             clean(status),
             "ended" if status == "ended" else "running",
             calls,
-            None if calls is None else calls - known[0],
+            None if calls is None else calls - (counts[0] or 0),
             counts[1],
             outputs=(job_id,) if raw.get("results_url") and raw.get("archived_at") is None else (),
         )
@@ -386,10 +366,8 @@ class AnthropicJobs(JobsApi):
 
 
 def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
-    """Split a stream of bytes into JSON objects, None for a line that is none; empty lines are left out.
-
-    Only a line feed ends a line: text may hold other separators.
-    """
+    """Split a stream of bytes into JSON objects, None for a line that is none. Only a line feed ends a line: text may
+    hold other separators."""
     parts: list[bytes] = []
     size = 0
     for chunk in chain(chunks, (b"\n",)):
@@ -398,19 +376,14 @@ def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
             line, size = b"".join((*parts, part)), 0
             parts.clear()
             if line.strip():
-                yield _read_object(line)
+                raw: Any = None
+                with suppress(ValueError, RecursionError):
+                    raw = json.loads(line)
+                yield raw if isinstance(raw, dict) else None
         parts.append(rest)
         size += len(rest)
         if size > LONGEST_LINE:
             raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
-
-
-def _read_object(line: bytes) -> Mapping[str, Any] | None:
-    try:
-        raw = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return raw if isinstance(raw, dict) else None
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
@@ -439,10 +412,12 @@ def pick(raw: object, *path: str) -> Any:
 
 
 def text_or_none(value: object) -> str | None:
-    """Return a text that is not empty, None for anything else."""
     return value if isinstance(value, str) and value else None
 
 
 def count_or_none(value: object) -> int | None:
-    """Return a whole number from 0, None for anything else."""
     return value if type(value) is int and value >= 0 else None
+
+
+def _counts(raw: Mapping[str, Any], *names: str) -> list[int | None]:
+    return [count_or_none(pick(raw, "request_counts", name)) for name in names]

@@ -10,40 +10,24 @@ import asyncio
 import logging
 import os
 import warnings
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from hashlib import sha256
 from importlib import import_module
 from operator import attrgetter
-from types import ModuleType
 from typing import Any, ClassVar
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx2
 
-from h2htalk.chat.batch.batch_runner import run_batches
+from h2htalk.chat.batch.batch_runner import BatchRun
+from h2htalk.chat.batch.job_apis import AnthropicJobs, JobsApi, OpenAIJobs
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.hosted.anthropic_wire import AnthropicWire
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.protocol import (
-    CONNECT_TIMEOUT,
-    LARGEST_REPLY,
-    Arrived,
-    FailedCall,
-    OnDone,
-    Outcome,
-    Request,
-    Send,
-    WireFormat,
-    broken,
-    late,
-    no_connection,
-    too_large,
-)
-from h2htalk.chat.provider_answers import clean
+from h2htalk.chat.protocol import CONNECT_TIMEOUT, LARGEST_REPLY, Arrived, FailedCall, OnDone, Outcome, Request, Send
 from h2htalk.chat.server import base_url, http_parts, is_loopback, read_key
 from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.wires import AnthropicWire, OpenAIWire, WireFormat, clean
 from h2htalk.errors import ConfigError
 
 # Compressed, though it was not asked for: a text of a few MB, or a thousand times as much of one letter.
@@ -64,19 +48,17 @@ class HostedChat:
     """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent.
 
     Attributes:
-        wire: the class of its wire format.
         module: of its SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
         create: the client's method that sends a call, as a path of attributes.
-        jobs: the class of its batch jobs in `batch/job_apis`.
         example: a model of it.
     """
 
-    wire: ClassVar[Callable[[str, str], WireFormat]]
+    wire: ClassVar[type[WireFormat]]
+    jobs: ClassVar[type[JobsApi]]
     module: ClassVar[str]
     url: ClassVar[str]
     client: ClassVar[str]
     create: ClassVar[str]
-    jobs: ClassVar[str]
     example: ClassVar[str]
     client_options: ClassVar[Mapping[str, Any]] = {}
 
@@ -89,8 +71,7 @@ class HostedChat:
             raise ConfigError(f"{self.module}: needs the name of a model, such as {self.module}:{self.example}")
         self._name, self._options = name, options
         self._key, self._url = self.read_environment()
-        self._wire = type(self).wire(name, self._key)
-        self._connection = _connection_options(self._url)
+        self._wire = self.wire(name, self._key)
 
     @classmethod
     def read_environment(cls) -> tuple[str, str]:
@@ -140,7 +121,7 @@ class HostedChat:
         return f"{parts.scheme}://{parts.netloc}{path}"
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in `run_batches`."""
+        """See `Chat.complete`; live in `run_calls`, with `ChatOptions.batch` in a `BatchRun`."""
         options = self._options
         calls = options.calls or StageCalls(CallStore(), "", self._wire.model)
         if not options.batch:
@@ -148,30 +129,42 @@ class HostedChat:
             advice = f"check the connection and its proxy, or {self.module.upper()}_BASE_URL"
             connection = Connection(self._wire, f"{parts.scheme}://{parts.netloc}", advice, self._connect)
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
-        jobs_class = getattr(import_module("h2htalk.chat.batch.job_apis"), self.jobs)
         with self.open_client(self._key, self._url) as client:
             # Without requests too: open jobs are collected and settled.
-            return run_batches(jobs_class(client, connection_failure), self._wire, requests, options, calls, on_done)
+            jobs = self.jobs(client, connection_failure)
+            return BatchRun(jobs, self._wire, requests, options, calls, on_done).run()
 
     def close(self) -> None:
         """Do nothing: connections are closed at the end of `complete`."""
 
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
-        """Open a connection pool that follows no redirect: a reserved call goes to its own address only."""
-        sdk, most = import_module(self.module), self._options.concurrency
+        sdk, key, most = import_module(self.module), self._key, self._options.concurrency
         limits = httpx2.Limits(max_connections=most, max_keepalive_connections=most, keepalive_expiry=KEEP_ALIVE)
 
         async def prepare(response: httpx2.Response) -> None:
             _prepare(response)
 
-        with _network_settings():
-            pool = httpx2.AsyncClient(limits=limits, event_hooks={"response": [prepare]}, **self._connection)
+        with _network_settings(self._url) as settings:
+            pool = httpx2.AsyncClient(limits=limits, event_hooks={"response": [prepare]}, **settings)
         async with pool:
-            create = attrgetter(self.create)(self.open_client(self._key, self._url, pool))
+            create = attrgetter(self.create)(self.open_client(key, self._url, pool))
 
             async def send(body: Mapping[str, Any], seconds: float) -> Arrived | FailedCall:
-                return await _exchange(lambda timeout: create(**body, timeout=timeout), seconds, sdk, self._key)
+                # The transport's own limits only distinguish a failed connection from a missing answer.
+                limits = httpx2.Timeout(seconds + 1, connect=min(CONNECT_TIMEOUT, seconds / 2))
+                try:
+                    async with asyncio.timeout(seconds):  # a slow answer is cut off
+                        response = (await create(**body, timeout=limits)).http_response
+                except TimeoutError:
+                    return FailedCall.late(seconds)
+                except (UnicodeEncodeError, httpx2.InvalidURL):
+                    return _UNSENT
+                except sdk.APIStatusError as error:
+                    response = error.response
+                except sdk.APIConnectionError as error:
+                    return connection_failure(error.__cause__ or error, key)
+                return Arrived(response.status_code, response.headers, response.content)
 
             yield send
 
@@ -179,24 +172,22 @@ class HostedChat:
 class OpenAIChat(HostedChat):
     """An OpenAI model, by chat completions."""
 
-    wire = OpenAIWire
+    wire, jobs = OpenAIWire, OpenAIJobs
     module = "openai"
     url = "https://api.openai.com/v1"
     client = "OpenAI"
     create = "chat.completions.with_raw_response.create"
-    jobs = "OpenAIJobs"
     example = "gpt-4o"
 
 
 class AnthropicChat(HostedChat):
     """An Anthropic model, by the messages API, which takes no temperature, top_p or seed."""
 
-    wire = AnthropicWire
+    wire, jobs = AnthropicWire, AnthropicJobs
     module = "anthropic"
     url = "https://api.anthropic.com"
     client = "Anthropic"
     create = "messages.with_raw_response.create"
-    jobs = "AnthropicJobs"
     example = "claude-sonnet-5-5"
     client_options: ClassVar[Mapping[str, Any]] = {"open_telemetry": False}
 
@@ -206,23 +197,20 @@ class AnthropicChat(HostedChat):
 
 def open_connection(url: str) -> httpx2.Client:
     """Open a connection for calls one after the other, such as those about batch jobs."""
-    with _network_settings():
-        return httpx2.Client(
-            event_hooks={"response": [_prepare]}, **_connection_options(url) | {"follow_redirects": True}
-        )
-
-
-def _connection_options(url: str) -> dict[str, Any]:
-    # No compression: the size of compressed answers cannot be limited before they are unpacked.
-    plain = {"accept-encoding": "identity"}
-    return {"trust_env": not is_loopback(url), "headers": plain, "follow_redirects": False}
+    with _network_settings(url) as settings:
+        return httpx2.Client(event_hooks={"response": [_prepare]}, **settings)
 
 
 @contextmanager
-def _network_settings() -> Iterator[None]:
-    """Turn errors of proxies and certificates into a ConfigError that quotes no address: it may hold a password."""
+def _network_settings(url: str) -> Iterator[Mapping[str, Any]]:
+    """Give a client's settings. No redirect is followed: calls, and the key, go to their own address only.
+
+    Errors of proxies and certificates become a ConfigError that quotes no address: it may hold a password.
+    """
+    # No compression: the size of compressed answers cannot be limited before they are unpacked.
+    plain = {"accept-encoding": "identity"}
     try:
-        yield
+        yield {"trust_env": not is_loopback(url), "headers": plain, "follow_redirects": False}
     except (ValueError, ImportError, OSError):
         names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
         raise ConfigError(f"no connection can be set up: correct or unset what is wrong among {names}") from None
@@ -241,7 +229,7 @@ class ReplyTooLarge(httpx2.TransportError):
     """An answer is larger than its bound; its connection is closed."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(too_large(most).message)
+        super().__init__(FailedCall.too_large(most).message)
         self.most = most
 
 
@@ -258,13 +246,9 @@ class _Bounded(httpx2.AsyncByteStream, httpx2.SyncByteStream):
         return chunk
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        chunks = self._stream.__aiter__()
-        try:
+        async with aclosing(self._stream.__aiter__()) as chunks:
             async for chunk in chunks:
                 yield self._count(chunk)
-        finally:
-            if isinstance(chunks, AsyncGenerator):
-                await chunks.aclose()
 
     def __iter__(self) -> Iterator[bytes]:
         return map(self._count, self._stream)
@@ -276,45 +260,20 @@ class _Bounded(httpx2.AsyncByteStream, httpx2.SyncByteStream):
         self._stream.close()
 
 
-async def _exchange(
-    post: Callable[[Any], Awaitable[Any]], seconds: float, sdk: ModuleType, key: str
-) -> Arrived | FailedCall:
-    """Make one attempt, the reading of its answer included, in `seconds`: a slow answer is cut off then.
-
-    Args:
-        post: sends, given the transport's timeouts, and returns the SDK's raw response.
-        sdk: the SDK's module, for its errors.
-    """
-    # The transport's own limits only distinguish a failed connection from a missing answer.
-    timeouts = httpx2.Timeout(seconds + 1, connect=min(CONNECT_TIMEOUT, seconds / 2))
-    try:
-        async with asyncio.timeout(seconds):
-            response = (await post(timeouts)).http_response
-    except TimeoutError:
-        return late(seconds)
-    except (UnicodeEncodeError, httpx2.InvalidURL):
-        return _UNSENT
-    except sdk.APIStatusError as error:
-        response = error.response
-    except sdk.APIConnectionError as error:
-        return connection_failure(error.__cause__ or error, key)
-    return Arrived(response.status_code, response.headers, response.content)
-
-
 def connection_failure(error: BaseException, key: str | None) -> FailedCall:
     """Return the failed call of a broken connection: free before anything was sent, else possibly paid."""
     why = clean(str(error), key) or type(error).__name__
     match error:
         case ReplyTooLarge():
-            return too_large(error.most)
+            return FailedCall.too_large(error.most)
         case httpx2.ConnectTimeout():
-            return no_connection("nothing answers")
+            return FailedCall.unreached("nothing answers")
         case httpx2.ConnectError() | httpx2.PoolTimeout() | httpx2.ProxyError():
-            return no_connection(why)
+            return FailedCall.unreached(why)
         case httpx2.UnsupportedProtocol() | httpx2.LocalProtocolError():
             return _UNSENT
         case httpx2.DecodingError():
             return FailedCall("malformed_reply", f"the answer cannot be decompressed: {why}", "paid")
         case httpx2.TimeoutException():
             return FailedCall("timeout", "the connection was idle for too long", "possibly_paid", retry=True)
-    return broken(why)
+    return FailedCall.broken(why)

@@ -35,6 +35,7 @@ from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
 from h2htalk.errors import ConfigError, DataError, quoted
 
+_NAME_PRICE = "name it in a file of prices (--prices, prices = FILE)"
 UNSENT = "not sent"  # of calls of a job that was only planned
 _COSTLESS = b'{"id":'  # lines begin with it that are about no money
 _NOTHING = Decimal(0)
@@ -54,9 +55,9 @@ class CostLimitError(ConfigError):
 class PaidCall:
     """A call that may cost money: the most that it can cost (`bound` in tokens, `worst` in dollars), and how it ended.
 
-    `number`: in the store, from 1. `id`: of its requests; empty once it was erased. `prompts`: the fingerprint of each
-    sample's prompt. `item`: what the requests are about, where `id` names more. `batch`: the mark of its job. `prices`:
-    their date. `usage`, `usd`: of a paid call; None where they are unknown. `reason`: of a call without a usable reply.
+    `id`: of its requests; empty once it was erased. `prompts`: the fingerprint of each sample's prompt. `item`: what
+    it is about, where `id` names more. `batch`: the mark of its job. `prices`: their date. `usage`, `usd`: of a paid
+    call; None where they are unknown. `reason`: of a call without a usable reply.
     """
 
     number: Annotated[Count, Field(alias="reserved")]
@@ -121,8 +122,7 @@ class _End:
 
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
-    """The state of one batch job: `planned` (not sent), `sending` (possibly), `submitted` (it runs, or has ended and is
-    not collected) or `closed`.
+    """The state of one batch job: `planned` (not sent), `sending` (possibly), `submitted` (not collected) or `closed`.
 
     `batch`: its mark, 12 random hex digits, by which it is known before the provider gives it an id (`job`). `when`:
     Unix time of the last request that was sent. `numbers`: its calls' numbers in the store, in their order in the job.
@@ -148,18 +148,10 @@ class BatchRecord:
         """Return the name of a call in the job."""
         return f"{self.batch}-{number}"
 
-    def after_event(self, raw: Mapping[str, Any]) -> BatchRecord:
-        """Return the job after one more line about it. Raises KeyError or ValueError for a line that cannot follow."""
-        match raw["event"]:
-            case "uploaded":
-                return replace(self, file=str(raw["file"]))
-            case "sending":
-                return replace(self, state="sending", when=float(raw["when"]), after=raw.get("after"))
-            case "submitted":
-                return replace(self, state="submitted", job=str(raw["provider_id"]))
-            case "collected" | "abandoned":
-                return replace(self, state="closed")
-        raise ValueError(f"event is {quoted(raw['event'])}")
+
+# A job's state after events that are not named like it; and its fields by those of the lines.
+_STATES = {"uploaded": "planned", "collected": "closed", "abandoned": "closed"}
+_JOB_FIELDS = {"file": "file", "when": "when", "after": "after", "provider_id": "job"}
 
 
 # --- The file ---------------------------------------------------------------------------------------------------
@@ -170,11 +162,10 @@ class CallStore:
 
     It holds all paid calls by their numbers from 1, batch jobs by mark, replies by stage, id, sample and hash of the
     prompt and again by stage and hash alone, and the number of replies and final failures. `on_outcome` is called with
-    each of those that the file holds when it is opened, and its position; it may raise DataError.
+    each of those that the file holds when it is opened, and its position. Nothing is read or written before `open`.
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        """Nothing is read or written before `open`."""
         self.path = path
         self.calls: list[PaidCall] = []
         self.jobs: dict[str, BatchRecord] = {}
@@ -262,11 +253,13 @@ class CallStore:
     def _take_event(self, line: Mapping[str, Any]) -> BatchRecord:
         mark = str(line["job"])
         if line["event"] == "planned":
-            self.jobs[mark] = BatchRecord(mark, str(line["stage"]), str(line["asked"]), float(line["when"]))
+            self.jobs[mark] = BatchRecord(mark, line["stage"], line["asked"], line["when"])
         elif mark not in self.jobs:
             raise ValueError(f"batch {quoted(mark)} was never planned")
         else:
-            self.jobs[mark] = self.jobs[mark].after_event(line)
+            about = {ours: line[name] for name, ours in _JOB_FIELDS.items() if name in line}
+            state: Any = _STATES.get(line["event"], line["event"])
+            self.jobs[mark] = replace(self.jobs[mark], state=state, **about)
         return self.jobs[mark]
 
     # --- What it holds ------------------------------------------------------------------------------------------
@@ -321,7 +314,7 @@ class CallStore:
             except OSError as error:
                 raise DataError(f"{self.path}: {write_problem(error)}") from error
 
-    def reserve(self, calls: Sequence[PaidCall], jobs: Sequence[dict[str, Any]] = ()) -> None:
+    def reserve(self, calls: Sequence[PaidCall], jobs: Sequence[dict[str, Any]]) -> None:
         """Write reserved calls, and the batch jobs that they are of, all or none."""
         self.append(*jobs, *(call.to_dict() for call in calls), sync=bool(jobs))
         for line in jobs:
@@ -348,7 +341,7 @@ class CallStore:
     def reprice(self, prices: PriceList) -> None:
         """Write down prices of calls whose cost was unknown, as far as they are known now."""
         for call in [call for call in self.calls if call.cost[1] is None]:
-            if (price := prices.find(call.model)) is None:
+            if (price := prices.models.get(call.model)) is None:
                 continue
             metered, batch = call.usage if call.cost[0] == "usd_paid" else None, call.batch is not None
             usd = price.worst(*call.bound, batch) if metered is None else price.cost(metered, batch)
@@ -393,14 +386,9 @@ def read_costs(folder: Path) -> dict[str, Totals]:
 class StageCalls:
     """The calls of one model (`ENGINE:MODEL`) for one stage. Engines reserve and settle paid calls through it.
 
-    Nothing is touched before `open`. Raises ConfigError for a limit without a price.
-
-    Attributes:
-        paid: whether they cost money: a model that costs nothing reserves nothing.
-        identity: the model as the hash of a prompt has it; empty: `model`.
-        prices: None where they are unknown; calls are counted, and their dollars stay unknown.
-        limit: US dollars that all calls of the store may cost, those of earlier starts included.
-        endpoint: what is asked; stored with every reply.
+    `paid`: whether they cost money: else nothing is reserved. `identity`: the model as the hash of a prompt has it;
+    empty: `model`. `prices`: None where dollars stay unknown. `limit`: US dollars that all calls of the store may cost,
+    those of earlier starts included. `endpoint`: stored with every reply. Raises ConfigError for a limit but no price.
     """
 
     store: CallStore
@@ -415,28 +403,19 @@ class StageCalls:
 
     def __post_init__(self) -> None:
         self.identity = self.identity or self.model
-        self.price = self.prices.find(self.model) if self.prices is not None and self.paid else None
+        self.price = self.prices.models.get(self.model) if self.prices is not None and self.paid else None
         if self.paid and self.limit is not None and self.price is None:
             meant = self.prices.suggest(self.model) if self.prices else ""
-            raise ConfigError(
-                f"max_cost: the price of {self.model} is unknown: {meant}name it in a file of prices (--prices, "
-                "prices = FILE)"
-            )
+            raise ConfigError(f"max_cost: the price of {self.model} is unknown: {meant}{_NAME_PRICE}")
 
     def open(self, batch: bool) -> Self:
-        """Open the store, price what had no price, and free jobs that were never sent.
-
-        Raises ConfigError where batch jobs of this stage are open and `batch` is not set: their calls would be paid
-        twice; or where there is a limit, and calls of earlier starts whose price is unknown.
-        """
+        """Open the store, price what had no price, and free jobs that were never sent. Raises ConfigError where jobs of
+        this stage are open and `batch` is not set, or the price of earlier calls is unknown and there is a limit."""
         self.store.open()
         if self.prices is not None:
             self.store.reprice(self.prices)
         if self.paid and self.limit is not None and self.store.dollars() is None:
-            raise ConfigError(
-                f"max_cost: {self.store.path} holds calls whose price is unknown: name it in a file of prices "
-                "(--prices, prices = FILE)"
-            )
+            raise ConfigError(f"max_cost: {self.store.path} holds calls whose price is unknown: {_NAME_PRICE}")
         if not batch:
             require_no_jobs(self.open_jobs(), self.store.path)
             for job in self.open_jobs():
@@ -462,9 +441,9 @@ class StageCalls:
         for number, (call, bound, batch) in enumerate(calls, len(store.calls) + 1):
             worst = None if price is None else price.worst(*bound, batch is not None)
             prompts = tuple(prompt_fingerprint(request, self.identity) for request in call.requests)
-            about = (number, self.stage, self.model, call.request.id, tuple(one.sample for one in call.requests))
+            about = (number, self.stage, self.model, call.requests[0].id, tuple(one.sample for one in call.requests))
             date = "" if price is None else price.date
-            made.append(PaidCall(*about, bound, worst, prompts, call.request.item, batch, date))
+            made.append(PaidCall(*about, bound, worst, prompts, call.requests[0].item, batch, date))
         self._require_room([call.worst for call in made])
         store.reserve(made, jobs)
         return made
@@ -475,10 +454,8 @@ class StageCalls:
         needed, committed = add(*worst), self.store.dollars()
         what = "this call" if len(worst) == 1 else f"these {len(worst):,} calls"
         if needed is None:
-            raise CostLimitError(
-                f"max_cost: what {what} can cost is unknown: name the price, for a batch with `batch` too, in a file "
-                "of prices"
-            )
+            advice = "name the price, for a batch with `batch` too, in a file of prices"
+            raise CostLimitError(f"max_cost: what {what} can cost is unknown: {advice}")
         if committed is None:
             raise CostLimitError("max_cost: what was paid so far is unknown: an answer came at an unknown price")
         if committed + needed > self.limit:
@@ -488,10 +465,7 @@ class StageCalls:
             )
 
     def settle(self, call: PaidCall, found: Answer | FailedCall) -> None:
-        """Store what came of a call and what it cost, in one line.
-
-        A reply without a complete usage counts as possibly paid, at its worst case. A refusal is a reply.
-        """
+        """Store what came of a call and what it cost, in one line. A refusal is a reply."""
         billing, reason = (found.billing, found.reason) if isinstance(found, FailedCall) else ("paid", "")
         usage = found.usage if billing == "paid" else None
         usd = self.price.cost(usage, call.batch is not None) if usage is not None and self.price else None
@@ -508,10 +482,8 @@ class StageCalls:
             self.store.remember(self.stage, call.id, sample, prompt, reply)
 
     def done(self, request: Request, outcome: Outcome, copy: bool = False) -> None:
-        """Store the outcome of a request, unless its line was written when it was paid for.
-
-        `copy`: the outcome is that of an equal request, which was called for in its place.
-        """
+        """Store the outcome of a request, unless its line was written when it was paid for. `copy`: the outcome is that
+        of an equal request, which was called for in its place."""
         if self.paid and isinstance(outcome, Reply) and not copy:
             return
         prompt = prompt_fingerprint(request, self.identity)
@@ -561,9 +533,8 @@ def require_no_jobs(jobs: Sequence[BatchRecord], where: object) -> None:
     """Raise ConfigError where jobs may exist at the provider: without batches their calls would be paid twice."""
     if sent := [job.label for job in jobs if job.state != "planned"]:
         plural = "s" if len(sent) > 1 else ""
-        raise ConfigError(
-            f"{where}: waits for batch job{plural} {', '.join(sent)}: add --batch (batch = true) until collected"
-        )
+        jobs_named = f"batch job{plural} {', '.join(sent)}"
+        raise ConfigError(f"{where}: waits for {jobs_named}: add --batch (batch = true) until collected")
 
 
 def prompt_fingerprint(request: Request, model: str) -> str:

@@ -196,7 +196,7 @@ def describe_calls(
     )
     if engine.local:
         return f"{calls}; costs nothing but time", Decimal(0)
-    price = settings.price_list().find(settings.model) if engine.hosted else None
+    price = settings.price_list().models.get(settings.model) if engine.hosted else None
     total = add(*(price.cost(one, settings.batch) if price else None for one in used))
     if price is None or total is None:
         return f"{calls}; the price is unknown", None

@@ -33,9 +33,9 @@ from h2htalk.chat.live_calls import Connection, run_calls
 from h2htalk.chat.local.chat_template import SWITCHES, ChatTemplate, TokenRequest, read_reply, tokenize_requests
 from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions, find_source
 from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Reply, Request, Send
-from h2htalk.chat.provider_answers import malformed_answer
 from h2htalk.chat.server import ServerWire, exchange
 from h2htalk.chat.vllm.server import URL, VLLMServer
+from h2htalk.chat.wires import malformed_answer
 from h2htalk.data.files import sha256_of
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Usage

@@ -111,13 +111,13 @@ seen = 2027-01-30
 source = "the contract"
 """
     prices = load_prices(written(tmp_path, text))
-    assert prices.find("openai:house-model") == Price(
+    assert prices.models.get("openai:house-model") == Price(
         Decimal(1), Decimal(2), batch=Decimal("0.75"), max_input_tokens=1000, date="2027-01-31"
     )
     # The whole entry is replaced, and a TOML number is the decimal that stands there.
-    assert prices.find("openai:gpt-4o") == Price(Decimal("0.15"), Decimal(3), date="2027-01-31")
+    assert prices.models.get("openai:gpt-4o") == Price(Decimal("0.15"), Decimal(3), date="2027-01-31")
     bundled = load_prices()
-    assert prices.find("anthropic:claude-haiku-4-5") == bundled.find("anthropic:claude-haiku-4-5")
+    assert prices.models.get("anthropic:claude-haiku-4-5") == bundled.models.get("anthropic:claude-haiku-4-5")
     assert len(prices.models) == len(bundled.models) + 1
 
 
@@ -180,6 +180,6 @@ def test_the_example_in_the_comments_is_a_price_file(tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text("\n".join(line[6:] for line in TEXT.splitlines() if line.startswith("#     ")))
     own = load_prices(path)
-    assert own.find("openai:gpt-4o-2024-11-20") is not None
-    assert load_prices().find("openai:gpt-4o-2024-11-20") is None
+    assert own.models.get("openai:gpt-4o-2024-11-20") is not None
+    assert load_prices().models.get("openai:gpt-4o-2024-11-20") is None
     assert len(own.models) == len(MODELS) + 1

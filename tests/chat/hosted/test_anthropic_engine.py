@@ -8,8 +8,8 @@ import pytest
 from hosted_made import KEYS, Api, requests_of, set_keys
 from loopback import Answer, LoopbackServer
 
-from h2htalk.chat.hosted.anthropic_wire import LEAST_CACHED_BYTES, AnthropicWire
 from h2htalk.chat.protocol import Call, Message, Request, Sampling
+from h2htalk.chat.wires import LEAST_CACHED_BYTES, AnthropicWire
 from h2htalk.errors import ConfigError
 
 API = AnthropicWire("claude-made-up", KEYS["anthropic"])

@@ -42,6 +42,6 @@ def test_the_price_file_of_the_tutorial_is_one(tmp_path: Path) -> None:
     (text,) = blocks("toml")
     path = tmp_path / "my-prices.toml"
     path.write_text(text)
-    price = load_prices(path).find("openai:gpt-4o-2024-11-20")
+    price = load_prices(path).models.get("openai:gpt-4o-2024-11-20")
     assert price is not None
     assert price.batch is not None

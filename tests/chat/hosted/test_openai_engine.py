@@ -9,8 +9,8 @@ from hosted_made import KEYS, Api, completion, requests_of, set_keys, text_of
 from loopback import Answer, LoopbackServer
 
 from h2htalk.chat.engines import open_chat
-from h2htalk.chat.hosted.openai_wire import OpenAIWire
 from h2htalk.chat.protocol import Call, Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.wires import OpenAIWire
 from h2htalk.errors import ConfigError
 
 API = OpenAIWire("gpt-made-up", KEYS["openai"])

@@ -293,7 +293,7 @@ def run_all(folder: Path, provider: Provider, names: str, limit: Decimal, batch:
                 calls.settle(made, REFUSED if job.state == "planned" else provider.jobs[job.batch][n])
             calls.store.note(job, "collected")
         for _ in range(6):
-            missing = [call for call in map(call_of, names) if calls.find(call.request) is None]
+            missing = [call for call in map(call_of, names) if calls.find(call.requests[0]) is None]
             if batch and missing:
                 (job,) = calls.plan([[(call, BOUND) for call in missing]], 0.0)
                 job = calls.store.note(job, "sending", when=0.0)
