@@ -28,7 +28,9 @@ def bias_table() -> None:
     for uneven in (False, True):
         for n in (20, 50, 100):
             inside, called = (
-                sum(length_effect(np.random.default_rng((n, seed)), n, planted, uneven) for seed in range(seeds))
+                sum(
+                    length_effect(np.random.default_rng((*SEEDS, n, seed)), n, planted, uneven) for seed in range(seeds)
+                )
                 for seeds, planted in ((100, 0.5), (1000, 0.0))
             )
             print(f"| {n} | {'uneven' if uneven else 'even'} | {inside} | {1000 - called} |", flush=True)
@@ -52,7 +54,7 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
         for n in (48, 96):
-            rng, hits = np.random.default_rng(n), [[0, 0, 0], [0, 0, 0]]
+            rng, hits = np.random.default_rng((*SEEDS, n)), [[0, 0, 0], [0, 0, 0]]
             for seed in range(repetitions):
                 y, length = people(rng, items)
                 f = judge(rng, y, length)
@@ -74,12 +76,16 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
             print(f"| {name} | {n} | {shown} |", flush=True)
 
 
+SEEDS: list[int] = []
 TABLES = {"bias": bias_table, "levels": levels_table}
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--part", choices=TABLES)
-    chosen = parser.parse_args().part
+    parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
+    given = parser.parse_args()
+    chosen = given.part
+    SEEDS.extend([] if given.seed is None else [given.seed])
     for name, table in TABLES.items():
         if chosen in (None, name):
             table()

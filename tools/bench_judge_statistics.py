@@ -39,14 +39,15 @@ def judges() -> dict[str, Callable[[np.random.Generator, Values, Values], Values
     }
 
 
-def main(repetitions: int) -> None:
+def main(repetitions: int, *seeds: int) -> None:
     truth = float(people(np.random.default_rng(0), 4_000_000)[0].mean())
     print("| judge's error | labels | items | naive | stratified | refused | regression | half width |")
     print("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
     for name, judge in judges().items():
         for n in LABELS:
             for items in ITEMS:
-                rng, hits, halves, draw = np.random.default_rng((n, items)), [0, 0, 0], [], Random(n * items)
+                rng, draw = np.random.default_rng((*seeds, n, items)), Random(n * items + sum(seeds))
+                hits, halves = [0, 0, 0], []
                 for _ in range(repetitions):
                     y, length = people(rng, items)
                     f = judge(rng, y, length)
@@ -72,4 +73,6 @@ def holds(found: CorrectedMean, truth: float) -> bool:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repetitions", type=int, default=2000)
-    main(parser.parse_args().repetitions)
+    parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
+    given = parser.parse_args()
+    main(given.repetitions, *(() if given.seed is None else (given.seed,)))

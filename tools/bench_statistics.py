@@ -35,6 +35,7 @@ from h2htalk.data.subtasks import SUBTASKS
 
 Values = npt.NDArray[np.float64]
 Draw = Callable[[np.random.Generator, tuple[int, ...]], Values]
+SEEDS: list[int] = []
 REPETITIONS = 4000
 SIZES = (7, 14, 50, 400)
 
@@ -84,11 +85,11 @@ def intervals(run: Path) -> None:
     for name, draw, truth in populations(run):
         cells = []
         for n in SIZES:
-            samples = draw(np.random.default_rng(n), (REPETITIONS, n)).tolist()
+            samples = draw(np.random.default_rng((*SEEDS, n)), (REPETITIONS, n)).tolist()
             means = [mean for values in samples if (mean := mean_of(values)) is not None]
             cells.append(sum(covered(*mean.interval(), truth) for mean in means) / REPETITIONS)
         hits = 0
-        for block in draw(np.random.default_rng(0), (REPETITIONS, len(weights), 7)).tolist():
+        for block in draw(np.random.default_rng((*SEEDS, 0)), (REPETITIONS, len(weights), 7)).tolist():
             means = [mean for values in block if (mean := mean_of(values)) is not None]
             hits += covered(*weighted_mean(means, weights).interval(), truth)
         print(f"| {name} | " + " | ".join(f"{100 * c:.1f}" for c in (*cells, hits / REPETITIONS)) + " |")
@@ -122,7 +123,7 @@ def differences(values: Values, stratum: str = "x", size: int = 1) -> list[Diffe
 def comparisons(pairs: int, seeds: int) -> None:
     print("| what | scores | asked | measured |\n| --- | --- | ---: | ---: |")
     for name, draw in KINDS.items():
-        rng = np.random.default_rng(1)
+        rng = np.random.default_rng((*SEEDS, 1))
         found = sum(paired_result(differences(draw(rng, 154))).p() < 0.05 for _ in range(pairs)) / pairs
         print(f"| false alarms, 154 items | {name} | at most 6.5 | {100 * found:.1f} |")
         alarms = 0
@@ -166,7 +167,7 @@ def correlations(repetitions: int) -> None:
     for n, size in ((4, 0), (6, 0), (10, 0), (37, 0), (20, 1), (50, 1), (154, 1), (160, 4)):
         cells, clusters = [], [str(k // (size or 1)) for k in range(n)]
         for rho, truth in zip(RHOS, of_items if size else of_models, strict=True):
-            rng = np.random.default_rng(n)
+            rng = np.random.default_rng((*SEEDS, n))
             drawn = (rated(rng, rho, n, size) if size else normal(rng, rho, n) for _ in range(repetitions))
             ends = [rank_correlation([(clusters, one)])[1:] for one in drawn]
             hits = 100 * sum(covered(low, high, truth) for low, high in ends) / len(ends)
@@ -209,7 +210,9 @@ if __name__ == "__main__":
     parser.add_argument("--pairs", type=int, default=1000)
     parser.add_argument("--repetitions", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=2000)
+    parser.add_argument("--seed", type=int, help="other draws than those of docs/measurements.md")
     options = parser.parse_args()
+    SEEDS.extend([] if options.seed is None else [options.seed])
     if options.what == "intervals":
         intervals(options.run)
     elif options.what == "runs":
