@@ -27,8 +27,8 @@ class Runner:
 
 
 def write_prompts(python: Path, split: Path, out: Path) -> None:
-    """One line an item: id, messages, their flattened text, reference, language. From `h2htalk prompt all`."""
-    command = [str(python.with_name("h2htalk")), "prompt", "all", "--split", str(split), "--sap", "none"]
+    """One line an item: id, messages, their flattened text, reference, language. From `h2htalk prompts show all`."""
+    command = [str(python.with_name("h2htalk")), "prompts", "show", "all", "--split", str(split), "--sap", "none"]
     printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout
     scenarios = {}
     with (split / "scenarios.jsonl").open(encoding="utf-8") as file:
