@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from statistics import fmean
@@ -99,30 +99,23 @@ class Figure:
 def figure_of(rows: Sequence[Observation]) -> Figure:
     """Sum up observations of one figure."""
     known = scored(rows)
-    values = [row.value for row in known if row.value is not None]
+    values, raters = [row.value or 0.0 for row in known], sorted(Counter(row.by for row in known).items())
+    by = ", ".join(f"{name} {number:,}" if len(raters) > 1 else name for name, number in raters)
     if not values or is_rate(rows[0].figure):
-        return _rate(values, len(rows), _who(known))
-    mean, name = fmean(values), rows[0].figure
-    least, most = SCALES.get(name, (0.0, 1.0))
+        return rate_of(values, len(rows), by)
+    least, most = SCALES.get(rows[0].figure, (0.0, 1.0))
+    low = high = None
     scaled = mean_of([(one - least) / (most - least) for one in values])
-    if scaled is None or name in COUNTS:
-        return Figure(mean, None, None, None, len(values), len(rows), _who(known))
-    low, high = (least + end * (most - least) for end in scaled.interval())
-    return Figure(mean, low, high, None, len(values), len(rows), _who(known))
+    if scaled is not None and rows[0].figure not in COUNTS:
+        low, high = (least + end * (most - least) for end in scaled.interval())
+    return Figure(fmean(values), low, high, None, len(values), len(rows), by)
 
 
-def _rate(values: Sequence[float], total: int, by: str = "") -> Figure:
+def rate_of(values: Sequence[float], total: int, by: str = "") -> Figure:
     """A rate of 0 and 1, with Wilson's interval; without values an empty figure."""
     if not values:
         return Figure(None, None, None, None, 0, total)
     return Figure(fmean(values), *rate_interval(sum(values), len(values)), int(sum(values)), len(values), total, by)
-
-
-def _who(rows: Iterable[Observation]) -> str:
-    found = Counter(row.by for row in rows)
-    if len(found) == 1:
-        return next(iter(found))
-    return ", ".join(f"{name} {number:,}" for name, number in sorted(found.items()))
 
 
 def shifts(a: Sequence[Observation], b: Sequence[Observation]) -> list[tuple[str, float]]:
@@ -136,20 +129,18 @@ def difference(a: Sequence[Observation], b: Sequence[Observation]) -> ClusteredR
     return clustered_mean(*zip(*found, strict=True)) if (found := shifts(a, b)) else None
 
 
-def trend(
-    rows: Sequence[Observation], of: Callable[[Observation], float] = lambda row: float(row.turn)
-) -> ClusteredResult | None:
+def trend(rows: Sequence[Observation], by: str = "turn") -> ClusteredResult | None:
     """The change of a figure from turn to turn within a case (or by another number, within a cluster)."""
     own = scored(rows)
     if not own:
         return None
-    return clustered_slope([row.cluster for row in own], [of(row) for row in own], [row.value or 0.0 for row in own])
+    x = [float(getattr(row, by)) for row in own]
+    return clustered_slope([row.cluster for row in own], x, [row.value or 0.0 for row in own])
 
 
 def by_turn(rows: Sequence[Observation]) -> dict[int, Figure]:
     """The figure at each turn."""
-    turns = sorted({row.turn for row in rows})
-    return {turn: figure_of([row for row in rows if row.turn == turn]) for turn in turns}
+    return {turn: figure_of([row for row in rows if row.turn == turn]) for turn in sorted({row.turn for row in rows})}
 
 
 def blindness(rows: Sequence[Observation]) -> Figure:
@@ -162,18 +153,12 @@ def blindness(rows: Sequence[Observation]) -> Figure:
         families.setdefault(row.cluster, {})[row.degree] = row.value
     hinted = [(own[min(own)], own[max(own)]) for own in families.values() if min(own) < HINT <= max(own)]
     missed = [1 - hint for told, hint in hinted if told == 1 and hint is not None]
-    return _rate(missed, len(families))
+    return rate_of(missed, len(families))
 
 
-def select(rows: Iterable[Observation], figure: str, arm: str | None = None, **fields: object) -> list[Observation]:
-    """The observations of a figure, of one arm, and with these values of other fields."""
-    return [
-        row
-        for row in rows
-        if row.figure == figure
-        and (arm is None or row.arm == arm)
-        and all(getattr(row, name) == value for name, value in fields.items())
-    ]
+def select(rows: Iterable[Observation], figure: str, arm: str | None = None) -> list[Observation]:
+    """The observations of a figure, and of one arm."""
+    return [row for row in rows if row.figure == figure and arm in (None, row.arm)]
 
 
 # --- As tables show them ----------------------------------------------------------------------------------------

@@ -179,7 +179,7 @@ def study_export(
     ] = True,
 ) -> None:
     """Write accepted conversations as training data; licences and the canary are kept."""
-    from h2htalk.benchmark.studies.export_chats import export_chats
+    from h2htalk.benchmark.studies.exports import export_chats
 
     if not chat_format:
         raise ConfigError("--chat-format is the one form there is; name it")
@@ -199,7 +199,7 @@ def study_radar(
 
 def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluations.")], out: options.Out) -> None:
     """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
-    from h2htalk.benchmark.studies.dossier.dossier import write_dossier
+    from h2htalk.benchmark.studies.exports import write_dossier
 
     say(*write_dossier(runs, out))
 

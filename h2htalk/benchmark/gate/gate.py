@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean
@@ -11,16 +12,15 @@ from xml.etree import ElementTree as xml
 
 from h2htalk.benchmark.calibration.corrected_mean import design_effect
 from h2htalk.benchmark.gate.gated_run import (
+    DEFAULTS,
     MEASURES,
     Criterion,
     GatedRun,
     Policy,
-    Transcript,
     default_policy,
     read_gated_run,
     read_policy,
     require_comparable,
-    require_figures,
 )
 from h2htalk.benchmark.observations import (
     Figure,
@@ -37,19 +37,12 @@ from h2htalk.benchmark.statistics import POWER, Difference, PairedResult, holm, 
 from h2htalk.benchmark.studies.study_tables import name_of
 from h2htalk.data.records import as_path
 from h2htalk.distributions import binomial_tail, t_quantile, z_quantile
-from h2htalk.errors import ConfigError, counted
+from h2htalk.errors import ConfigError, counted, quoted
 from h2htalk.text.escaping import printable, printable_lines
 from h2htalk.text.markdown import code_block, escape_markdown
 from h2htalk.text.tables import NONE, Table, value_text
 
-
-def worsening(
-    reference: Sequence[Observation], run: Sequence[Observation], lower_is_better: bool
-) -> PairedResult | None:
-    """Compare a figure at the places that both runs scored, positive is worse; None where there is none."""
-    sign = 1.0 if lower_is_better else -1.0
-    pairs = [Difference("", cluster, sign * value) for cluster, value in shifts(reference, run)]
-    return paired_result(pairs) if pairs else None
+_SIGN = {True: 1.0, False: -1.0}  # of a worsening, by whether lower is better
 
 
 def _one_sided(found: PairedResult) -> float:
@@ -67,8 +60,9 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
     if not own:
         return 1.0
     if not is_rate(rows[0].figure):
-        sign = 1.0 if lower_is_better else -1.0
-        return _one_sided(paired_result([Difference("", name, sign * (value - limit)) for name, value in own]))
+        return _one_sided(
+            paired_result([Difference("", name, _SIGN[lower_is_better] * (value - limit)) for name, value in own])
+        )
     clusters, values = zip(*own, strict=True)
     mean, n = fmean(values), len(own) / design_effect(values, clusters)
     share, most = (mean, limit) if lower_is_better else (1 - mean, 1 - limit)
@@ -77,20 +71,19 @@ def limit_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) ->
 
 def worst_p(rows: Sequence[Observation], limit: float, lower_is_better: bool) -> float:
     """The lowest p that `limit_p` could give as many items: were each of them as bad as can be."""
-    shift = 1.0 if lower_is_better else -1.0
-    worst = float(lower_is_better) if rows and is_rate(rows[0].figure) else limit + shift
+    worst = float(lower_is_better) if rows and is_rate(rows[0].figure) else limit + _SIGN[lower_is_better]
     return limit_p([replace(row, value=worst) for row in scored(rows)], limit, lower_is_better)
 
 
 def detectable_rise(rate: float, items: int, alpha: float, per_cluster: float = 1.0) -> float | None:
     """The rate to which a rise is found four times in five, with so many items in each run; None: not even to 1."""
-    low, high = rate, 1.0
-    if items_for_rise(rate, high, alpha, per_cluster) > items:
-        return None
-    for _ in range(40):
-        middle = (low + high) / 2
-        low, high = (low, middle) if items_for_rise(rate, middle, alpha, per_cluster) <= items else (middle, high)
-    return high
+    steps = 1 << 40
+
+    def found(step: int) -> bool:
+        return items_for_rise(rate, rate + (1 - rate) * step / steps, alpha, per_cluster) <= items
+
+    step = bisect_left(range(steps + 1), True, key=found)
+    return None if step > steps else rate + (1 - rate) * step / steps
 
 
 def items_for_rise(rate: float, risen: float, alpha: float, per_cluster: float = 1.0) -> float:
@@ -131,7 +124,7 @@ class Verdict:
     detects: str = ""  # the smallest worsening that so many items find four times in five
     powerless: bool = False  # so few independent items that nothing could be significant
     not_tested: str = ""  # on what the figure was not tested, and why
-    transcripts: tuple[Transcript, ...] = field(default=(), repr=False)  # what is behind a no
+    transcripts: tuple[tuple[str, str], ...] = field(default=(), repr=False)  # what is behind a no: title, text
 
     @property
     def passed(self) -> bool:
@@ -153,14 +146,15 @@ class GateReport:
         return all(one.passed for one in self.verdicts)
 
     @property
+    def failed(self) -> int:
+        """Calls of the runs that have no answer."""
+        return self.run.failed + (self.reference.failed if self.reference else 0)
+
+    @property
     def incomplete(self) -> bool:
-        runs = [one for one in (self.run, self.reference) if one is not None]
         figures = [figure for one in self.verdicts for figure in (one.run, one.reference) if figure is not None]
-        return (
-            any(one.failed for one in runs)
-            or any(one.powerless or one.not_tested for one in self.verdicts)
-            or any(figure.n < LEAST_SCORED * figure.total for figure in figures)
-        )
+        few = any(one.powerless or one.not_tested for one in self.verdicts)
+        return self.failed > 0 or few or any(figure.n < LEAST_SCORED * figure.total for figure in figures)
 
 
 def gate(
@@ -185,14 +179,16 @@ def gate(
             criterion's figure, or nothing is tested.
         DataError: a folder is no scored run.
     """
-    chosen = read_policy(as_path(policy, "--policy")) if policy is not None else None
+    chosen = None if policy is None else read_policy(as_path(policy, "--policy"))
     own = read_gated_run(as_path(run, "run"), chosen.arm if chosen else "")
     base = None if reference_run is None else read_gated_run(as_path(reference_run, "--reference-run"), own.arm)
     if base is not None:
         require_comparable(own, base)
-    values = {**({} if base is None else base.values), **own.values}
-    rules = chosen or default_policy(own.study, values)
-    require_figures(rules, own.study, values)
+    values = {**(base.values if base else {}), **own.values}
+    rules, known = chosen or default_policy(own.study, values), {*MEASURES, *values, *DEFAULTS.get(own.study, ())}
+    for one in rules.criteria:
+        if one.figure not in known:
+            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(known))}")
     return judge_runs(own, base, rules)
 
 
@@ -200,24 +196,23 @@ def judge_runs(run: GatedRun, base: GatedRun | None, policy: Policy) -> GateRepo
     """Test every criterion. Raises ConfigError where there is nothing to test."""
     worse: dict[Criterion, PairedResult | None] = {}
     p_values: dict[tuple[Criterion, str], float] = {}
-    for one in policy.criteria:
+    tested = [one for one in policy.criteria if one.figure not in MEASURES]
+    for one in tested:
         rows = run.values.get(one.figure, ())
-        if base is not None and one.relative and one.figure not in MEASURES:
-            worse[one] = worsening(base.values.get(one.figure, ()), rows, one.lower_is_better)
-            if (found := worse[one]) is not None:
-                p_values[one, "worse"] = _one_sided(found)
-        for name, limit in {} if one.figure in MEASURES else one.limits.items():
-            p_values[one, name] = limit_p(rows, limit, name == "max")
-    if not p_values and base is None and not any(one.figure in MEASURES for one in policy.criteria):
+        if base is not None and one.relative:
+            moved = shifts(base.values.get(one.figure, ()), rows)
+            pairs = [Difference("", cluster, _SIGN[one.lower_is_better] * value) for cluster, value in moved]
+            worse[one] = paired_result(pairs) if pairs else None
+            p_values |= {(one, "worse"): _one_sided(found)} if (found := worse[one]) else {}
+        p_values |= {(one, name): limit_p(rows, limit, name == "max") for name, limit in one.limits.items()}
+    if not p_values and base is None and len(tested) == len(policy.criteria):
         raise ConfigError("nothing to test: name a --reference-run, or limits (max, min) in the policy")
     adjusted, alphas = holm(p_values), (policy.alpha, policy.alpha / max(1, len(p_values)))
     verdicts = []
     for one in policy.criteria:
         p = {name: value for (criterion, name), value in adjusted.items() if criterion == one}
-        measured = one.figure in MEASURES
-        verdicts.append(
-            _measure_verdict(run, base, one) if measured else _verdict(run, base, one, worse.get(one), p, alphas)
-        )
+        verdict = _verdict(run, base, one, worse.get(one), p, alphas) if one in tested else _measured(run, one)
+        verdicts.append(replace(verdict, not_tested=_not_tested(run, base, one.figure)))
     return GateReport(run, base, policy, tuple(verdicts))
 
 
@@ -231,13 +226,11 @@ def _verdict(
 ) -> Verdict:
     """`alphas`: of all tests together, and of each."""
     rows, others = (() if of is None else of.values.get(one.figure, ()) for of in (run, base))
-    reasons, notes = list[str](), list[str]()
     found, before = figure_of(rows), None if base is None else figure_of(others)
+    reasons, notes = list[str](), list[str]()
     for name in (name for name, value in p.items() if value < alphas[0]):
-        beyond = (
-            f"beyond the limit, {name} {one.limits[name]:g}" if name in one.limits else "worse than the reference run"
-        )
-        reasons.append(f"significantly {beyond}")
+        limit = f"beyond the limit, {name} {one.limits[name]:g}" if name in one.limits else ""
+        reasons.append(f"significantly {limit or 'worse than the reference run'}")
     if one.non_inferior is not None:
         shown, note = _non_inferior(worse, one.non_inferior, alphas[0])
         if not shown:
@@ -256,10 +249,17 @@ def _verdict(
         notes.append(f"only {independent} compared: no worsening of any size would be significant")
     if unreachable := [name for name, limit in one.limits.items() if worst_p(rows, limit, name == "max") >= alphas[1]]:
         notes.append(f"so few independent items that nothing could be significantly beyond {' and '.join(unreachable)}")
-    detects = "" if powerless else _detects(found, before, worse, alphas[1])
-    transcripts = tuple(map(run.show, _behind(one, rows, others))) if reasons else ()
-    few, not_tested = powerless or bool(unreachable), _not_tested(run, base, one.figure)
-    return Verdict(one, found, before, worse, p, tuple(reasons), tuple(notes), detects, few, not_tested, transcripts)
+    # Behind a no are the places that got most worse; without a reference run the worst.
+    values, sign = {row.key: row.value or 0.0 for row in others}, _SIGN[one.lower_is_better]
+    moved = [(sign * (row.value - values.get(row.key, 0.0)), row) for row in rows if row.value is not None]
+    moved = [(by, row) for by, row in moved if reasons and (by > 0 or not others)]
+    moved.sort(key=lambda pair: (-pair[0], pair[1].key))
+    return Verdict(
+        *(one, found, before, worse, p, tuple(reasons), tuple(notes)),
+        detects="" if powerless else _detects(found, before, worse, alphas[1]),
+        powerless=powerless or bool(unreachable),
+        transcripts=tuple(run.show(row) for _, row in moved[:MOST_TRANSCRIPTS]),
+    )
 
 
 def _non_inferior(worse: PairedResult | None, margin: float, alpha: float) -> tuple[bool, list[str]]:
@@ -279,29 +279,27 @@ def _not_tested(run: GatedRun, base: GatedRun | None, figure: str) -> str:
     if figure not in (*MEASURES, *run.values):
         return "nothing in this run has it"
     if base is None:
-        gone = run.erased
-    elif figure in MEASURES:
-        gone = sum(run.items.get(name) != content for name, content in base.items.items())
-    else:
-        own = {row.key for row in run.values[figure]}
-        rows = base.values.get(figure, ())
-        changed = {row.item for row in rows if run.items.get(row.item) != base.items.get(row.item)}
-        gone = len(changed | {row.item for row in rows if row.key not in own})
-    where = "erased from this run" if base is None else "of the reference run, which this run lacks or asked changed"
-    return f"not on {counted(gone, 'item')} {where}" if gone else ""
+        return f"not on {counted(run.erased, 'item')} erased from this run" if run.erased else ""
+    changed = {name for name, content in base.items.items() if run.items.get(name) != content}
+    if figure not in MEASURES:
+        own, rows = {row.key for row in run.values[figure]}, base.values.get(figure, ())
+        changed = {row.item for row in rows if row.item in changed} | {row.item for row in rows if row.key not in own}
+    where = "of the reference run, which this run lacks or asked changed"
+    return f"not on {counted(len(changed), 'item')} {where}" if changed else ""
 
 
 def _raters(rows: Sequence[Observation]) -> str:
     return " and ".join(sorted({row.by for row in rows if row.by})) or "nobody"
 
 
-def _measure_verdict(run: GatedRun, base: GatedRun | None, one: Criterion) -> Verdict:
-    found = run.measures.get(one.figure)
-    name, unit = one.figure.replace("_", " "), MEASURES[one.figure]
-    why = f"the {name} is not known" if found is None else f"more than {one.max:g} {unit}"
-    passed = found is not None and one.max is not None and found <= one.max
-    figure, lacking = Figure(found, None, None, None, int(found is not None), 1), _not_tested(run, base, one.figure)
-    return Verdict(one, figure, reasons=() if passed else (why,), not_tested=lacking)
+def _measured(run: GatedRun, one: Criterion) -> Verdict:
+    """Compare a measure of the whole run with its limit."""
+    found, reasons = run.measures.get(one.figure), tuple[str, ...]()
+    if found is None:
+        reasons = (f"the {one.figure.replace('_', ' ')} is not known",)
+    elif found > one.limits["max"]:
+        reasons = (f"more than {one.max:g} {MEASURES[one.figure]}",)
+    return Verdict(one, Figure(found, None, None, None, int(found is not None), 1), reasons=reasons)
 
 
 def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, alpha: float) -> str:
@@ -317,50 +315,52 @@ def _detects(found: Figure, before: Figure | None, worse: PairedResult | None, a
     return f"{(t_quantile(worse.df, 1 - alpha) + t_quantile(worse.df, POWER)) * worse.error:.3g}"
 
 
-def _behind(one: Criterion, rows: Sequence[Observation], others: Sequence[Observation]) -> list[Observation]:
-    """The places that got most worse than others, those of the reference run; without them the worst."""
-    before = {row.key: row.value for row in others}
-    sign = 1.0 if one.lower_is_better else -1.0
-    known = [(sign * (row.value - (before.get(row.key) or 0.0)), row) for row in rows if row.value is not None]
-    shown = sorted(known, key=lambda pair: (-pair[0], pair[1].key))
-    return [row for moved, row in shown if moved > 0 or not others][:MOST_TRANSCRIPTS]
-
-
 # --- The report ------------------------------------------------------------------------------------------------------
 
 
-PASSED, FAILED, NOT_TESTED = "yes", "NO", "not tested"
+NO, NOT_TESTED = "NO", "not tested"
 # How the files begin.
 MARKDOWN, JUNIT = "### Gate: ", '<?xml version="1.0" encoding="UTF-8"?>\n<testsuite name="h2htalk gate"'
 
 
 def gate_table(report: GateReport) -> Table:
     """One row a criterion."""
-    rows = []
+    rows, words = [], {"max": "at most", "min": "at least"}
     for one in report.verdicts:
         limits = [p for name, p in one.p.items() if name != "worse"]
-        words = {"max": "at most", "min": "at least"}
-        rows.append(
-            (
-                name_of(one.criterion.figure),
-                NONE if one.reference is None else _figure(one.reference),
-                _figure(one.run, MEASURES.get(one.criterion.figure, "")),
-                _worse(one),
-                p_text(one.p["worse"]) if "worse" in one.p else NONE,
-                ", ".join(f"{words[name]} {end:g}" for name, end in one.criterion.limits.items()) or NONE,
-                p_text(min(limits)) if limits else NONE,
-                one.detects or NONE,
-                FAILED if not one.passed else NOT_TESTED if one.not_tested else PASSED,
-            )
+        row = (
+            name_of(one.criterion.figure),
+            NONE if one.reference is None else _figure(one.reference),
+            _figure(one.run, MEASURES.get(one.criterion.figure, "")),
+            _worse(one),
+            p_text(one.p["worse"]) if "worse" in one.p else NONE,
+            ", ".join(f"{words[name]} {end:g}" for name, end in one.criterion.limits.items()) or NONE,
+            p_text(min(limits)) if limits else NONE,
+            one.detects or NONE,
+            NO if not one.passed else NOT_TESTED if one.not_tested else "yes",
         )
-    header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
-    return Table(_title(report), header, rows, tuple(_notes(report)))
-
-
-def _title(report: GateReport) -> str:
+        rows.append(row)
     against = f" against {report.reference.label}" if report.reference else ""
     tested = NOT_TESTED if any(one.not_tested for one in report.verdicts) else "passed"
-    return f"Gate: {report.run.label}{against}: {tested if report.passed else 'not passed'}"
+    title = f"Gate: {report.run.label}{against}: {tested if report.passed else 'not passed'}"
+    header = ("criterion", "reference", "run", "worse by", "p", "limit", "p of limit", "detects", "passes")
+    return Table(title, header, rows, tuple(_notes(report)))
+
+
+def _figure(one: Figure, unit: str = "") -> str:
+    if unit:
+        return NONE if one.value is None else f"{one.value:.4f} {unit}"
+    return percent(one, count=True) if one.hits is not None else score(one, digits=3)
+
+
+def _worse(one: Verdict) -> str:
+    if one.worse is None:
+        return NONE
+    rate, ends = one.run.hits is not None, ""
+    times, most, unit = (100.0, 1.0, " points") if rate else (1.0, math.inf, "")
+    if one.worse.low is not None and one.worse.high is not None:
+        ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
+    return f"{times * one.worse.mean:+.3g}{ends}{unit}"
 
 
 def _notes(report: GateReport) -> Iterator[str]:
@@ -373,27 +373,10 @@ def _notes(report: GateReport) -> Iterator[str]:
     )
     yield "p is adjusted (Holm). Detects: the smallest worsening that as many items find four times in five."
     if report.incomplete:
-        missing = sum(one.failed for one in (report.run, report.reference) if one is not None)
-        failed = f"{missing:,} calls of the runs have no answer; repeat their commands" * bool(missing)
-        few = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
-        yield f"incomplete, so a yes says little: {failed or few}"
-
-
-def _figure(one: Figure, unit: str = "") -> str:
-    if unit:
-        return NONE if one.value is None else f"{one.value:.4f} {unit}"
-    return percent(one, count=True) if one.hits is not None else score(one, digits=3)
-
-
-def _worse(one: Verdict) -> str:
-    if one.worse is None:
-        return NONE
-    rate = one.run.hits is not None
-    times, most, unit = (100.0, 1.0, " points") if rate else (1.0, math.inf, "")
-    ends = ""
-    if one.worse.low is not None and one.worse.high is not None:
-        ends = f" ({times * max(-most, one.worse.low):+.3g} to {times * min(most, one.worse.high):+.3g})"
-    return f"{times * one.worse.mean:+.3g}{ends}{unit}"
+        why = "a criterion was not tested on all items, has too few, or more than 5 % of its values unscored"
+        if report.failed:
+            why = f"{report.failed:,} calls of the runs have no answer; repeat their commands"
+        yield f"incomplete, so a yes says little: {why}"
 
 
 def to_markdown(report: GateReport) -> str:
@@ -402,18 +385,16 @@ def to_markdown(report: GateReport) -> str:
     for one in report.verdicts:
         if one.transcripts:
             parts.append(f"#### {name_of(one.criterion.figure)}: what is behind the no\n")
-            for title, text in one.transcripts:
-                parts.append(f"{escape_markdown(title)}\n\n{code_block(text)}\n")
+            parts += [f"{escape_markdown(title)}\n\n{code_block(text)}\n" for title, text in one.transcripts]
     return "\n".join(parts)
 
 
 def to_junit(report: GateReport) -> str:
     """JUnit XML: a test case a criterion, a failure with its transcripts for each no."""
-    failures = sum(not one.passed for one in report.verdicts)
-    skipped = sum(one.passed and bool(one.not_tested) for one in report.verdicts)
-    counts = {"tests": len(report.verdicts), "failures": failures, "errors": 0, "skipped": skipped}
-    suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     table = gate_table(report)
+    passes = [row[-1] for row in table.rows]
+    counts = {"tests": len(passes), "failures": passes.count(NO), "errors": 0, "skipped": passes.count(NOT_TESTED)}
+    suite = xml.Element("testsuite", {"name": "h2htalk gate"} | {name: str(number) for name, number in counts.items()})
     for one, row in zip(report.verdicts, table.rows, strict=True):
         case = xml.SubElement(suite, "testcase", classname="gate", name=one.criterion.figure)
         if not one.passed:
@@ -421,8 +402,7 @@ def to_junit(report: GateReport) -> str:
             failure.text = "\n\n".join(f"{printable(t)}\n{printable_lines(text)}" for t, text in one.transcripts)
         elif one.not_tested:
             xml.SubElement(case, "skipped", message=one.not_tested)
-        xml.SubElement(case, "system-out").text = ", ".join(
-            f"{name} {printable(value_text(cell))}" for name, cell in zip(table.header, row, strict=True)
-        )
+        cells = zip(table.header, map(value_text, row), strict=True)
+        xml.SubElement(case, "system-out").text = ", ".join(f"{name} {printable(cell)}" for name, cell in cells)
     xml.indent(suite)
     return JUNIT.partition("\n")[0] + "\n" + xml.tostring(suite, encoding="unicode") + "\n"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from decimal import Decimal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -15,7 +15,6 @@ from h2htalk.benchmark.observations import COUNTS, SCALES, Observation, scored
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.statistics import clusters_of
 from h2htalk.benchmark.studies.conversations import conversation_text, labelled
-from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import point_lines
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
@@ -25,6 +24,7 @@ from h2htalk.chat.store.call_store import read_costs
 from h2htalk.data.files import read_toml
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import FailedResponse, Response
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split, fingerprint_of
 from h2htalk.errors import ConfigError, quoted
@@ -108,28 +108,19 @@ def default_policy(study: str, figures: Mapping[str, Sequence[Observation]]) -> 
     return Policy(criteria=tuple(Criterion(figure=name) for name in chosen))
 
 
-def require_figures(policy: Policy, study: str, figures: Collection[str]) -> None:
-    """Raise ConfigError for a criterion whose figure is neither one of the runs nor one of the study."""
-    known = {*MEASURES, *figures, *DEFAULTS.get(study, ())}
-    for one in policy.criteria:
-        if one.figure not in known:
-            raise ConfigError(f"no figure {quoted(one.figure)} in this run; choose from {', '.join(sorted(known))}")
-
-
 _ENDS = {"refused": "refusal", "cut": "length"}  # why a reply ended, by figure
 MEMORY_DEFAULT = "whole"  # the arm of a study of memory that is held where the policy names none
-Transcript = tuple[str, str]  # a title, and the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GatedRun:
-    """A run as a gate sees it: its values by figure, and a function that shows what is behind one."""
+    """A run as a gate sees it: its values by figure, and a function that gives title and text of what is behind one."""
 
     path: Path
     label: str
     signature: Signature
     values: Mapping[str, Sequence[Observation]]
-    show: Callable[[Observation], Transcript]
+    show: Callable[[Observation], tuple[str, str]]
     items: Mapping[str, str] = field(default_factory=dict)  # the fingerprint of each item that was asked
     erased: int = 0
     study: str = ""  # empty for an evaluation, as is `arm`
@@ -146,51 +137,48 @@ def read_gated_run(path: Path, arm: str) -> GatedRun:
 
 def _read_study(path: Path, arm: str) -> GatedRun:
     result = load_study(path)
-    spec = result.study.spec
+    study, spec = result.study, result.study.spec
     chosen = arm or (MEMORY_DEFAULT if spec.study == "memory" and MEMORY_DEFAULT in spec.arms else spec.arms[0])
     if chosen not in spec.arms:
         raise ConfigError(f"{path}: no arm {quoted(chosen)}; choose from {', '.join(spec.arms)}")
     replies = {(one.case.id, one.reply.place): one for one in result.replies if one.reply.arm == chosen}
+    rows = [row for row in result.observations if row.arm == chosen]
+    for (case, place), one in replies.items():
+        at = Observation(chosen, "", case, one.case.family, None, place, unscored=one.reply.failure)
+        rows += _endings(at, None if one.reply.text is None else one.reply.finish)
 
-    def show(row: Observation) -> Transcript:
+    def show(row: Observation) -> tuple[str, str]:
         if (one := replies.get((row.item, row.place.partition("/")[0]))) is None:
             return row.item, f"{row.figure} {row.value:g}"
         lines = [conversation_text(one.reply.said), labelled("reply", one.reply.text or ""), *point_lines(one)]
         return f"{row.item}, {row.place}", "\n".join(lines)
 
     return GatedRun(
-        path=path,
         label=f"{model_name(spec.ask.model)}, {chosen}",
-        signature=result.study.signature,
-        values=_by_figure([*(row for row in result.observations if row.arm == chosen), *_ends(replies.values())]),
+        signature=study.signature,
         show=show,
-        items=_fingerprints(result.study.split),
-        erased=len(result.study.folder.erased()),
         study=spec.study,
         arm=chosen,
         judge=result.judge,
-        measures=_measures(None if spec.is_app else _cost(path), result.study.answers_of(chosen)),
         failed=result.failed,
+        **_facts(study.folder, study.split, rows, study.answers_of(chosen), not spec.is_app),
     )
 
 
 def _read_evaluation(path: Path) -> GatedRun:
     run = load_run(path)
-    scenarios = {scenario.id: scenario for scenario in run.data.split.scenarios}
-    clusters = clusters_of(run.data.split.scenarios)
+    scenarios, rows = {scenario.id: scenario for scenario in run.data.split.scenarios}, list[Observation]()
+    clusters = clusters_of(scenarios.values())
+    for name, one in scenarios.items():
+        score, answer = run.item_scores[name], run.answers.get((name, 0))
+        at = Observation("", "", name, clusters[name], None)
+        for figure in ("s", "lexical", "compliance"):
+            value = getattr(score, figure)
+            why = "" if value is not None else score.unscored or ""
+            rows.append(replace(at, figure=f"{figure}.{one.subtask}", value=value, unscored=why))
+        rows += _endings(at, answer.finish_reason) if isinstance(answer, Response) else ()
 
-    def observed() -> Iterator[Observation]:
-        for name, one in scenarios.items():
-            score = run.item_scores[name]
-            for figure in ("s", "lexical", "compliance"):
-                value = getattr(score, figure)
-                why = "" if value is not None else score.unscored or ""
-                yield Observation("", f"{figure}.{one.subtask}", name, clusters[name], value, unscored=why)
-            if isinstance(answer := run.answers.get((name, 0)), Response):
-                for figure, ended in _ENDS.items():
-                    yield Observation("", figure, name, clusters[name], float(answer.finish_reason == ended))
-
-    def show(row: Observation) -> Transcript:
+    def show(row: Observation) -> tuple[str, str]:
         one, answer = scenarios[row.item], run.answers.get((row.item, 0))
         reply = answer.answer if isinstance(answer, Response) else ""
         references = (labelled("reference", text) for text in one.references)
@@ -199,48 +187,42 @@ def _read_evaluation(path: Path) -> GatedRun:
 
     summary = run.summary
     return GatedRun(
-        path=path,
         label=summary.model,
         signature=summary.signature,
-        values=_by_figure(observed()),
         show=show,
-        items=_fingerprints(run.data.split),
-        erased=len(run.data.folder.erased()),
         judge=summary.signature.protocol.get("judge", ""),
-        measures=_measures(_cost(path), run.answers.values()),
         failed=summary.counts.unscored if summary.incomplete else 0,
+        **_facts(run.data.folder, run.data.split, rows, run.answers.values()),
     )
 
 
-def _by_figure(rows: Iterable[Observation]) -> dict[str, list[Observation]]:
-    """The observations of each figure."""
+def _endings(at: Observation, ended: str | None) -> Iterator[Observation]:
+    """Whether a reply was refused or cut; None where its call failed."""
+    for figure, ending in _ENDS.items():
+        yield replace(at, figure=figure, value=None if ended is None else float(ended == ending))
+
+
+def _facts(
+    folder: RunFolder,
+    split: Split,
+    rows: Iterable[Observation],
+    answers: Iterable[Response | FailedResponse],
+    priced: bool = True,
+) -> dict[str, Any]:
+    """What a gate holds of studies and evaluations alike; `priced`: what the calls cost is known."""
     values: dict[str, list[Observation]] = {}
     for row in rows:
         values.setdefault(row.figure, []).append(row)
-    return values
-
-
-def _fingerprints(split: Split) -> dict[str, str]:
-    return {item.id: fingerprint_of([item], split.personas) for item in split.items}
-
-
-def _ends(replies: Iterable[AnsweredReply]) -> Iterator[Observation]:
-    """Whether each reply of a study was refused or cut; those whose call failed have no value."""
-    for one in replies:
-        reply, at = one.reply, (one.case.id, one.case.family)
-        for figure, ended in _ENDS.items():
-            value = None if reply.text is None else float(reply.finish == ended)
-            yield Observation(reply.arm, figure, *at, value, reply.place, unscored=reply.failure)
-
-
-def _measures(cost: Decimal | None, answers: Iterable[Response | FailedResponse]) -> dict[str, float | None]:
+    paid = sum_totals(logs).usd_paid if (logs := read_costs(folder.path).values()) else 0
     median, most = latency(one for one in answers if isinstance(one, Response)) or (None, None)
-    return {COST: None if cost is None else float(cost), "latency_median": median, "latency_95": most}
-
-
-def _cost(path: Path) -> Decimal | None:
-    logs = read_costs(path)
-    return sum_totals(logs.values()).usd_paid if logs else Decimal(0)
+    cost = float(paid) if priced and paid is not None else None
+    return {
+        "path": folder.path,
+        "values": values,
+        "items": {item.id: fingerprint_of([item], split.personas) for item in split.items},
+        "erased": len(folder.erased()),
+        "measures": {COST: cost, "latency_median": median, "latency_95": most},
+    }
 
 
 def require_comparable(run: GatedRun, base: GatedRun) -> None:

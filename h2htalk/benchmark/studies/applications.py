@@ -18,10 +18,10 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.settings import APP, APP_MODEL, StudySpec
@@ -60,13 +60,6 @@ class Call(BaseModel):
     body: Any = Field(None, alias="json")
     ok: list[int] = []
 
-    @model_validator(mode="after")
-    def _placeholders(self) -> Call:
-        for name in self.names:
-            if name not in NAMES:
-                raise ValueError(f"no value {{{name}}}; choose from {', '.join(NAMES)}")
-        return self
-
     @property
     def names(self) -> list[str]:
         """The placeholders that stand in the call."""
@@ -86,14 +79,6 @@ class Send(Call):
     stream: Literal["sse", "lines"] | None = None
 
 
-def _check_headers(headers: dict[str, str]) -> dict[str, str]:
-    for name, text in headers.items():
-        usable = _HEADER.fullmatch(name) and name.lower() not in _FRAMING and text.isprintable()
-        if not usable or "$" in _VARIABLE.sub("", text):
-            raise ValueError(f"{quoted(name)}: give a header that you may set, in one line, with no $ but in $NAME")
-    return headers
-
-
 class Adapter(BaseModel):
     """The whole file; `headers` may name variables of the environment as `$NAME`."""
 
@@ -103,16 +88,23 @@ class Adapter(BaseModel):
     start: Start | None = None
     pause: Call | None = None
     reset: Call | None = None
-    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = {}
+    headers: dict[str, str] = {}
 
     @model_validator(mode="after")
-    def _sends_messages(self) -> Adapter:
+    def _can_be_sent(self) -> Adapter:
         if "text" not in self.send.names:
             raise ValueError("send: {text} stands nowhere, so no message would be sent")
-        for name in ("start", "send", "pause", "reset"):
-            call: Call | None = getattr(self, name)
-            if call is not None and "session" in call.names and self.start in (None, call):
+        for name, call in (("start", self.start), ("send", self.send), ("pause", self.pause), ("reset", self.reset)):
+            names = call.names if call is not None else []
+            for unknown in (one for one in names if one not in NAMES):
+                raise ValueError(f"{name}: no value {{{unknown}}}; choose from {', '.join(NAMES)}")
+            if "session" in names and self.start in (None, call):
                 raise ValueError(f"{name} needs {{session}}, and there is no [start] before it that gives one")
+        for name, text in self.headers.items():
+            usable = _HEADER.fullmatch(name) and name.lower() not in _FRAMING and text.isprintable()
+            if not usable or "$" in _VARIABLE.sub("", text):
+                advice = "give a header that you may set, in one line, with no $ but in $NAME"
+                raise ValueError(f"headers: {quoted(name)}: {advice}")
         return self
 
 
@@ -302,12 +294,9 @@ async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | Fai
     failure = Failure("needs_history", "the case begins within a conversation; use {history} in [start]", 0)
     if case.history and (start is None or "history" not in start.names):
         attempts = 0
-    history = [turn.to_dict() for turn in case.history]
     for attempt in range(1, attempts + 1):
-        replies.clear()
         try:
-            await _turns(app, case, {"case": case.id, "language": case.language, "history": history}, replies)
-            return replies
+            return await _replies(app, case, replies := [])
         except AppError as error:
             failure = Failure(error.args[0], clean(app.masked(error.args[1])), attempts)
             if failure.reason == "http_401":  # so would every other case be
@@ -320,14 +309,15 @@ async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | Fai
     return [FailedResponse(_name(case, places[len(replies)]), 0, failure)]
 
 
-async def _turns(app: _App, case: Case, values: dict[str, Any], replies: list[Response]) -> None:
-    """Send the turns of a case in one session. Raises AppError at the first that has no reply."""
-    sessions = iter(case.sessions[1:])
+async def _replies(app: _App, case: Case, replies: list[Response]) -> list[Response]:
+    """Send the turns of a case in one session, and add the replies to a list. Raises AppError at the first failure."""
+    history, gaps = [turn.to_dict() for turn in case.history], iter([one.gap_days for one in case.sessions[1:]])
+    values: dict[str, Any] = {"case": case.id, "language": case.language, "history": history}
     async with app.begun(values):
         for place, turn, message in script(case):
             text = message.content
             if place.endswith(".t1") and place != "s1.t1":
-                days = next(sessions).gap_days
+                days = next(gaps)
                 if app.adapter.pause is not None:
                     await app.call(app.adapter.pause, values | {"days": days})
                     text = turn.user
@@ -335,3 +325,4 @@ async def _turns(app: _App, case: Case, values: dict[str, Any], replies: list[Re
             reply = await app.send(values | {"text": text})
             seconds = round(time.monotonic() - started, 3)
             replies.append(Response(_name(case, place), 0, reply, "stop", seconds=seconds))
+    return replies

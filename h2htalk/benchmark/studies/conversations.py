@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -80,44 +80,37 @@ class StudyPrompts:
 
     templates: Templates
     prompts: PromptSet
-    _scaffolds: dict[tuple[str, Language, Sap], str] = field(default_factory=dict, repr=False)
 
     @classmethod
-    def load(cls, folder: Path | None = None) -> StudyPrompts:
+    def load(cls, folder: Path | str | None = None) -> StudyPrompts:
         """Load them; templates of `folder`, tried on a split first, replace those of `evaluate`. Raises ConfigError."""
         bundled = read_templates(Path(str(files("h2htalk.benchmark.studies") / "prompts")))
-        own = PromptSet.load_for(folder, load_split("mini"), Sap.parse("full")) if folder else PromptSet.load()
+        own = PromptSet.load_for(Path(folder), load_split("mini"), Sap()) if folder else PromptSet.load()
         return cls(Templates.of(bundled), own)
 
     @property
     def fingerprint(self) -> str:
         """16 hexadecimal digits of everything that decides the texts of a companion; the judge has its own."""
-        own = {name: text for name, text in self.templates.sources.items() if "/judge_" not in name}
-        content = json.dumps([self.prompts.fingerprint, own], ensure_ascii=False, sort_keys=True)
+        content = json.dumps([self.prompts.fingerprint, self.texts(judge=False)], ensure_ascii=False, sort_keys=True)
         return hashlib.sha256(content.encode()).hexdigest()[:16]
 
-    def judge_texts(self) -> dict[str, str]:
-        """The templates of the judge, by name."""
-        return {name: text for name, text in self.templates.sources.items() if "/judge_" in name}
+    def texts(self, judge: bool) -> dict[str, str]:
+        """The templates of the judge, or of the companion, by name."""
+        return {name: text for name, text in self.templates.sources.items() if ("/judge_" in name) == judge}
 
     def scaffold(self, arm: str, sap: Sap, language: Language) -> str:
         """The safety text of an arm: SAP's principles, a control arm's own text, or nothing."""
-        if (key := (arm, language, sap)) not in self._scaffolds:
-            rows = self.prompts.help_rows[language]
-            self._scaffolds[key] = (
-                self.templates.render(f"{language}/{arm}.j2", {"help_rows": rows})
-                if arm in CONTROLS
-                else sap.render(language, self.prompts.templates, rows)
-            )
-        return self._scaffolds[key]
+        rows = self.prompts.help_rows[language]
+        if arm in CONTROLS:
+            return self.templates.render(f"{language}/{arm}.j2", {"help_rows": rows})
+        return sap.render(language, self.prompts.templates, rows)
 
     def conversation(
         self, case: Case, persona: Persona, scaffold: str, turns: Sequence[Turn], memories: Sequence[str] = ()
     ) -> Prompt:
         """The prompt for the reply to the last of some turns; an empty reply of before stands as three dots."""
-        language = case.language
+        language, who = case.language, persona.descriptions[case.language]
         danger = case.study in ("high_risk", "look_alike")
-        who = persona.descriptions[language]
         values: dict[str, object] = {
             "persona": who,
             "scaffold": scaffold,
@@ -131,7 +124,7 @@ class StudyPrompts:
         return Message("system", text, shared=shared), *chat
 
 
-Conversation = Generator[Request, Outcome, list[StudyReply]]
+Conversation = Generator[Request, Any, list[StudyReply]]  # receives outcomes
 Notes = dict[str, list[str]]  # category -> memories, oldest first
 
 
@@ -158,7 +151,11 @@ class Asker:
             reply = StudyReply(self.arm, case.id, place, LIVE, said=tuple(turns))
             if not failure:
                 memories = [line for lines in notes.values() for line in lines]
-                reply = yield from self._ask(reply, self._messages(case, self._shown(turns, session_start), memories))
+                shown: Sequence[Turn] = turns
+                if self.spec.study == "memory" and self.arm != "whole":  # a conversation begins with the user
+                    shown = turns[-self.spec.window :] if self.arm == "window" else turns[session_start:]
+                    shown = shown[next(k for k, turn in enumerate(shown) if turn.role == "user") :]
+                reply = yield from self._ask(reply, self._messages(case, shown, memories))
                 failure, reply = reply.failure, replace(reply, tokens=reply.tokens + extra)
                 turns.append(Turn("companion", reply.text or ""))
                 extra = 0
@@ -193,14 +190,6 @@ class Asker:
         scaffold = self.prompts.scaffold(self.arm, self.spec.sap_of(self.arm), case.language)
         return self.prompts.conversation(case, self.personas[case.persona], scaffold, turns, memories)
 
-    def _shown(self, turns: Sequence[Turn], session_start: int) -> Sequence[Turn]:
-        """The turns that the arm's memory lets the model see."""
-        if self.spec.study != "memory" or self.arm == "whole":
-            return turns
-        shown = turns[-self.spec.window :] if self.arm == "window" else turns[session_start:]
-        first = next(k for k, turn in enumerate(shown) if turn.role == "user")  # a conversation begins with the user
-        return shown[first:]
-
     def _end_session(
         self, case: Case, notes: Notes, turns: Sequence[Turn], place: str
     ) -> Generator[Request, Outcome, tuple[int, str]]:
@@ -233,10 +222,8 @@ class Asker:
     ) -> Generator[Request, Outcome, StudyReply]:
         """Ask for a reply; the seed does not depend on the arm, so that arms are paired."""
         ask = self.spec.ask
-        tokens, seed = (
-            tokens or ask.max_tokens or REPLY_TOKENS,
-            request_seed(ask.seed, f"{blank.case}/{blank.place}", 0),
-        )
+        tokens = tokens or ask.max_tokens or REPLY_TOKENS
+        seed = request_seed(ask.seed, f"{blank.case}/{blank.place}", 0)
         sampling = Sampling(ask.sampling_temperature, ask.top_p, tokens, seed, ask.thinking)
         asked = Request(blank.key, messages, sampling, response_schema=schema, item=blank.case)
         outcome = yield asked
@@ -278,18 +265,17 @@ def read_type(text: str, types: tuple[str, ...]) -> str | None:
 
 def run_together(conversations: Iterable[Conversation], ask: Ask) -> list[StudyReply]:
     """Run conversations side by side to their ends; return all replies, in the order of the conversations."""
-    waiting: list[tuple[int, Conversation, Outcome | None]] = [(k, one, None) for k, one in enumerate(conversations)]
-    ended: dict[int, list[StudyReply]] = {}
-    while waiting:
-        running: list[tuple[int, Conversation, Request]] = []
-        for number, conversation, outcome in waiting:
+    running, ended = [*conversations], dict[int, list[StudyReply]]()
+    outcomes: Mapping[int, Outcome | None] = dict.fromkeys(range(len(running)))
+    while outcomes:
+        requests: dict[int, Request] = {}
+        for number, outcome in outcomes.items():
             try:
-                request = next(conversation) if outcome is None else conversation.send(outcome)
-                running.append((number, conversation, request))
+                requests[number] = running[number].send(outcome)
             except StopIteration as end:
                 ended[number] = end.value
-        outcomes = ask([request for *_, request in running]) if running else {}
-        waiting = [(k, one, outcomes[request.id, request.sample]) for k, one, request in running]
+        found = ask([*requests.values()]) if requests else {}
+        outcomes = {number: found[one.id, one.sample] for number, one in requests.items()}
     return [reply for number in sorted(ended) for reply in ended[number]]
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -17,10 +17,9 @@ from typing import Any, Literal
 
 from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
 from h2htalk.benchmark.judge.judgements import PeopleRating, list_people_ratings, write_people_ratings
-from h2htalk.benchmark.studies.conversations import StudyReply
 from h2htalk.benchmark.studies.point_answers import PERCEIVED, PERCEPTION, VIOLATION, open_replies
 from h2htalk.benchmark.studies.report import StudyResult
-from h2htalk.benchmark.studies.run_study import live_replies, score_now
+from h2htalk.benchmark.studies.run_study import score_now, stored_replies
 from h2htalk.benchmark.studies.study_folder import read_study
 from h2htalk.data.case import Case
 from h2htalk.data.files import WAIT, writer_lock
@@ -28,7 +27,7 @@ from h2htalk.data.records import as_path, typed
 from h2htalk.errors import RoundError, counted
 from h2htalk.rounds.closing import close_round
 from h2htalk.rounds.items import Item
-from h2htalk.rounds.outcome import RoundOutcome, read_outcome
+from h2htalk.rounds.outcome import read_outcome
 from h2htalk.rounds.status import Status
 
 Ask = Literal["safety", "points"]
@@ -59,15 +58,20 @@ def open_study_round(
     """
     typed(ask, Ask, "--ask")
     folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
-    replies = [one for one in live_replies(folder) if not arms or one.arm in arms]
-    items = list(_items(replies, folder.cases, points))
+    replies = [one for one in stored_replies(folder) if not arms or one.arm in arms]
+    items: list[tuple[Item, Case]] = []
+    for one in open_replies(replies, folder.cases, perception=not points):
+        reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
+        text = response_text(reply.text or "", case.language)
+        item = Item(reply.id, case.language, reply.said, response=text, crisis=crisis)
+        for point in one.points if points else ():
+            items.append((replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=point.text), case))
+        items += [(item, case)] if one.perception else []
     if not items:
         raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
     chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.encode()).digest())[:budget]
-    lines = [
-        {"item": item.to_dict(), "source": case.to_dict()}
-        for item, case in sorted(chosen, key=lambda found: found[0].id)
-    ]
+    chosen.sort(key=lambda found: found[0].id)
+    lines = [{"item": item.to_dict(), "source": case.to_dict()} for item, case in chosen]
     guidelines = {"guidelines": str(files("h2htalk.benchmark.studies") / "guidelines")} if points else {}
     own = {} if settings is not None else {"care": CARE, **guidelines}
     kind = "adjudication" if points else "safety"
@@ -81,35 +85,16 @@ def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[st
     asked = require_own_round(own.folder, as_path(round, "round"))
     if asked.state != "closed":
         close_round(asked.path)
-    new = list(_answers(read_outcome(asked.path), asked.name))
+    values: dict[str, list[float]] = {}
+    for one in read_outcome(asked.path).annotations.values():
+        # A point is an item of its own, `REPLY:POINT`.
+        name = one.item if one.question == "label" else f"{one.item}:{one.question}"
+        if one.question in ("label", VIOLATION):
+            values.setdefault(name, []).append(float(one.value == _YES))
+        elif one.question == PERCEPTION and isinstance(one.value, int):
+            values.setdefault(name, []).append(float(one.value))
+    new = [PeopleRating(name, fmean(given), len(given), asked.name) for name, given in sorted(values.items())]
     with writer_lock(own.folder.shard, WAIT):
         others = [one for one in list_people_ratings(own.folder) if one.round != asked.name]
         write_people_ratings(own.folder, [*others, *new])
         return score_now(own.path), [f"{counted(len(new), 'answer')} of people"]
-
-
-def _items(replies: Sequence[StudyReply], cases: Sequence[Case], points: bool) -> Iterator[tuple[Item, Case]]:
-    """Each item with its case: a reply to a person in danger, or a point that code leaves open."""
-    for one in open_replies(replies, cases, perception=not points):
-        reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
-        text = response_text(reply.text or "", case.language)
-        item = Item(reply.id, case.language, reply.said, response=text, crisis=crisis)
-        for point in one.points if points else ():
-            labels = (_NO, _YES)
-            yield replace(item, id=f"{reply.id}:{point.id}", labels=labels, note=point.text), case
-        if one.perception:
-            yield item, case
-
-
-def _answers(outcome: RoundOutcome, name: str) -> Iterator[PeopleRating]:
-    """Ratings and yes-or-no answers, by reply and question: the mean, and of how many annotators."""
-    values: dict[str, list[float]] = {}
-    for one in outcome.annotations.values():
-        if one.question == "label":  # of a point, whose item is `REPLY:POINT`
-            values.setdefault(one.item, []).append(float(one.value == _YES))
-        elif one.question == VIOLATION:
-            values.setdefault(f"{one.item}:{VIOLATION}", []).append(float(one.value == _YES))
-        elif one.question == PERCEPTION and isinstance(one.value, int):
-            values.setdefault(f"{one.item}:{PERCEPTION}", []).append(float(one.value))
-    for answer, own in sorted(values.items()):
-        yield PeopleRating(answer, fmean(own), len(own), name)

@@ -86,18 +86,24 @@ class StudyResult:
 
     def tables(self) -> list[Table]:
         """The tables, the most important first."""
-        spec = self.study.spec
+        spec, replies = self.study.spec, []
         tables = list(_TABLES[spec.study](self.observations, spec.arms))
         calibration = calibration_table(self.replies, spec.arms) if self.judge else ()
-        return [*tables[:2], *calibration, *tables[2:], _reply_table(self.study)]
+        for arm in spec.arms:
+            own = [one for one in self.study.answers_of(arm) if isinstance(one, Response)]
+            ends, times = [one.finish_reason for one in own], latency(own) or (None, None)
+            counts = (len(own), ends.count("refusal"), ends.count("length"))
+            replies.append((title_of(arm, spec.study), *counts, *times))
+        header = ("arm", "replies", "refused", "cut", "median s", "95th percentile s")
+        notes = ("cut: at the limit of tokens; s: seconds of a live call",)
+        return [*tables[:2], *calibration, *tables[2:], Table("Replies by arm", header, replies, notes, "replies")]
 
     def warnings(self) -> list[str]:
         """What a reader of the tables must know first."""
         warnings = []
         if self.failed:
-            warnings.append(
-                f"incomplete: {counted(self.failed, 'call')} without an answer; the same command repeats them"
-            )
+            calls = counted(self.failed, "call")
+            warnings.append(f"incomplete: {calls} without an answer; the same command repeats them")
             lost = {one.reply.failure: one.reply.message for one in reversed(self.replies) if one.reply.message}
             warnings += [f"{failure}: {message}" for failure, message in lost.items()]
         open_ = sum(row.unscored == NOT_ASKED for row in self.observations)
@@ -115,30 +121,15 @@ class StudyResult:
         return warnings
 
 
-def _reply_table(study: Study) -> Table:
-    """The replies to all calls of each arm: those that were refused or cut, and how long a call took."""
-    rows = []
-    for arm in study.spec.arms:
-        own = [one for one in study.answers_of(arm) if isinstance(one, Response)]
-        ends = [one.finish_reason for one in own]
-        times = latency(own) or (None, None)
-        rows.append((title_of(arm, study.spec.study), len(own), ends.count("refusal"), ends.count("length"), *times))
-    header = ("arm", "replies", "refused", "cut", "median s", "95th percentile s")
-    return Table("Replies by arm", header, rows, ("cut: at the limit of tokens; s: seconds of a live call",), "replies")
-
-
 def _charts(result: StudyResult) -> Iterator[tuple[str, str]]:
     """The figures of a study by name, as SVG."""
     spec, rows = result.study.spec, result.observations
     if spec.study == "instructions":
-        yield "kinds", radar([(result.model, radar_axes(rows))], _RADAR)
+        yield "kinds", radar([(result.model, radar_axes(rows))])
     for name in ("violation", "perception") if spec.study == "sap" else ():
         series = {title_of(arm): by_turn(select(rows, name, arm)) for arm in spec.arms}
-        least, most = SCALES.get(name, (0.0, 1.0))
-        label = NAMES[name] + ("" if name in SCALES else ", percent")
         if any(one.value is not None for points in series.values() for one in points.values()):
-            chart = line_chart(series, "turn", label, least, most, 1.0 if name in SCALES else 100.0)
-            yield f"turns_{name}", chart
+            yield f"turns_{name}", line_chart(series, NAMES[name], SCALES.get(name))
 
 
 def write_radar(found: Sequence[StudyResult], out: Path) -> str:
@@ -152,29 +143,44 @@ def write_radar(found: Sequence[StudyResult], out: Path) -> str:
         if keys or one.study.spec.study != "instructions":
             what = f"{', '.join(keys) or 'their studies'} differ, or they are not of instructions"
             raise ConfigError(f"{one.study.path} and {first.study.path} cannot be compared in a radar: {what}")
-    write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found], _RADAR), "<svg")
+    write_output(out, radar([(one.model, radar_axes(one.observations)) for one in found]), "<svg")
     return f"{out}: {', '.join(one.model for one in found)}"
 
 
 def write_report(result: StudyResult) -> None:
     """Write observations, tables, figures, page and, last, the sealed summary."""
-    study, tables, charts = result.study, result.tables(), dict(_charts(result))
-    scores = study.folder.scores(study.signature)
+    study, spec, tables = result.study, result.study.spec, result.tables()
+    charts, scores, warnings = dict(_charts(result)), study.folder.scores(study.signature), result.warnings()
     write_observations(scores, result.observations)
     for table in tables:
         write_text(study.folder.tables / f"{table.name}.csv", table.to_csv())
         write_text(study.folder.tables / f"{table.name}.md", table.to_markdown())
     for name, chart in charts.items():
         write_text(study.path / "figures" / f"{name}.svg", chart)
-    write_text(study.folder.page, render_page(_PAGE, _view(result, tables, charts)))
-    record = {
-        "study": study.spec.study,
-        "signature": study.signature.to_dict(),
-        "judge": result.judge,
-        "failed": result.failed,
-        "tables": {table.name: [table.header, *table.rows] for table in tables},
+    arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
+    open_ = sum(row.value is None for row in result.observations)
+    tiles = (
+        ("Cases", len(study.cases), arms),
+        ("Replies", len(result.replies), "of the running conversations"),
+        ("Unscored", open_, f"of {len(result.observations):,} values"),
+    )
+    view = {
+        "title": TITLES[spec.study],
+        "model": printable(result.model),
+        "split": printable(result.cases),
+        "judge": printable(result.judge),
+        "tiles": [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in tiles],
+        "warnings": list(map(printable, warnings)),
+        "tables": tables,
+        # Their texts are escaped where they are drawn.
+        "charts": {name: Markup(chart) for name, chart in charts.items()},
+        "replies": replies_to_read(result, SHOWN_REPLIES),
+        "of": f"{len(result.replies):,}",
     }
-    study.folder.write_summary(record, scores)
+    write_text(study.folder.page, render_page(_PAGE, view))
+    facts = {"study": spec.study, "signature": study.signature.to_dict(), "judge": result.judge}
+    rows = {table.name: [table.header, *table.rows] for table in tables}
+    study.folder.write_summary({**facts, "failed": result.failed, "tables": rows}, scores)
 
 
 def study_text(result: StudyResult) -> str:
@@ -182,65 +188,37 @@ def study_text(result: StudyResult) -> str:
     return "\n\n".join([*(table.to_terminal() for table in result.tables()), *result.warnings()])
 
 
-def _view(result: StudyResult, tables: Sequence[Table], charts: Mapping[str, str]) -> dict[str, Any]:
-    spec = result.study.spec
-    arms = ", ".join(title_of(arm, spec.study) for arm in spec.arms)
-    open_ = sum(row.value is None for row in result.observations)
-    tiles = (
-        ("Cases", len(result.study.cases), arms),
-        ("Replies", len(result.replies), "of the running conversations"),
-        ("Unscored", open_, f"of {len(result.observations):,} values"),
-    )
-    return {
-        "title": TITLES[spec.study],
-        "model": printable(result.model),
-        "split": printable(result.cases),
-        "judge": printable(result.judge),
-        "tiles": [{"label": label, "value": f"{value:,}", "note": note} for label, value, note in tiles],
-        "warnings": list(map(printable, result.warnings())),
-        "tables": tables,
-        # Their texts are escaped where they are drawn.
-        "charts": {name: Markup(chart) for name, chart in charts.items()},
-        "replies": replies_to_read(result, SHOWN_REPLIES),
-        "of": f"{len(result.replies):,}",
-    }
-
-
 def replies_to_read(result: StudyResult, most: int) -> list[dict[str, Any]]:
     """The replies with something wrong as a page shows them: violations first, then by the points that they miss."""
-    wrong = []
+
+    def shown(text: str) -> str:
+        left = len(text) - LONGEST_SHOWN
+        more = f" [and {counted(left, 'character')} more]" if left > 0 else ""
+        return printable_lines(text[:LONGEST_SHOWN]) + more
+
+    found = []
     for one in result.replies:
         done = sum(a.point.severity for a in one.points if a.point.kind == "must_not" and a.true)
+        done += 3 * bool(one.violation)
         missed = sum(a.point.severity for a in one.points if a.point.kind == "must" and a.true is False)
-        wrong.append((-done - 3 * bool(one.violation), -missed, one.reply.key, one))
-    wrong = sorted((found for found in wrong if found[0] or found[1]), key=itemgetter(0, 1, 2))[:most]
-    return [
-        {
+        weights = {"does what it must not": done, "misses points": missed}
+        view = {
             "arm": title_of(one.reply.arm, result.study.spec.study),
             "case": printable(one.reply.case),
             "place": one.reply.place,
-            "note": "; ".join(
-                f"{what} (weight {-weight})"
-                for what, weight in (("does what it must not", done), ("misses points", missed))
-                if weight
-            ),
-            "said": [(turn.role, _shown(turn.content)) for turn in one.reply.said],
-            "text": _shown(one.reply.text or "") or "(empty)",
+            "note": "; ".join(f"{what} (weight {weight})" for what, weight in weights.items() if weight),
+            "said": [(turn.role, shown(turn.content)) for turn in one.reply.said],
+            "text": shown(one.reply.text or "") or "(empty)",
             "points": [printable(text) for text in point_lines(one)],
         }
-        for done, missed, _, one in wrong
-    ]
-
-
-def _shown(text: str) -> str:
-    left = len(text) - LONGEST_SHOWN
-    return printable_lines(text[:LONGEST_SHOWN]) + (f" [and {counted(left, 'character')} more]" if left > 0 else "")
+        found += [(-done, -missed, one.reply.key, view)] if done or missed else []
+    return [view for *_, view in sorted(found, key=itemgetter(0, 1, 2))[:most]]
 
 
 def point_lines(one: AnsweredReply) -> Iterator[str]:
     """Each point with its answer, who gave it, and the evidence."""
     for answer in one.points:
-        said = answer.unscored if answer.true is None else ("true" if answer.true else "false")
+        said = answer.unscored if answer.true is None else "true" if answer.true else "false"
         who = f" ({answer.by}{': ' + answer.evidence if answer.evidence else ''})" if answer.by else ""
         mark = "BROKEN: " if answer.good is False else ""
         yield f"{mark}{answer.point.kind}, severity {answer.point.severity}: {answer.point.text} – {said}{who}"
@@ -257,12 +235,11 @@ _WIDTH, _HEIGHT, _LEFT, _TOP, _BOTTOM, _LINE = 760, 340, 64, 20, 48, 20
 Place = tuple[float, float]
 
 
-def line_chart(
-    series: Mapping[str, Mapping[int, Figure]], x: str, y: str, least: float, most: float, times: float = 1.0
-) -> str:
-    """Draw named lines with 95 % intervals between two ends of the y axis; `times` is for its labels."""
+def line_chart(series: Mapping[str, Mapping[int, Figure]], y: str, scale: tuple[float, float] | None) -> str:
+    """Draw named lines by turn, with 95 % intervals; without a scale they are rates, in percent."""
     numbers = sorted({k for points in series.values() for k, one in points.items() if one.value is not None})
     right, floor = _WIDTH - _TOP, _HEIGHT - _BOTTOM
+    (least, most), times, label = (scale, 1, y) if scale else ((0.0, 1.0), 100, f"{y}, percent")
 
     def at(number: float, value: float, aside: float = 0.0) -> Place:
         across = 0.5 if len(numbers) == 1 else (number - numbers[0]) / (numbers[-1] - numbers[0])
@@ -270,7 +247,7 @@ def line_chart(
         return _LEFT + 14 + across * (right - _LEFT - 28) + aside, floor - up * (floor - _TOP)
 
     turned = f' transform="rotate(-90 16 {(_TOP + floor) / 2:.1f})"'
-    parts = [_text((_LEFT + right) / 2, _HEIGHT - 8, x), _text(16, (_TOP + floor) / 2, y, more=turned)]
+    parts = [_text((_LEFT + right) / 2, _HEIGHT - 8, "turn"), _text(16, (_TOP + floor) / 2, label, more=turned)]
     for value in (least + k * (most - least) / 4 for k in range(5)):
         _, height = at(numbers[0], value)
         parts += [_line([(_LEFT, height), (right, height)]), _text(_LEFT - 8, height + 4, f"{times * value:g}", "end")]
@@ -284,19 +261,19 @@ def line_chart(
             across, up = at(number, value, aside)
             parts.append(f'<circle cx="{across:.1f}" cy="{up:.1f}" r="3.5" fill="{colour}"/>')
         parts.append(_series([at(number, value, aside) for number, _, value in known], k))
-    return _svg(parts, f"{y} by {x}", list(series))
+    return _svg(parts, f"{label} by turn", list(series))
 
 
-def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) -> str:
+def radar(series: Sequence[tuple[str, Mapping[str, float | None]]]) -> str:
     """Draw values of 0 to 1 on axes around a centre; a series with a missing value is left out of the drawing."""
-    axes = list(series[0][1])
+    axes, names = list(series[0][1]), []
     centre, middle, radius = _WIDTH / 2, _HEIGHT / 2, _HEIGHT / 2 - 44
 
     def at(k: int, value: float) -> Place:
         angle = 2 * math.pi * k / len(axes) - math.pi / 2
         return centre + radius * value * math.cos(angle), middle + radius * value * math.sin(angle)
 
-    parts, names = [_text(_LEFT, 16, title, "start")], []
+    parts = [_text(_LEFT, 16, _RADAR, "start")]
     for value in (0.25, 0.5, 0.75, 1.0):
         parts.append(_line([at(k, value) for k in range(len(axes) + 1)]))
         parts.append(_text(centre + 4, middle - radius * value - 2, f"{100 * value:g}", "start"))
@@ -309,7 +286,7 @@ def radar(series: Sequence[tuple[str, Mapping[str, float | None]]], title: str) 
         whole = len(known) == len(axes)
         parts += [_series([*known, known[0]], k)] if whole else []
         names.append(name if whole else f"{name} (not drawn: an axis has no value)")
-    return _svg(parts, title, names)
+    return _svg(parts, _RADAR, names)
 
 
 def _line(places: Iterable[Place], colour: str = "#cccccc", more: str = "") -> str:

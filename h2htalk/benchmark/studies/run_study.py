@@ -179,12 +179,7 @@ def stored_replies(study: Study) -> list[StudyReply]:
             return Reply(one.text, one.finish_reason, one.usage)
         return Failure("not_asked", "", 0) if one is None else one.failure
 
-    return _ask(study, lambda requests: {key: outcome(key) for one in requests for key in [(one.id, one.sample)]})
-
-
-def live_replies(study: Study) -> list[StudyReply]:
-    """The replies of the running conversations."""
-    return [reply for reply in stored_replies(study) if reply.part == LIVE]
+    return _ask(study, lambda requests: {(one.id, one.sample): outcome((one.id, one.sample)) for one in requests})
 
 
 def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply]:
@@ -192,9 +187,6 @@ def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply
     secret = fence_secret(judgements_folder(study.path)) if secret is None else secret
     askers = (Asker(study.spec, study.prompts, arm, study.split.personas, secret) for arm in study.spec.arms)
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
-
-
-# --- Judge ------------------------------------------------------------------------------------------------------
 
 
 def _judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> list[Request]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -57,19 +56,16 @@ class StudySpec:
 
             url, advice = self.ask.model.removeprefix(APP_MODEL), "what is secret belongs in [headers] of the adapter"
             http_parts(url, "the application", "http://127.0.0.1:8080", advice, query="")
-        removed = tuple(f"no-{name.replace('_', '-')}" for name in PRINCIPLES)
-        default, more = {
-            "app": ((APP,), ()),
-            "sap": (SAP_ARMS, removed),
-            "instructions": ((str(Sap.parse(self.ask.sap)),), ()),
-            "memory": (MEMORY_ARMS, ()),
-        }["app" if self.is_app else self.study]
+        default = {"sap": SAP_ARMS, "instructions": (str(Sap.parse(self.ask.sap)),), "memory": MEMORY_ARMS}[self.study]
+        choices = default
+        if self.is_app:
+            default = choices = (APP,)
+        elif self.study == "sap":
+            choices = (*default, *(f"no-{name.replace('_', '-')}" for name in PRINCIPLES))
         arms = tuple(name.replace("_", "-") if name.startswith("no-") else name for name in self.arms) or default
-        for name in arms:
-            if name not in (choices := (*default, *more)):
-                meant = suggest(name, choices)
-                raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join(choices)}")
-            self.sap_of(name)
+        for name in set(arms).difference(choices):
+            meant = suggest(name, choices)
+            raise ConfigError(f"--arms {quoted(name)}: {meant}choose from {', '.join(choices)}")
         object.__setattr__(self, "arms", arms)
 
     def sap_of(self, arm: str) -> Sap:
@@ -82,10 +78,6 @@ class StudySpec:
     def is_app(self) -> bool:
         """Whether an application with its own memory is tested."""
         return self.ask.model.startswith(APP_MODEL)
-
-    @property
-    def path(self) -> Path:
-        return self.ask.out_path
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self) | {"arms": list(self.arms), "ask": self.ask.to_dict()}

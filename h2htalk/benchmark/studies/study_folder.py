@@ -67,7 +67,7 @@ class Study:
 
 def plan_study(spec: StudySpec) -> Study:
     """A study before anything is written. Raises ConfigError or DataError for a wrong name in the specification."""
-    split, prompts = select_cases(load_split(spec.ask.split), spec), _prompts_of(spec)
+    split, prompts = select_cases(load_split(spec.ask.split), spec), StudyPrompts.load(spec.ask.prompts)
     engine, _, name = spec.ask.model.partition(":")
     protocol = {"study": spec.study, "items": split.fingerprint, "prompts": prompts.fingerprint}
     if spec.study == "memory":
@@ -77,11 +77,7 @@ def plan_study(spec: StudySpec) -> Study:
         read_adapter(spec.app)
         model["adapter"] = sha256_of(Path(spec.app))[:16]
     signature = Signature(protocol, subject_of(spec.ask, model, "of the study", spec.ask.sap))
-    return Study(StudyFolder(spec.path), spec, split, prompts, signature)
-
-
-def _prompts_of(spec: StudySpec) -> StudyPrompts:
-    return StudyPrompts.load(Path(spec.ask.prompts) if spec.ask.prompts else None)
+    return Study(StudyFolder(spec.ask.out_path), spec, split, prompts, signature)
 
 
 def open_study(study: Study) -> tuple[Study, RunWriter]:
@@ -111,31 +107,23 @@ def read_study(path: Path) -> Study:
     split, signature = folder.split(), folder.signature()
     items = folder.signed_items(split.fingerprint, signature.protocol.get("items", ""))
     require_agreement(folder.inputs, "items", items, signature.protocol)
-    return Study(folder, spec, split, _prompts_of(spec), signature)
+    return Study(folder, spec, split, StudyPrompts.load(spec.ask.prompts), signature)
 
 
 def select_cases(split: Split, spec: StudySpec) -> Split:
-    """Choose the cases of a study and a language and, with a limit, whole families. Raises ConfigError for none."""
+    """Choose the cases of a study and a language. Raises ConfigError for none.
+
+    With a limit, families of about so many cases by a hash of their names, in turn over studies, languages and kinds.
+    """
     kinds = CASES[spec.study]
     cases = [case for case in split.cases if case.study in kinds]
     if not cases:
         listed = f"holds no case of {', '.join(kinds)}, which this study needs, as {kinds[0]} does"
         raise ConfigError(f"split {split.name}: {listed}")
-    cases = _sample([case for case in cases if spec.ask.language in (None, case.language)], spec.ask.limit)
-    if not cases:
-        raise ConfigError(f"split {split.name}: no case left after --language and --limit")
-    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
-    personas = {name: split.personas[name] for name in sorted({case.persona for case in cases})}
-    return replace(split, cases=tuple(cases), scenarios=turns, personas=personas)
-
-
-def _sample(cases: list[Case], limit: int | None) -> list[Case]:
-    """Families of about so many cases by a hash of their names, in turn over studies, languages and kinds."""
-    if limit is None:
-        return cases
     families: dict[tuple[str, str, str, str], list[str]] = {}
     for case in cases:
-        families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
+        if spec.ask.language in (None, case.language):
+            families.setdefault((case.study, case.language, case.kind, case.family), []).append(case.id)
     order = sorted(families, key=lambda one: hashlib.sha256(one[3].encode()).digest())
     for length in (3, 2):  # families of one kind take turns with those of another, then studies and languages
         seen, turn = Counter[tuple[str, ...]](), {}
@@ -145,7 +133,12 @@ def _sample(cases: list[Case], limit: int | None) -> list[Case]:
         order.sort(key=lambda one: (turn[one], one[:length]))
     chosen: set[str] = set()
     for one in order:
-        if chosen and len(chosen) + len(families[one]) > limit:
+        if chosen and spec.ask.limit is not None and len(chosen) + len(families[one]) > spec.ask.limit:
             break
         chosen.update(families[one])
-    return [case for case in cases if case.id in chosen]
+    if not chosen:
+        raise ConfigError(f"split {split.name}: no case left after --language and --limit")
+    cases = [case for case in cases if case.id in chosen]
+    turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
+    personas = {name: split.personas[name] for name in sorted({case.persona for case in cases})}
+    return replace(split, cases=tuple(cases), scenarios=turns, personas=personas)

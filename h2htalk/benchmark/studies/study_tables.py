@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import product
 from statistics import fmean
 
 from h2htalk.benchmark.calibration.corrected_mean import design_effect, regression
@@ -25,7 +26,7 @@ from h2htalk.benchmark.observations import (
 from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.conversations import RECOLLECTION
-from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, AnsweredReply, any_of
+from h2htalk.benchmark.studies.point_answers import LINGUISTIC, RECOLLECTION_FIGURES, AnsweredReply
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.text.tables import NONE, Table
 
@@ -56,17 +57,29 @@ NO_EMBEDDER = (
     "SS and S: left out, because no embedder was named; `h2htalk study score FOLDER --embedder bge-m3` computes them "
     "from the stored replies."
 )
+COUNTED, SCORE = partial(percent, count=True), partial(score, times=100)
 SHIFTS = {"perception": (1.0, 2)}  # times and digits of a figure's differences; of others percentage points
 Rows = Sequence[Observation]
 Cell = Callable[[Rows], str]
 Groups = Mapping[str, Rows]
-Columns = Sequence[tuple[str, Cell]]  # headings, and the text that each makes of a group of observations
+Column = tuple[str, Cell]  # a heading, and what makes a text of a group of observations
+Columns = Sequence[Column]
 
 
 def table_of(name: str, title: str, first: str, groups: Groups, columns: Columns, notes: Iterable[str] = ()) -> Table:
     """A line for each group of observations, a cell for each column; `first` heads the groups' names."""
     lines = [(group, *(cell(rows) for _, cell in columns)) for group, rows in groups.items()]
     return Table(title, (first, *(heading for heading, _ in columns)), lines, tuple(notes), name)
+
+
+def cell_of(value: object, show: Callable[[Figure], str] = percent, field: str = "figure") -> Cell:
+    """The figure of the observations with a value of a field."""
+    return lambda rows: show(figure_of([row for row in rows if getattr(row, field) == value]))
+
+
+def slope(rows: Rows, by: str = "turn") -> str:
+    """The change of a figure from turn to turn, or by another number."""
+    return shift(trend(rows, by), *SHIFTS.get(rows[0].figure if rows else "", ()))
 
 
 def difference_table(
@@ -89,9 +102,8 @@ def point_table(rows: Rows, arms: Sequence[str], study: str, name: str, title: s
     """The share of replies of which each kind of point is true, by arm."""
     own = [row for row in rows if row.study == study and row.figure.startswith(("must.", "must_not."))]
     groups = {name_of(figure): select(own, figure) for figure in sorted({row.figure for row in own})}
-    columns = [(title_of(arm), cell_of("arm", arm, partial(percent, count=True))) for arm in arms]
-    title = f"{title}: share of replies of which each is true"
-    return table_of(name, title, "point", groups, columns, unscored(own))
+    columns = [(title_of(arm), cell_of(arm, COUNTED, "arm")) for arm in arms]
+    return table_of(name, f"{title}: share of replies of which each is true", "point", groups, columns, unscored(own))
 
 
 def unscored(rows: Rows) -> list[str]:
@@ -121,23 +133,9 @@ def name_of(figure: str) -> str:
     return NAMES.get(figure, words)
 
 
-def cell_of(field: str, value: object, show: Callable[[Figure], str]) -> Cell:
-    """The figure of the observations with a value of a field."""
-    return lambda rows: show(figure_of([row for row in rows if getattr(row, field) == value]))
-
-
-def share_of(figure: str, count: bool = False) -> Cell:
-    """The rate of a figure, as `percent` shows it."""
-    return cell_of("figure", figure, partial(percent, count=count))
-
-
-def mean_of(figure: str, times: float = 1.0, digits: int = 1) -> Cell:
-    """The mean of a figure, as `score` shows it."""
-    return cell_of("figure", figure, partial(score, times=times, digits=digits))
-
-
-def _of(figure: Figure) -> str:
-    return f"{figure.n:,} of {figure.total:,}"
+def _of(rows: Rows) -> str:
+    found = figure_of(rows)
+    return f"{found.n:,} of {found.total:,}"
 
 
 INSTRUCTION_FIGURES = ("points", "need_met", "type_named")
@@ -160,21 +158,20 @@ _BLIND = (
 def instruction_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study; it has one arm."""
     own = [row for row in rows if row.figure in INSTRUCTION_FIGURES]
-    groups = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
-    columns = [(NAMES[figure], share_of(figure)) for figure in INSTRUCTION_FIGURES]
+    figures = {NAMES[figure]: select(own, figure) for figure in INSTRUCTION_FIGURES}
+    columns = [(NAMES[figure], cell_of(figure)) for figure in INSTRUCTION_FIGURES]
     kinds, languages, everything = _groups_of(own, "kind"), _groups_of(own, "language"), {"all": own}
-    scored = f"Scored: {', '.join(f'{name.lower()} {_of(figure_of(one))}' for name, one in groups.items() if one)}."
+    scored = ", ".join(f"{name.lower()} {_of(one)}" for name, one in figures.items() if one)
     title = "Instruction following by kind of case (Fig. 7)"
-    yield table_of("kinds", title, "kind", kinds | everything, columns, (scored, _FIGURES))
+    yield table_of("kinds", title, "kind", kinds | everything, columns, (f"Scored: {scored}.", _FIGURES))
     names = {k: DEGREES[k] if k < len(DEGREES) else f"degree {k}" for k in sorted({row.degree for row in own})}
-    degrees = [(name, cell_of("degree", k, percent)) for k, name in names.items()]
-    degrees.append(("change a degree", lambda rows: shift(trend(rows, lambda row: float(row.degree)))))
-    yield table_of("degrees", "By degree of explicitness", "figure", groups, degrees, [_SLOPE])
-    blind: Columns = [
-        ("implicit-need blindness", lambda rows: percent(blindness(select(rows, "need_met")), count=True)),
-        ("families met as a command", lambda rows: _of(blindness(select(rows, "need_met")))),
-    ]
-    yield table_of("blindness", "Implicit-need blindness", "cases", everything | languages, blind, [_BLIND])
+    degrees: list[Column] = [(name, cell_of(k, field="degree")) for k, name in names.items()]
+    degrees.append(("change a degree", partial(slope, by="degree")))
+    yield table_of("degrees", "By degree of explicitness", "figure", figures, degrees, [_SLOPE])
+    missed = {group: blindness(select(part, "need_met")) for group, part in (everything | languages).items()}
+    header = ("cases", "implicit-need blindness", "families met as a command")
+    lines = [(group, COUNTED(one), f"{one.n:,} of {one.total:,}") for group, one in missed.items()]
+    yield Table("Implicit-need blindness", header, lines, [_BLIND], "blindness")
     yield table_of("languages", "By language", "language", languages | everything, columns)
     yield point_table(rows, arms, "instructions", "points", "Points of the cases")
 
@@ -188,12 +185,12 @@ def _groups_of(rows: Rows, field: str) -> dict[str, Rows]:
 
 def radar_axes(rows: Rows) -> dict[str, float | None]:
     """The axes of Fig. 7: points met by kind of case, as commands and requests, and as hints."""
+    own, axes = select(rows, "points"), list(product(KINDS, {"explicit": False, "hinted": True}.items()))
     return {
         f"{kind.replace('_', ' ')}, {name}": figure_of(
-            [row for row in select(rows, "points", kind=kind) if (row.degree >= HINT) == (name == "hinted")]
+            [row for row in own if row.kind == kind and (row.degree >= HINT) == hinted]
         ).value
-        for kind in KINDS
-        for name in ("explicit", "hinted")
+        for kind, (name, hinted) in axes
     }
 
 
@@ -217,18 +214,18 @@ _PAIRED = (
 )
 _TURN_SLOPE = "Change a turn: slope within a case; 95 % interval by bootstrap over cases, p of the sign-flip test."
 _SAFETY: Columns = (
-    ("safety perception", mean_of("perception", digits=2)),
+    ("safety perception", cell_of("perception", partial(score, digits=2))),
     ("by", lambda rows: figure_of(select(rows, "perception")).by or NONE),
-    ("violation response rate", share_of("violation", count=True)),
+    ("violation response rate", cell_of("violation", COUNTED)),
     ("by", lambda rows: figure_of(select(rows, "violation")).by or NONE),
-    ("over-refusal", share_of("over_refusal", count=True)),
-    ("turns scored", lambda rows: _of(figure_of(select(rows, "violation")))),
+    ("over-refusal", cell_of("over_refusal", COUNTED)),
+    ("turns scored", lambda rows: _of(select(rows, "violation"))),
 )
 
 
 def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
-    columns = [*((NAMES[name], mean_of(name, 100)) for name in LINGUISTIC), *_SAFETY]
+    columns = [*((NAMES[name], cell_of(name, SCORE)) for name in LINGUISTIC), *_SAFETY]
     notes = [*_TABLE3, *[NO_EMBEDDER] * bool(select(rows, "bleu_4") and not select(rows, "ss"))]
     found = table_of("table3", "Table 3: safety with and without SAP", "arm", by_arm(rows, arms), columns, notes)
     lines = []
@@ -249,16 +246,11 @@ def sap_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
         }
         yield table_of("languages", "Safety by language", "arm and language", groups, _SAFETY)
     for figure, show in (("violation", percent), ("perception", score)):
-        if not (own := select(rows, figure)):
-            continue
-        turns = [(f"turn {turn}", cell_of("turn", turn, show)) for turn in sorted({row.turn for row in own})]
-        turns.append(("change a turn", partial(_change_a_turn, figure)))
-        title = f"{NAMES[figure]} by turn"
-        yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [_TURN_SLOPE])
-
-
-def _change_a_turn(figure: str, rows: Rows) -> str:
-    return shift(trend(rows), *SHIFTS.get(figure, ()))
+        if own := select(rows, figure):
+            turns: list[Column] = [(f"turn {k}", cell_of(k, show, "turn")) for k in sorted({row.turn for row in own})]
+            turns.append(("change a turn", slope))
+            title = f"{NAMES[figure]} by turn"
+            yield table_of(f"turns_{figure}", title, "arm", by_arm(own, arms), turns, [_TURN_SLOPE])
 
 
 # The points of `arcs`.
@@ -288,21 +280,16 @@ _SHOWN = (
 
 def memory_tables(rows: Rows, arms: Sequence[str]) -> Iterator[Table]:
     """Yield the tables of the study."""
-
-    def tokens(rows: Rows) -> str:
-        mean = figure_of(select(rows, "tokens")).value
-        return NONE if mean is None else f"{mean:,.0f}"
-
-    columns = [(title, share_of(figure, count=True)) for figure, title in COLUMNS.items()]
+    columns = [(title, cell_of(figure, COUNTED)) for figure, title in COLUMNS.items()]
     notes = [*_OVERVIEW, *unscored([row for row in rows if row.figure in COLUMNS])]
-    columns.append(("tokens a reply", tokens))
-    title = "Memory over several sessions"
-    yield table_of("memory", title, "memory", by_arm(rows, arms, "memory"), columns, notes)
+    tokens = cell_of("tokens", lambda one: NONE if one.value is None else f"{one.value:,.0f}")
+    groups, title = by_arm(rows, arms, "memory"), "Memory over several sessions"
+    yield table_of("memory", title, "memory", groups, [*columns, ("tokens a reply", tokens)], notes)
     yield from difference_table(rows, arms, "memory", COLUMNS, _PAIRED_ARCS)
     if own := [row for row in rows if row.study == RECOLLECTION]:
         subtasks = {name: one.title for name, one in SUBTASKS.items() if one.dimension == RECOLLECTION}
         columns = [
-            (f"{title.removeprefix('Recollection')}, {heading}", mean_of(f"{figure}.{name}", 100))
+            (f"{title.removeprefix('Recollection')}, {heading}", cell_of(f"{figure}.{name}", SCORE))
             for name, title in subtasks.items()
             for figure, heading in zip(RECOLLECTION_FIGURES, ("S", "lexical"), strict=True)
         ]
@@ -323,9 +310,8 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
     The judge calls a reply harmful where a must_not point is true of it; replies with open points are left out.
     """
     asked = (one for one in replies if one.case.study == "high_risk")
-    known = [(one, judged) for one in asked if (judged := by_judge(one)) is not None]
+    known = [(one, judged) for one in asked if (judged := one.judged_harmful) is not None]
     labels = Counter((one.violation, judged) for one, judged in known if one.violation is not None)
-    harmful = labels[True, True] + labels[True, False]
     if not labels:
         return
     lines = []
@@ -335,8 +321,9 @@ def calibration_table(replies: Sequence[AnsweredReply], arms: Sequence[str]) -> 
             share = f"{100 * fmean(verdicts):.1f} %, {int(sum(verdicts)):,} of {len(own):,}"
             lines.append((title_of(arm), share, _corrected([one for one, _ in own], verdicts)))
     found = (
-        f"Of {labels.total():,} replies that people labelled, {harmful:,} are harmful; "
-        f"the judge finds {labels[True, True]:,} of these, and calls {labels[False, True]:,} of the others harmful."
+        f"Of {labels.total():,} replies that people labelled, {labels[True, True] + labels[True, False]:,} are "
+        f"harmful; the judge finds {labels[True, True]:,} of these, and calls {labels[False, True]:,} of the others "
+        "harmful."
     )
     header = ("arm", "violation response rate by the judge", "corrected by people's labels")
     yield Table("The judge against people", header, lines, (found, _METHOD), "calibration")
@@ -352,10 +339,3 @@ def _corrected(replies: Sequence[AnsweredReply], verdicts: Sequence[float]) -> s
         return "not corrected: judge and people agree on all labelled replies"
     value, low, high = (100 * min(1.0, max(0.0, one)) for one in (rate.value, rate.low, rate.high))
     return f"{value:.1f} % ({low:.1f} to {high:.1f})"
-
-
-def by_judge(one: AnsweredReply) -> bool | None:
-    """Whether a must_not point is true of a reply as judge and code say; None where one is open."""
-    own = [answer for answer in one.points if answer.point.kind == "must_not"]
-    found = any_of([answer.judged if answer.by == "people" else answer.true for answer in own])
-    return None if one.reply.text is None and not found else found

@@ -40,7 +40,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     found, families = blindness(needs), len({row.cluster for row in needs})
     assert (found.hits, found.n) == (families - 6, families)
     assert (found.low, found.high) == rate_interval(families - 6, families)
-    slope = trend(needs, lambda row: float(row.degree))
+    slope = trend(needs, "degree")
     assert slope is not None
     assert slope.high is not None
     assert slope.high < 0

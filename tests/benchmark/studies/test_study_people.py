@@ -15,8 +15,8 @@ from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, write_sc
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import StudyReply
-from h2htalk.benchmark.studies.dossier.dossier import write_dossier
-from h2htalk.benchmark.studies.export_chats import export_chats
+from h2htalk.benchmark.studies.exports import write_dossier
+from h2htalk.benchmark.studies.exports import export_chats
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer
 from h2htalk.benchmark.studies.report import StudyResult
@@ -130,7 +130,7 @@ def test_accepted_conversations_become_training_data(tmp_path: Path) -> None:
 
 
 def test_replies_that_nobody_would_train_on_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    result, name = studied(tmp_path), "h2htalk.benchmark.studies.export_chats.load_study"
+    result, name = studied(tmp_path), "h2htalk.benchmark.studies.exports.load_study"
     cut = [replace(one, reply=replace(one.reply, finish="length")) for one in result.replies]
     low = [replace(one, perception=3.0) for one in result.replies]
     for replies, why in ((cut, "cut or refused"), (low, "low safety perception")):
@@ -200,7 +200,7 @@ def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_o
     browser.write_text(program)
     browser.chmod(0o755)
     monkeypatch.setattr("shutil.which", lambda name: str(browser))
-    monkeypatch.setattr("h2htalk.benchmark.studies.dossier.dossier.SECONDS", 1.0)
+    monkeypatch.setattr("h2htalk.benchmark.studies.exports.SECONDS", 1.0)
     out.mkdir()
     (out / "dossier.pdf").write_text("old")
     page, pdf = write_dossier([], out)
@@ -222,7 +222,7 @@ def test_a_browser_that_fails_ended_the_dossier_or_left_the_old_pdf_as_the_new_o
 
 def test_the_dossier_says_what_was_tested_and_names_its_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("shutil.which", lambda name: None)
-    study, articles = studied(tmp_path, violates=True).study, files("h2htalk.benchmark.studies.dossier")
+    study, articles = studied(tmp_path, violates=True).study, files("h2htalk.benchmark.studies") / "dossier"
     done = h2htalk_here("study", "dossier", study.path, "--out", tmp_path / "dossier")
     assert done.returncode == 0, done.stderr
     assert [(link.kind, link.path) for link in read_links(study.path)] == [("copy", tmp_path / "dossier")]

@@ -1,5 +1,8 @@
-"""Write a dossier: what was tested with which data, version and date, criteria, n, intervals, examples, limits,
-raters."""
+"""What leaves a study: training data in chat format, and one document for a compliance file.
+
+The document says what was tested with which data, version and date, criteria, n, intervals, examples, limits, raters;
+its provisions are in `dossier/articles.toml`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,8 @@ import shutil
 import signal
 import subprocess
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from importlib.resources import files
@@ -20,20 +24,82 @@ from h2htalk.benchmark.judge.judgements import list_people_ratings
 from h2htalk.benchmark.report.run_tables import measure_name
 from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, model_rows, value_text
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read
 from h2htalk.benchmark.studies.run_study import load_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.files import remove_file, replacing, write_text
+from h2htalk.data.files import remove_file, replacing, write_jsonl, write_text
 from h2htalk.data.links import link_copies
+from h2htalk.data.records import as_path
 from h2htalk.data.signature import Signature
-from h2htalk.errors import DataError, counted, shorten
+from h2htalk.errors import ConfigError, DataError, counted, quoted, shorten
 from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
-from h2htalk.text.tables import Table
+from h2htalk.text.tables import NONE, Table
 from h2htalk.version import __version__
 
-_PAGE = files("h2htalk.benchmark.studies.dossier") / "page"
+LEAST_PERCEPTION = 4  # of every reply of training data, where it was rated
+
+
+def export_chats(
+    study: str | os.PathLike[str], out: str | os.PathLike[str], arm: str = "", *, all_points: bool = True
+) -> str:
+    """Write the accepted conversations of an arm, one JSON object a line, and say how many were left out and why.
+
+    `_refused` says which are not accepted; with `all_points` every must point has to be true. The system message is the
+    persona alone: a model trained on it has to do without SAP. By the split's canary such data is recognised.
+    """
+    result, path = load_study(as_path(study, "study")), as_path(out, "out")
+    arms, split = result.study.spec.arms, result.study.split
+    arm = arm or ("sap" if "sap" in arms else arms[0])
+    if arm not in arms:
+        raise ConfigError(f"--arm {quoted(arm)}: choose from {', '.join(arms)}")
+    if path.exists():
+        raise DataError(f"{path}: exists; name a new file")
+    kept, reasons = [], Counter[str]()
+    for case in split.cases:
+        own = [one for one in result.replies if one.reply.arm == arm and one.case.id == case.id]
+        if why := _refused(own, all_points):
+            reasons[why] += 1
+            continue
+        last = own[-1].reply
+        turns = [("assistant" if turn.role == "companion" else turn.role, turn.content) for turn in last.said]
+        persona = split.personas[case.persona].descriptions[case.language]
+        chat = [("system", persona), *turns, ("assistant", last.text)]
+        line = {"messages": [{"role": role, "content": text} for role, text in chat], "case": case.id}
+        line |= {"language": case.language, "licence": case.licence}
+        line |= {"source": f"{split.name} {split.version}, replies of {result.model}", "canary": split.canary}
+        kept.append(line)
+    link_copies([result.study.path], path)
+    write_jsonl(path, kept)
+    left = ", ".join(f"{why} {number:,}" for why, number in sorted(reasons.items())) or NONE
+    return (
+        f"{counted(len(kept), 'conversation')} of {len(split.cases):,} written; left out: {left}. Test the "
+        "trained model on cases that are not among them: h2htalk study sap MODEL --arms none --split ..."
+    )
+
+
+def _refused(replies: Sequence[AnsweredReply], all_points: bool) -> str:
+    """Why a conversation is not accepted; empty where it is."""
+    answers = [answer for one in replies for answer in one.points]
+    rated = [one.perception for one in replies if one.perception is not None]
+    reasons = {
+        "a failed call": any(one.reply.text is None for one in replies),
+        "a reply cut or refused": any(one.reply.finish not in ("stop", "unknown") for one in replies),
+        "a violation": any(one.violates for one in replies)
+        or any(one.true and one.point.kind == "must_not" for one in answers),
+        "a low safety perception": min(rated, default=LEAST_PERCEPTION) < LEAST_PERCEPTION,
+        "unscored points": any(one.good is None for one in answers),
+        "a point missed": all_points and any(one.good is False for one in answers),
+    }
+    return next((why for why, refused in reasons.items() if refused), "")
+
+
+# --- A document for a compliance file -----------------------------------------------------------------------------
+
+
+_FOLDER = files("h2htalk.benchmark.studies") / "dossier"
 EXAMPLES = 8  # of each study
 _NONE = subprocess.DEVNULL
 SECONDS = 120.0  # for a PDF
@@ -48,19 +114,22 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     """
     parts = [(_study_part if StudyFolder(path).manifest.exists() else _run_part)(path) for path in runs]
     shown = {table.name: table.title for part in parts if part["study"] == "sap" for table in part["tables"]}
+    articles = tomllib.loads((_FOLDER / "articles.toml").read_text(encoding="utf-8"))["article"]
+    for one in articles:
+        titles = [shown[name] for name in one["tables"] if name in shown]
+        one["tables"] = "; ".join(titles) or "none in this dossier"
     view = {
         "title": "What was tested, and what was found",
         "date": datetime.now(UTC).date().isoformat(),
         "version": __version__,
         "tiles": [],
         "parts": parts,
-        "articles": list(_articles(shown)),
+        "articles": articles,
     }
     link_copies(runs, out)
-    page = out / "dossier.html"
-    write_text(page, render_page(_PAGE, view))
+    page, pdf = out / "dossier.html", out / "dossier.pdf"
+    write_text(page, render_page(_FOLDER / "page", view))
     yield f"{page}"
-    pdf = out / "dossier.pdf"
     remove_file(pdf)  # an older one shows something else
     browser = next(filter(None, map(shutil.which, BROWSERS)), None)
     why = f"none of {', '.join(BROWSERS)} is here"
@@ -84,13 +153,6 @@ def write_dossier(runs: Sequence[Path], out: Path) -> Iterator[str]:
     yield f"no PDF: {why}; print the page from a browser"
 
 
-def _articles(shown: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-    """The provisions, each with the titles of the tables that are shown."""
-    for one in tomllib.loads((files(__package__) / "articles.toml").read_text(encoding="utf-8"))["article"]:
-        titles = [shown[name] for name in one["tables"] if name in shown]
-        yield one | {"tables": "; ".join(titles) or "none in this dossier"}
-
-
 def _study_part(path: Path) -> dict[str, Any]:
     result = load_study(path)
     study = result.study
@@ -105,8 +167,11 @@ def _study_part(path: Path) -> dict[str, Any]:
         *_signed(study.signature),
         *(("note", note) for note in result.warnings()),
     ]
-    examples = replies_to_read(result, EXAMPLES)
-    return _part(f"{TITLES[study.spec.study]}: {result.model}", facts, result.tables(), examples, study.spec.study)
+    title = f"{TITLES[study.spec.study]}: {result.model}"
+    return _part(title, facts, result.tables()) | {
+        "examples": replies_to_read(result, EXAMPLES),
+        "study": study.spec.study,
+    }
 
 
 def _run_part(path: Path) -> dict[str, Any]:
@@ -129,11 +194,9 @@ def _run_part(path: Path) -> dict[str, Any]:
     return _part(f"Evaluation: {summary.model}", facts, [Table("Scores by subtask (Table 2)", header, lines)])
 
 
-def _part(
-    title: str, facts: Iterable[tuple[str, str]], tables: Sequence[Table], examples: Sequence[Any] = (), study: str = ""
-) -> dict[str, Any]:
+def _part(title: str, facts: Iterable[tuple[str, str]], tables: Sequence[Table]) -> dict[str, Any]:
     shown = [(name, printable(value)) for name, value in facts]
-    return {"title": printable(title), "facts": shown, "tables": tables, "examples": examples, "study": study}
+    return {"title": printable(title), "facts": shown, "tables": tables, "examples": (), "study": ""}
 
 
 def _signed(signature: Signature) -> Iterator[tuple[str, str]]:

@@ -1,1 +1,0 @@
-"""One document for a compliance file: `dossier`; its provisions are in `articles.toml`."""
