@@ -92,14 +92,14 @@ class Adapter(BaseModel):
 
     @model_validator(mode="after")
     def _can_be_sent(self) -> Adapter:
-        if "text" not in self.send.names:
-            raise ValueError("send: {text} stands nowhere, so no message would be sent")
         for name, call in (("start", self.start), ("send", self.send), ("pause", self.pause), ("reset", self.reset)):
             names = call.names if call is not None else []
             for unknown in (one for one in names if one not in NAMES):
                 raise ValueError(f"{name}: no value {{{unknown}}}; choose from {', '.join(NAMES)}")
             if "session" in names and self.start in (None, call):
                 raise ValueError(f"{name} needs {{session}}, and there is no [start] before it that gives one")
+        if "text" not in self.send.names:
+            raise ValueError("send: {text} stands nowhere, so no message would be sent")
         for name, text in self.headers.items():
             usable = _HEADER.fullmatch(name) and name.lower() not in _FRAMING and text.isprintable()
             if not usable or "$" in _VARIABLE.sub("", text):
