@@ -15,8 +15,7 @@ from studies_made import REPLY, arm_lines, cases_of, judge_lines, spec, write_sc
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import StudyReply
-from h2htalk.benchmark.studies.exports import write_dossier
-from h2htalk.benchmark.studies.exports import export_chats
+from h2htalk.benchmark.studies.exports import export_chats, write_dossier
 from h2htalk.benchmark.studies.people import close_study_round, open_study_round
 from h2htalk.benchmark.studies.point_answers import AnsweredReply, PointAnswer
 from h2htalk.benchmark.studies.report import StudyResult
