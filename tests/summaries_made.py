@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.benchmark.answering import RunCounts, answer_warnings, count_outcomes, null_shares
+from h2htalk.benchmark.answering import answer_warnings
 from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score, score_answers
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.report.html_page import ItemView
@@ -23,7 +23,17 @@ from h2htalk.benchmark.statistics import (
     clusters_of,
     paired_figures,
 )
-from h2htalk.benchmark.summary import BASELINES, Measure, Scored, ScoreRows, Summary, summarize
+from h2htalk.benchmark.summary import (
+    BASELINES,
+    Measure,
+    RunCounts,
+    Scored,
+    ScoreRows,
+    Summary,
+    count_outcomes,
+    null_shares,
+    summarize,
+)
 from h2htalk.chat.protocol import Message
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, Usage
 from h2htalk.data.scenario import Scenario
@@ -132,10 +142,10 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, s
     }
     own = scored(split, answers, metrics, samples)
     counts = count_outcomes(split.scenarios, answers, own.scores)
-    summary = summarize(
-        "m", split, SIGNATURE, metrics, own, baselines if samples == 1 else {}, counts, clusters_of(split.scenarios)
-    )
-    return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts)))
+    clusters = clusters_of(split.scenarios)
+    shown = baselines if samples == 1 else {}
+    summary = summarize("m", split, SIGNATURE, metrics.embedder, own, shown, counts, clusters)
+    return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts.truncated)))
 
 
 # --- Items -----------------------------------------------------------------------------------------------------

@@ -99,7 +99,8 @@ def run_everything(folder: Path, tree: Path, tracer: Tracer) -> None:
     h2htalk.judge_run(h2htalk.JudgeSpec(run=str(run), judges=(judge,)))
     many = calibrate_judge.__annotations__["human"] != "Path"  # commit c1ac616 takes several runs
     calibrate_judge(*([one] if many else one for one in (run, folder / "labels.csv")), random=True)
-    sys.modules[h2htalk.load_run.__module__.replace("load_run", "report_run")].report(run)
+    report = sys.modules[h2htalk.load_run.__module__.replace("benchmark.run", "benchmark.score_run")].report
+    report(run)
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The answers of a run: how many of each kind came, when, in what time, from which endpoint, with which versions."""
+"""How the answers of a run came: when, in what time, from which endpoint, with which versions."""
 
 from __future__ import annotations
 
@@ -10,106 +10,14 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from statistics import median, quantiles
 
-from h2htalk.benchmark.metrics.composite import PRIVATE_REFERENCE, ItemScore
-from h2htalk.benchmark.run_writer import RunWriter
-from h2htalk.benchmark.settings import EvaluateSpec
-from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.prices import Totals, sum_totals
-from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import KEY_MASK, Answers, Response
 from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Scenario
-from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, DataError, counted
-from h2htalk.text.contracts.memory_blocks import is_null_memory
-from h2htalk.version import installed_versions
+from h2htalk.errors import DataError, counted
 
 TRUNCATED_SHARE = 0.1  # warn when more of the replies were cut at the token budget
 _MOST_NAMED = 20  # models and fingerprints: a server may send another one each time
-
-
-@dataclass(frozen=True, slots=True)
-class RunCounts:
-    """How many items and samples were scored.
-
-    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
-    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
-    message of each reason; `empty`, `truncated` and `refused` count replies.
-    """
-
-    items: int
-    scored: int
-    samples: int
-    empty: int = 0
-    truncated: int = 0
-    refused: int = 0
-    failures: Mapping[str, int] = field(default_factory=dict)
-    failure_messages: Mapping[str, str] = field(default_factory=dict)
-    private: int = 0
-    erased: int = 0
-
-    @property
-    def unscored(self) -> int:
-        """Items without a score that could have one."""
-        return self.items - self.scored - self.private
-
-
-def count_outcomes(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
-) -> RunCounts:
-    """Count scored items, replies of each kind and failures."""
-    asked = {s.id for s in scenarios}
-    replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
-    failures, messages = Counter[str](), dict[str, str]()
-    for sample in (sample for item in scores.values() for sample in item.samples if sample.unscored):
-        reason, answer = sample.unscored or "", answers.get((sample.id, sample.sample))
-        failures[reason] += 1
-        message = "the references are private" if reason == PRIVATE_REFERENCE else reason
-        if not isinstance(answer, Response):
-            message = "no answer is stored" if answer is None else answer.failure.message or reason
-        messages.setdefault(reason, message)
-    return RunCounts(
-        items=len(scenarios),
-        scored=sum(scores[s.id].unscored is None for s in scenarios),
-        samples=len(replies),
-        empty=sum(not reply.answer for reply in replies),
-        truncated=sum(reply.finish_reason == "length" for reply in replies),
-        refused=sum(reply.finish_reason == "refusal" for reply in replies),
-        failures=dict(sorted(failures.items())),
-        failure_messages=dict(sorted(messages.items())),
-        private=sum(scores[s.id].unscored == PRIVATE_REFERENCE for s in scenarios),
-        erased=erased,
-    )
-
-
-def null_shares(
-    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
-) -> list[tuple[float, bool]]:
-    """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
-    pairs = []
-    for scenario in scenarios:
-        score = scores[scenario.id]
-        if SUBTASKS[scenario.subtask].has_null_line and score.unscored is None:
-            replies = [answers[scenario.id, s.sample] for s in score.samples]
-            null = [is_null_memory(r.answer, scenario.language) for r in replies if isinstance(r, Response)]
-            pairs.append((sum(null) / len(null), is_null_memory(scenario.reference, scenario.language)))
-    return pairs
-
-
-def answer_warnings(answers: Answers, counts: RunCounts) -> list[str]:
-    """Warn of replies that were cut, and of those in which a server repeated the API key."""
-    found, ids = [], sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
-    if counts.truncated > TRUNCATED_SHARE * counts.samples:
-        replies = f"{counts.truncated} of {counts.samples} replies"
-        found.append(f"{replies} were cut at their token budget (finish reason length)")
-    if ids:
-        items = f"{counted(len(ids), 'item')} ({ids[0]})"
-        found.append(f"the server repeated the API key in its answers to {items}; it was masked")
-    return found
-
-
-# --- Sessions ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,27 +31,6 @@ class Session:
     endpoint: str = ""
     versions: Mapping[str, str] = field(default_factory=dict)
     ended: datetime | None = None
-
-
-@contextmanager
-def answering_session(
-    writer: RunWriter, calls: StageCalls, endpoint: str, spec: EvaluateSpec, open_jobs: bool
-) -> Iterator[None]:
-    """Record a session in `run.json`; replies that are stored within it have the endpoint.
-
-    Raises ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted. With
-    open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
-    """
-    known = {one.endpoint for one in writer.answers.values() if isinstance(one, Response) and one.endpoint}
-    known |= {one.endpoint for one in read_sessions(writer.folder) if open_jobs and one.endpoint}
-    if endpoint and known and endpoint not in known and not spec.accept_endpoint:
-        raise ConfigError(
-            f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
-            "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
-        )
-    calls.endpoint = endpoint
-    with recorded_session(writer.folder, installed_versions(*ENGINES[spec.engine].packages), endpoint):
-        yield
 
 
 @contextmanager
@@ -278,3 +165,15 @@ def latency(responses: Iterable[Response]) -> tuple[float, float] | None:
     if not seconds:
         return None
     return median(seconds), quantiles(seconds * 2 if len(seconds) < 2 else seconds, n=20, method="inclusive")[-1]
+
+
+def answer_warnings(answers: Answers, truncated: int) -> list[str]:
+    """Warn of replies that were cut, and of those in which a server repeated the API key."""
+    found, ids = [], sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
+    replies = sum(isinstance(answer, Response) for answer in answers.values())
+    if truncated > TRUNCATED_SHARE * replies:
+        found.append(f"{truncated} of {replies} replies were cut at their token budget (finish reason length)")
+    if ids:
+        items = f"{counted(len(ids), 'item')} ({ids[0]})"
+        found.append(f"the server repeated the API key in its answers to {items}; it was masked")
+    return found

@@ -1,4 +1,4 @@
-"""Evaluate a model: a specification in, a run folder and its summary out.
+"""Evaluate a model: a specification in, a run folder and its summary out; `--dry-run` says what it would cost.
 
 Everything that can fail is opened first, so that a wrong name costs nothing. Then the model is asked for what the run
 still lacks, each answer is stored as it arrives, and the run is scored (`score_run.score_run_data`).
@@ -9,23 +9,24 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.answering import answering_session
+from h2htalk.benchmark.answering import read_sessions, recorded_session
 from h2htalk.benchmark.metrics.composite import Metrics
-from h2htalk.benchmark.prompts.prompt_set import PromptSet
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
-from h2htalk.benchmark.run import RunData, read_run_data, require_unedited
-from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.benchmark.run import RunData, RunWriter, read_run_data, require_unedited
 from h2htalk.benchmark.score_run import metric_keys, open_metrics, score_run_data, stored_summary
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import NEEDS_REFERENCES, Summary, find_baseline, write_baselines
-from h2htalk.chat.engines import ChatOptions, parse_model
-from h2htalk.chat.protocol import Chat, Message, Outcome, Request, Sampling, request_seed
-from h2htalk.chat.store.call_store import CallStore, StageCalls
+from h2htalk.chat.engines import ENGINES, ChatOptions, parse_model
+from h2htalk.chat.prices import Totals, add, dollars_text, prompt_tokens, rough_tokens
+from h2htalk.chat.protocol import Bound, Call, Chat, Outcome, Request, Sampling, request_seed
+from h2htalk.chat.store.call_store import CallStore, StageCalls, read_costs, read_store, require_no_jobs
 from h2htalk.chat.store.model_calls import CallSettings
-from h2htalk.data.responses import Answers, Failure, Response, strip_thinking
+from h2htalk.data.responses import Answers, Failure, Response, Usage, strip_thinking
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.scenario import Scenario
 from h2htalk.data.signature import Signature
@@ -33,6 +34,8 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import SUBTASKS, in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, PausedError
 from h2htalk.progress import Progress
+from h2htalk.text.embeddings.embedders import check_embedder
+from h2htalk.version import installed_versions
 
 GENERATE = "generate"  # the stage of a run's answers in its call store
 STARVED_REPLIES = 8  # after so many empty replies the run stops: the others, which may cost money, would be empty too
@@ -49,9 +52,10 @@ class EvaluationPlan:
     prompts: PromptSet
     sap: Sap
 
-    def prompt_of(self, scenario: Scenario) -> tuple[Message, ...]:
-        """Return the messages that the model gets for a scenario."""
-        return self.prompts.messages(scenario, self.split.personas[scenario.persona], self.sap)
+    @property
+    def prompt_of(self) -> PromptOf:
+        """The messages that the model gets for a scenario."""
+        return self.prompts.prompt_of(self.split, self.sap)
 
 
 def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
@@ -123,7 +127,10 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
         note = ""
         if requests or unsettled:
             try:
-                with answering_session(writer, calls, getattr(chat, "endpoint", ""), plan.spec, unsettled):
+                calls.endpoint = endpoint = getattr(chat, "endpoint", "")
+                _require_endpoint(writer, endpoint, plan.spec, unsettled)
+                versions = installed_versions(*ENGINES[plan.spec.engine].packages)
+                with recorded_session(writer.folder, versions, endpoint):
                     generate(chat, requests, calls, plan.spec)
             except PausedError as error:  # shown with the figures, where there are any
                 if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
@@ -137,6 +144,20 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
         raise
     finally:
         writer.close()
+
+
+def _require_endpoint(writer: RunWriter, endpoint: str, spec: EvaluateSpec, open_jobs: bool) -> None:
+    """Raise ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted.
+
+    With open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
+    """
+    known = {one.endpoint for one in writer.answers.values() if isinstance(one, Response) and one.endpoint}
+    known |= {one.endpoint for one in read_sessions(writer.folder) if open_jobs and one.endpoint}
+    if endpoint and known and endpoint not in known and not spec.accept_endpoint:
+        raise ConfigError(
+            f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
+            "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +255,7 @@ def _open_writer(plan: EvaluationPlan, signature: Signature, calls: CallStore | 
 
 def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, note: str = "") -> Summary:
     write_baselines(writer.folder, plan.split, plan.whole if plan.spec.baselines else None)
-    return score_run_data(RunData(writer.folder, plan.spec, plan.split, plan.prompt_of, note), metrics)
+    return score_run_data(RunData(writer.folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note)
 
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
@@ -264,3 +285,131 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
         "seed": MODELS_OWN if own else str(spec.seed),
         "sap": sap,
     }
+
+
+# --- What it would cost -----------------------------------------------------------------------------------------
+
+
+def estimate(spec: EvaluateSpec) -> str:
+    """Describe in a few sentences what the evaluation would ask and cost.
+
+    Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
+    tokenizer is not loaded.
+    """
+    engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
+    if engine is not None and spec.engine_options:
+        engine.check_options(spec.engine_options)
+    plan = make_plan(spec)
+    check_embedder(spec.embedder)
+    folder = RunFolder(spec.out_path)
+    # Neither the model nor the embedder is opened: what their weights decide is not compared.
+    made = make_signature(plan, {"engine": spec.engine}, open_metrics("none", spec.rouge, spec.contracts))
+    protocol = {**made.protocol, "embedder": spec.embedder}
+    folder.require_usable(replace(made, protocol=protocol), partial=True)
+    begin = f"{spec.model} on {len(plan.split.scenarios):,} items of {plan.split.name} {plan.split.version}"
+    if engine is None:
+        return f"{begin}: no calls; into {spec.out}."
+    requests = missing_requests(plan, folder.answers() if folder.path.is_dir() else {})
+    done = len(plan.split.scenarios) * spec.samples - len(requests)
+    calls, price = len(requests), f"Price: {'nothing but time' if engine.local else 'unknown'}."
+    sent = sum(map(prompt_tokens, requests))
+    budget = sum(request.sampling.budget for request in requests)
+    if engine.hosted:
+        stage = stage_calls(spec)
+        hosted = _hosted_calls(spec, _not_in_batches(spec, requests))
+        usages = _expected_usages(spec, [call for call, _ in hosted], plan.split.scenarios)
+        calls, sent = len(hosted), sum(usage.input_tokens or 0 for usage in usages)
+        budget = sum(bound.output_tokens for _, bound in hosted)
+        replies = "as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length"
+        price = _price(spec, stage, usages, [bound for _, bound in hosted], replies)
+    answered = f" ({done:,} answered already)" if done else ""
+    asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
+    return f"{begin}: {asked}; into {spec.out}. {price}"
+
+
+# --- Hosted models ----------------------------------------------------------------------------------------------
+
+
+def _not_in_batches(spec: EvaluateSpec, requests: Sequence[Request]) -> list[Request]:
+    """Leave out the samples that an open batch job will bring."""
+    store = read_store(RunFolder(spec.out_path).shard)
+    jobs = store.open_jobs(GENERATE)
+    if not spec.batch:
+        require_no_jobs(jobs, spec.out)
+    sent = (job for job in jobs if job.state != "planned")
+    waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
+    return [request for request in requests if (request.id, request.sample) not in waiting]
+
+
+def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> list[tuple[Call, Bound]]:
+    """Return the calls, each with its bound. Raises ConfigError where the API does not take such a request."""
+    engine, name = parse_model(spec.model)
+    api = engine.open_wire(name)
+    calls = list(api.calls(requests))
+    if calls:
+        api.body(calls[0], spec.batch)
+    return [(call, api.bound(call)) for call in calls]
+
+
+def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Sequence[Scenario]) -> list[Usage]:
+    """Estimate the usage of each call: a reply as long as the reference after all allowed reasoning.
+
+    The first call of a prefix writes the cache, the others read it.
+    """
+    # Of a private reference nothing is known but the budget.
+    lengths = {
+        s.id: max(map(rough_tokens, s.references), default=spec.max_tokens or SUBTASKS[s.subtask].max_tokens)
+        for s in scenarios
+    }
+    usages, begun = [], set[str]()
+    for call in calls:
+        request, sent = call.requests[0], prompt_tokens(call.requests[0])
+        usage = Usage(sent, (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests))
+        if call.prefix is not None:
+            shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
+            write = "cache_write_1h_tokens" if spec.batch else "cache_write_tokens"
+            usage = replace(usage, **{"cache_read_tokens" if call.prefix in begun else write: shared})
+            begun.add(call.prefix)
+        usages.append(usage)
+    return usages
+
+
+def _price(
+    spec: EvaluateSpec, stage: StageCalls, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str
+) -> str:
+    """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
+    before = read_costs(spec.out_path).get(GENERATE, Totals())
+    paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
+    if not usages:
+        return f"Price: nothing more.{paid}"
+    if (price := stage.price) is None:
+        meant = stage.prices.suggest(spec.model) if stage.prices else ""
+        return f"Price: unknown: {meant}name it in a file with --prices.{paid}"
+    expected = add(*(price.cost(usage, spec.batch) for usage in usages))
+    greatest = add(*(price.worst(one.input_tokens, one.output_tokens, spec.batch) for one in bounds))
+    if expected is None or greatest is None:
+        why = "of a batch " if spec.batch and price.batch is None else "of some calls "
+        refused = "" if spec.max_cost is None else " --max-cost refuses what may cost an unknown amount."
+        return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
+    about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
+    share = f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
+    return (
+        f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "
+        f"(prices of {price.date}{share}).{paid}{_limit(spec, stage.limit, before, greatest)}"
+    )
+
+
+def _paid_already(before: Totals) -> str:
+    possible = "" if not before.usd_possible else f", at most {dollars_text(before.usd_possible, True)} more"
+    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
+    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
+    return f"{dollars_text(before.usd_paid)} US dollars{possible}{running}"
+
+
+def _limit(spec: EvaluateSpec, limit: Decimal | None, before: Totals, greatest: Decimal) -> str:
+    committed = before.usd_committed
+    if limit is None or committed is None or committed + greatest <= limit:
+        return ""
+    if spec.batch:
+        return f" --max-cost {limit:f} refuses that: a batch is sent whole or not at all."
+    return f" --max-cost {limit:f} may stop the run before its end."

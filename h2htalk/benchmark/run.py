@@ -1,33 +1,113 @@
-"""A run: open and check its folder, load its scores and items, write its tables and page.
+"""A run: write its folder, open and check it, load its scores and items.
 
-`read_run_data` checks a folder against its signature; `load_run` reads a scored run, as report, compare, judge,
-calibrate, adjudicate, gate and exports do.
+`RunWriter` makes or continues a folder, `read_run_data` checks one against its signature, and `load_run` reads a scored
+run, as report, compare, judge, calibrate, adjudicate, gate and exports do.
 """
 
 from __future__ import annotations
 
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from h2htalk.benchmark.metrics.composite import ItemScore, answer_hash, item_score, read_scores
-from h2htalk.benchmark.prompts.prompt_set import ASSEMBLY_VERSION, PromptOf, PromptSet
+from h2htalk.benchmark.metrics.composite import ItemScore, answer_hash, read_scores
+from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary, read_summary
-from h2htalk.chat.protocol import Message
-from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.chat.store.call_store import CallStore
+from h2htalk.data.files import missing_folders, remove_file, remove_folders, write_json, write_text
+from h2htalk.data.links import add_link, link_folder
 from h2htalk.data.records import as_path
-from h2htalk.data.responses import Answers, Response
-from h2htalk.data.run_folder import RunFolder
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.responses import CALLS, Answers, FailedResponse, Response, fold_answer
+from h2htalk.data.run_folder import HALF_WRITTEN, SOURCE, RunFolder, require_asked
+from h2htalk.data.signature import Signature
+from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import Split
 from h2htalk.errors import DataError, counted, quoted
+from h2htalk.version import __version__
 
 UNKNOWN = "unknown"  # the prompts of imported answers
-REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
+
+
+class RunWriter:
+    """The one writer of a run folder: creates or resumes it, and stores answers as they come.
+
+    `answers` holds what the folder held when it was opened, `calls` is its open call store.
+    """
+
+    def __init__(
+        self,
+        folder: RunFolder,
+        spec: Mapping[str, Any],
+        signature: Signature,
+        split: Split,
+        prompts: Mapping[str, str],
+        calls: CallStore | None = None,
+    ) -> None:
+        """Open for writing; a new folder gets its inputs and run.json before this returns.
+
+        `calls` is the folder's call store, which this opens; None makes it. Raises ConfigError where the folder holds a
+        run of another signature, and DataError where it cannot be used. Then everything created here is removed.
+        """
+        self.folder, self.answers = folder, Answers()
+        ids, samples = frozenset(scenario.id for scenario in split.scenarios), int(spec.get("samples", 1))
+
+        def remember(response: Response | FailedResponse, where: str) -> None:
+            if not split.cases:  # a study asks more about a case than its turns
+                require_asked(response, ids, samples, where)
+            fold_answer(self.answers, response)
+
+        folder.require_usable(signature)
+        self._new, self._made = False, missing_folders(folder.path)
+        self.calls = calls or CallStore(folder.shard)
+        self.calls.on_outcome = remember
+        try:
+            self.calls.open()
+            self._new = not folder.manifest.exists()
+            if not self._new:  # another process may have begun the run before this had the lock
+                folder.require_usable(signature)
+            # Before the run holds a copy of the items: an erasure finds it even if it is interrupted now.
+            if (source := link_folder(str(spec.get("ask", spec).get("split", "")))) is not None:
+                add_link(source, folder.kind, folder.path)
+            if self._new:
+                self._write_inputs(split, prompts)
+                run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
+                if split.source:
+                    run["split"] = {key: getattr(split, key) for key in SOURCE}
+                write_json(folder.manifest, run)
+        except BaseException:  # passed on; a start that failed leaves no folder
+            self.discard()
+            raise
+
+    def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
+        # A killed start may have left half of them; without run.json they are not used.
+        shutil.rmtree(self.folder.inputs, ignore_errors=True)
+        for half_written in self.folder.path.glob(HALF_WRITTEN):
+            half_written.unlink()
+        export_split(split, self.folder.inputs / "split")
+        for name, text in prompts.items():
+            write_text(self.folder.prompts / name, text)
+
+    def store(self, response: Response | FailedResponse) -> None:
+        """Append one answer or failure that cost nothing. Raises DataError when it cannot be stored."""
+        self.calls.append(response.to_dict())
+
+    def close(self) -> None:
+        self.calls.close()
+
+    def discard(self) -> None:
+        """Close, and remove what this writer created if nothing is lost with it."""
+        self.close()
+        if self._new and self.calls.worthless():
+            for made in (self.folder.inputs, self.folder.path / "judgements"):  # of a study: the key of its fences
+                shutil.rmtree(made, ignore_errors=True)
+            for name in (self.folder.manifest.name, CALLS, "calls.lock"):
+                remove_file(self.folder.path / name)
+        remove_folders(self._made)
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +118,6 @@ class RunData:
     spec: EvaluateSpec
     split: Split
     prompt_of: PromptOf | None
-    note: str = ""
 
 
 def read_run_data(path: Path) -> RunData:
@@ -51,18 +130,10 @@ def read_run_data(path: Path) -> RunData:
     require_agreement(path / "run.json", "samples", str(spec.samples), signature.subject)
     if signature.protocol.get("prompts") == UNKNOWN:
         return RunData(folder, spec, split, None)
-    sap = Sap.parse(spec.sap)
-    prompts = PromptSet.load_for(folder.prompts, split, sap)
+    prompts = PromptSet.load_for(folder.prompts, split, sap := Sap.parse(spec.sap))
     require_agreement(folder.prompts, "prompts", prompts.fingerprint, signature.protocol)
     require_agreement(path / "run.json", "sap", str(sap), signature.subject)
-    if prompts.assembly != ASSEMBLY_VERSION:
-        note = "this version of h2htalk builds prompts in another way: prompt leaks were searched for by phrases only"
-        return RunData(folder, spec, split, None, note)
-
-    def prompt_of(scenario: Scenario) -> tuple[Message, ...]:
-        return prompts.messages(scenario, split.personas[scenario.persona], sap)
-
-    return RunData(folder, spec, split, prompt_of)
+    return RunData(folder, spec, split, prompts.prompt_of(split, sap))
 
 
 def require_agreement(where: Path, key: str, found: str, signed: Mapping[str, str]) -> None:
@@ -166,30 +237,3 @@ def require_scored(folder: Path, answers: Answers, scores: Mapping[str, ItemScor
             f"({quoted(min(ids))}); restore calls.jsonl, or score the answers that are there with "
             f"`h2htalk score {folder}`"
         )
-
-
-def report(path: Path) -> Summary:
-    """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
-    run = load_run(path)
-    with writer_lock(run.data.folder.shard, WAIT):
-        write_report(run.data, run.summary, run.answers, run.item_scores)
-    return run.summary
-
-
-def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
-    from h2htalk.benchmark.report.html_page import ItemView, write_page
-    from h2htalk.benchmark.report.run_tables import write_facts, write_tables
-
-    write_tables(summary, data.split, scores, data.folder.tables)
-    write_facts(summary, data.folder.tables)
-    samples = range(data.spec.samples)
-    views = (
-        ItemView(
-            scenario=scenario,
-            messages=data.prompt_of(scenario) if data.prompt_of else (),
-            responses=tuple(one for k in samples if (one := answers.get((scenario.id, k))) is not None),
-            score=scores.get(scenario.id) or item_score(scenario.id, ()),
-        )
-        for scenario in data.split.scenarios
-    )
-    write_page(data.folder.page, summary, views)

@@ -1,38 +1,53 @@
-"""Score the responses of a run, once generated or imported."""
+"""Score the responses of a run, once generated or imported; report it; erase items from it."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
-from contextlib import nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from h2htalk.benchmark.answering import answer_warnings, count_outcomes, describe_answering, null_shares, read_sessions
+from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
 from h2htalk.benchmark.judge.judged_summary import with_judgements
 from h2htalk.benchmark.judge.judgements import read_judging
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.report.run_tables import TABLES
-from h2htalk.benchmark.run import REVISION_LENGTH, UNKNOWN, RunData, load_run, read_run_data, write_report
-from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.benchmark.report.costs import write_facts
+from h2htalk.benchmark.report.html_page import ItemView, write_page
+from h2htalk.benchmark.report.table2 import TABLES, write_tables
+from h2htalk.benchmark.run import UNKNOWN, RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.statistics import RULE, clusters_of
-from h2htalk.benchmark.summary import Scored, Summary, on_same_items, read_baselines, summarize, write_baselines
+from h2htalk.benchmark.summary import (
+    NEEDS_REFERENCES,
+    Scored,
+    Summary,
+    count_outcomes,
+    find_baseline,
+    null_shares,
+    on_same_items,
+    read_baselines,
+    summarize,
+    write_baselines,
+)
 from h2htalk.chat.store.call_store import read_costs
-from h2htalk.data.files import WAIT, writer_lock
+from h2htalk.data.erasure.erased_ids import ERASED, Record
+from h2htalk.data.erasure.folder_kinds import ErasableFolder
+from h2htalk.data.files import WAIT, read_json_object, read_jsonl, remove_file, write_jsonl, writer_lock
 from h2htalk.data.imports.response_files import read_foreign_responses
 from h2htalk.data.responses import Answers, FailedResponse, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN, Signature
-from h2htalk.data.splits import Split, load_split, with_references
-from h2htalk.errors import ConfigError, DataError, H2HTalkError
+from h2htalk.data.splits import Split, fingerprint_of, load_split, with_references
+from h2htalk.errors import ConfigError, DataError, H2HTalkError, MissingExtraError
 from h2htalk.text.contracts.contract import CONTRACTS_VERSION
 from h2htalk.text.embeddings.embedders import packages_of
 from h2htalk.text.tokens import release_tokenizers, tokenizer_signature
 from h2htalk.version import __version__, installed_versions
 
 REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a signature
+REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
 
 
 def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metrics:
@@ -103,15 +118,15 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
     except (DataError, OSError):  # scoring writes again what is damaged or missing, or says what cannot be read
         return None
     summary = run.summary
-    made = folder.signature()
+    written = (folder.page, *(folder.tables / name for name in (*TABLES, "run.csv")))
     current = (
         scored_last
         and not summary.incomplete
         and summary.package_version == __version__
-        and _without_references(summary.signature) == _without_references(made)
+        and _without_references(summary.signature) == _without_references(folder.signature())
         and bool(summary.baselines) == baselines
         and summary.costs == read_costs(folder.path)
-        and all(path.is_file() for path in (folder.page, *(folder.tables / name for name in TABLES)))
+        and all(path.is_file() for path in written)
     )
     return summary if current else None
 
@@ -122,10 +137,10 @@ def _without_references(signature: Signature) -> Signature:
     return replace(signature, protocol={k: v for k, v in signature.protocol.items() if k not in keys})
 
 
-def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) -> Summary:
+def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, note: str = "") -> Summary:
     """Score the answers of a run, and write scores, summary, tables and page.
 
-    `split` is the run's split with its private references, which are used and not written.
+    `split` is the run's split with its private references, which are used and not written; `note` is one more warning.
     """
     folder, split, samples = data.folder, split or data.split, data.spec.samples
     made = _without_references(folder.signature())
@@ -147,14 +162,40 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None) 
     costs, counts = read_costs(folder.path), count_outcomes(split.scenarios, answers, scores, len(erased))
     packages = ("numpy", "jieba", "sacrebleu", "rapidfuzz", *packages_of(signature.protocol["embedder"]))
     answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
-    more = (*answer_warnings(answers, counts), *answering.warnings(), *([data.note] if data.note else []))
+    more = (*answer_warnings(answers, counts.truncated), *answering.warnings(), *([note] if note else []))
     folder.write_facts("answering", asdict(answering))
     judged = read_judging(folder) is not None
     summary = summarize(
-        model_label(signature) + answering.label, split, signature, metrics, own, baselines, counts, clusters
+        model_label(signature) + answering.label, split, signature, metrics.embedder, own, baselines, counts, clusters
     )
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, summary, answers, scores, judged)
+
+
+def report(path: Path) -> Summary:
+    """Write the tables and the page of a scored run again. Raises DataError when it was never scored."""
+    run = load_run(path)
+    with writer_lock(run.data.folder.shard, WAIT):
+        write_report(run.data, run.summary, run.answers, run.item_scores)
+    return run.summary
+
+
+def write_report(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore]) -> None:
+    """Write the tables and the page of a run."""
+    folder = data.folder
+    write_tables(summary, data.split, scores, folder.tables)
+    write_facts(summary, folder.tables)
+    samples = range(data.spec.samples)
+    views = (
+        ItemView(
+            scenario=scenario,
+            messages=data.prompt_of(scenario) if data.prompt_of else (),
+            responses=tuple(one for k in samples if (one := answers.get((scenario.id, k))) is not None),
+            score=scores[scenario.id],
+        )
+        for scenario in data.split.scenarios
+    )
+    write_page(folder.page, summary, views)
 
 
 def judge_again(path: Path, locked: bool = False) -> Summary:
@@ -243,3 +284,64 @@ def store_answers(
         return score_run_data(read_run_data(spec.out_path), metrics)
     finally:
         writer.close()
+
+
+class ErasableRun(ErasableFolder):
+    """A run: prompt, answer and score of an item go."""
+
+    folder_type: type[RunFolder] = RunFolder
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path)
+        self.folder = self.folder_type(path)
+        self.folder.read_run()
+
+    def locked(self) -> AbstractContextManager[None]:
+        return writer_lock(self.folder.shard, "wait for it, then start the same erasure again")
+
+    def items(self) -> Iterator[tuple[str, Record]]:
+        return ((one.id, one.to_dict()) for one in self.folder.split().items)
+
+    def left_of(self, split: Split, gone: frozenset[str]) -> str:
+        """The fingerprint of the items that stay. Raises DataError where none does, or they are not those signed."""
+        signed = self.folder.signature().protocol.get("items", "")
+        if self.folder.signed_items(split.fingerprint, signed) != signed:
+            raise DataError(f"{self.folder.inputs}: not those of the {self.folder.kind}'s signature; put them back")
+        if not (left := [one for one in split.items if one.id not in gone]):
+            raise DataError(f"{self.path}: every item of this {self.folder.kind} is erased; delete the folder")
+        return fingerprint_of(left, split.personas)
+
+    def record(self, gone: frozenset[str]) -> None:
+        split, ids = self.folder.split(), self.erased() | gone
+        rest = self.left_of(split, ids)  # by which the run is still recognised
+        left = [one for one in split.scenarios if one.id not in ids]
+        engine, _, name = str(self.folder.read_run()["spec"].get("model")).partition(":")
+        if engine == "baseline" and name in NEEDS_REFERENCES:  # its answers may be references of these items
+            quoted = {text for one in split.scenarios if one.id in gone for text in one.references}
+            drawn = {one.id: one.to_dict() for one in find_baseline(name)(left, left)}
+            lines = [line for _, line in read_jsonl(self.folder.shard, torn_tail=True)]
+            lines = [drawn.get(one["id"], one) if one.get("text") in quoted else one for one in lines]
+            write_jsonl(self.folder.shard, lines)
+        write_jsonl(self.path / ERASED, ({"id": one, "items": rest} for one in sorted(ids)))
+
+    def remake(self) -> Iterator[str]:
+        """Score again; where that fails, say which command does it."""
+        scored = self.folder.summary.exists()
+        try:
+            self.score()
+        except (ConfigError, DataError, MissingExtraError) as error:
+            remove_file(self.folder.summary)
+            if scored:
+                yield f"its figures were removed ({error}); {self.folder.score_again} ({self.path})"
+
+    def score(self) -> None:
+        """Draw the baselines again, whose answers may be references of erased items; then score."""
+        folder, split = self.folder, self.folder.split()
+        if folder.baselines.is_dir():
+            write_baselines(folder, split, split)
+        # Its hashes are those of the scores before the erasure.
+        raw = read_json_object(folder.summary, missing_ok=True)
+        keys = Summary.from_dict(raw, str(folder.summary)).signature.protocol
+        if "references_sha256" in keys:
+            raise ConfigError("it was scored with private references")
+        score_run_data(read_run_data(self.path), open_metrics(keys["embedder"].partition("@")[0], keys["rouge"]))

@@ -1,4 +1,4 @@
-"""Baselines: trivial answers that every model should beat."""
+"""The summary of a run, made of its scores and of those of the baselines: trivial answers that models should beat."""
 
 from __future__ import annotations
 
@@ -11,8 +11,14 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
-from h2htalk.benchmark.answering import Answering, RunCounts
-from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, SampleScore, columns
+from h2htalk.benchmark.answering import Answering
+from h2htalk.benchmark.metrics.composite import (
+    METRIC_COLUMNS,
+    METRICS,
+    PRIVATE_REFERENCE,
+    ItemScore,
+    SampleScore,
+)
 from h2htalk.benchmark.statistics import (
     Cell,
     Difference,
@@ -36,6 +42,8 @@ from h2htalk.data.signature import Signature
 from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, suggest
+from h2htalk.text.contracts.memory_blocks import is_null_memory
+from h2htalk.text.embeddings.vectors import Embedder
 from h2htalk.version import __version__
 
 Baseline = Callable[[Sequence[Scenario], Sequence[Scenario]], list[Response | FailedResponse]]
@@ -125,6 +133,35 @@ def read_baselines(folder: RunFolder) -> dict[str, Answers]:
             for where, record in read_jsonl(path):
                 fold_answer(baselines[name], read_response(record, where))
     return baselines
+
+
+# --- What a summary holds ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RunCounts:
+    """How many items and samples were scored.
+
+    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
+    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
+    message of each reason; `empty`, `truncated` and `refused` count replies.
+    """
+
+    items: int
+    scored: int
+    samples: int
+    empty: int = 0
+    truncated: int = 0
+    refused: int = 0
+    failures: Mapping[str, int] = field(default_factory=dict)
+    failure_messages: Mapping[str, str] = field(default_factory=dict)
+    private: int = 0
+    erased: int = 0
+
+    @property
+    def unscored(self) -> int:
+        """Items without a score that could have one."""
+        return self.items - self.scored - self.private
 
 
 JUDGE_WARNING = "judge: "  # how warnings about judges begin
@@ -296,7 +333,7 @@ def summarize(
     model: str,
     split: Split,
     signature: Signature,
-    metrics: Metrics,
+    embedder: Embedder | None,
     scored: Scored,
     baselines: Mapping[str, Scored],
     counts: RunCounts,
@@ -307,7 +344,7 @@ def summarize(
     `model` is what the table calls the model; `clusters` has the cluster of each item with the main measure.
     """
     scores, scenarios = scored.scores, split.scenarios
-    with_s = [s for s in scenarios if metrics.asks_s(s.language)]
+    with_s = [s for s in scenarios if embedder is not None and s.language in embedder.languages]
     measure: Measure = "s" if with_s else "lexical"
     own = with_s or scenarios
 
@@ -327,7 +364,7 @@ def summarize(
         signature=signature,
         package_version=__version__,
         measure=measure,
-        s_comparable=metrics.embedder is not None and metrics.embedder.comparable,
+        s_comparable=embedder is not None and embedder.comparable,
         counts=counts,
         languages=tuple(sorted(languages)),
         s_languages=tuple(sorted(s_languages)),
@@ -342,12 +379,56 @@ def summarize(
     )
 
 
+def count_outcomes(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
+) -> RunCounts:
+    """Count scored items, replies of each kind and failures."""
+    asked = {s.id for s in scenarios}
+    replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
+    failures, messages = Counter[str](), dict[str, str]()
+    for sample in (sample for item in scores.values() for sample in item.samples if sample.unscored):
+        reason, answer = sample.unscored or "", answers.get((sample.id, sample.sample))
+        failures[reason] += 1
+        message = "the references are private" if reason == PRIVATE_REFERENCE else reason
+        if not isinstance(answer, Response):
+            message = "no answer is stored" if answer is None else answer.failure.message or reason
+        messages.setdefault(reason, message)
+    return RunCounts(
+        items=len(scenarios),
+        scored=sum(scores[s.id].unscored is None for s in scenarios),
+        samples=len(replies),
+        empty=sum(not reply.answer for reply in replies),
+        truncated=sum(reply.finish_reason == "length" for reply in replies),
+        refused=sum(reply.finish_reason == "refusal" for reply in replies),
+        failures=dict(sorted(failures.items())),
+        failure_messages=dict(sorted(messages.items())),
+        private=sum(scores[s.id].unscored == PRIVATE_REFERENCE for s in scenarios),
+        erased=erased,
+    )
+
+
+def null_shares(
+    scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore]
+) -> list[tuple[float, bool]]:
+    """For each scored item of a subtask with a null line: the share of its answers that are null; is the reference."""
+    pairs = []
+    for scenario in scenarios:
+        score = scores[scenario.id]
+        if SUBTASKS[scenario.subtask].has_null_line and score.unscored is None:
+            replies = [answers[scenario.id, s.sample] for s in score.samples]
+            null = [is_null_memory(r.answer, scenario.language) for r in replies if isinstance(r, Response)]
+            pairs.append((sum(null) / len(null), is_null_memory(scenario.reference, scenario.language)))
+    return pairs
+
+
 def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf) -> Iterator[float]:
     """The headline figure of each sample, over the items of which every sample is scored."""
+    samples = min((len(scores[s.id].samples) for s in scenarios), default=0)
+    if samples < 2:
+        return
     values = {s.id: [value_of(s, sample) for sample in scores[s.id].samples] for s in scenarios}
     whole = [s for s in scenarios if None not in values[s.id]]
-    samples = min((len(values[s.id]) for s in whole), default=0)
-    for number in range(samples if samples > 1 else 0):
+    for number in range(samples):
         row = aggregate(ItemValue(s.id, s.subtask, values[s.id][number]) for s in whole)
         figure = row.items_mean.value if row.overall.value is None else row.overall.value
         if figure is not None:
@@ -412,9 +493,9 @@ def metric_means(
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each metric of each subtask, SS of the items with S alone; not lexical ones only with values."""
     rows: dict[str, dict[str, Cell]] = {}
-    for name in columns():
+    for name in METRIC_COLUMNS:
         own = with_s if name in METRICS["semantic"].columns else scenarios
-        values = [ItemValue(s.id, s.subtask, scores[s.id].metric(name)) for s in own]
+        values = [ItemValue(s.id, s.subtask, scores[s.id].metrics[name]) for s in own]
         if name not in METRICS["lexical"].columns and all(value.value is None for value in values):
             continue
         for subtask, cell in aggregate_slices(values).items():

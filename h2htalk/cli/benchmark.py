@@ -34,7 +34,7 @@ def evaluate(
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
     parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "")
     if dry_run:
-        from h2htalk.benchmark.cost_estimate import estimate
+        from h2htalk.benchmark.evaluate import estimate
 
         say(estimate(parsed))
     else:
@@ -57,7 +57,7 @@ def score(
 def report(run: options.Run, format: options.TableFormat = "terminal", verbose: options.Verbose = False) -> None:
     """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
     from h2htalk.benchmark.report.table2 import model_rows, table_text
-    from h2htalk.benchmark.run import report as run_report
+    from h2htalk.benchmark.score_run import report as run_report
 
     if format == "terminal":
         options.finish(run_report(run), run, verbose)
@@ -72,7 +72,7 @@ def costs(
     format: options.DataFormat = "terminal",
 ) -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
-    from h2htalk.benchmark.report.run_tables import costs_text
+    from h2htalk.benchmark.report.costs import costs_text
 
     say(costs_text(run, calls, format))
 
@@ -85,8 +85,8 @@ def leaderboard(
     format: options.TableFormat = "terminal",
 ) -> None:
     """Rank your runs among each other; --paper adds the paper's Table 2."""
+    from h2htalk.benchmark.report.leaderboard import check_paper as checked_rows
     from h2htalk.benchmark.report.leaderboard import print_check, print_leaderboard
-    from h2htalk.benchmark.report.table2 import check_paper as checked_rows
     from h2htalk.benchmark.report.table2 import table_text
 
     if check_paper and (runs or paper or format not in ("terminal", "json")):

@@ -37,7 +37,7 @@ _FIRST_FILES = {"inputs", CALLS, LOCK}  # of a start that was killed
 
 @dataclass(frozen=True, slots=True)
 class RunFolder:
-    """Paths and readers of one run folder. `benchmark/run_writer` creates or resumes it."""
+    """Paths and readers of one run folder. `RunWriter` in `benchmark/run` creates or resumes it."""
 
     kind: ClassVar[str] = "run"  # in `FOLDER_KINDS`
     score_again: ClassVar[str] = SCORE_AGAIN

@@ -13,8 +13,7 @@ from hosted_runs import MODELS
 from providers import ProviderServer, price_file
 from splits_made import write_split
 
-from h2htalk.benchmark.cost_estimate import estimate
-from h2htalk.benchmark.evaluate import evaluate
+from h2htalk.benchmark.evaluate import estimate, evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError

@@ -14,8 +14,8 @@ import pytest
 
 import h2htalk
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.run import read_run_data, report
-from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.run import read_run_data
+from h2htalk.benchmark.score_run import report, score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import read_summary
 from h2htalk.data.files import read_json_object

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import h2htalk
-from h2htalk.benchmark.report.run_tables import notes
+from h2htalk.benchmark.report.notes import notes
 from h2htalk.benchmark.report.table2 import table_text
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses

@@ -11,8 +11,8 @@ import pytest
 from command_line import h2htalk_here, scripted
 
 from h2htalk.benchmark.evaluate import evaluate
-from h2htalk.benchmark.run import load_run, report
-from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import report, score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import json_line

@@ -123,7 +123,7 @@ def test_figures_that_cannot_be_made_here_are_removed(spec: EvaluateSpec, monkey
         raise ConfigError("embedder bge-m3 is not on this machine")
 
     with monkeypatch.context() as patch:
-        patch.setattr("h2htalk.benchmark.erasure.open_metrics", missing)
+        patch.setattr("h2htalk.benchmark.score_run.open_metrics", missing)
         result = erase(path, EMILY)
     (message,) = result.messages
     assert message.startswith("its figures were removed (embedder bge-m3 is not on this machine)")

@@ -12,8 +12,8 @@ import pytest
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.results_export.export import export_results
 from h2htalk.benchmark.results_export.verify import verify_results
-from h2htalk.benchmark.run import load_run, report
-from h2htalk.benchmark.score_run import score
+from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import report, score
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.data.files import AppendLog, json_line, write_jsonl
 from h2htalk.data.run_folder import RunFolder
@@ -90,7 +90,7 @@ def test_a_restart_repairs_a_page_that_could_not_be_written(
     folder.page.write_text("INCOMPLETE")
     folder.shard.touch()
     with monkeypatch.context() as patch:
-        patch.setattr("h2htalk.benchmark.report.html_page.write_page", full_disk)
+        patch.setattr("h2htalk.benchmark.score_run.write_page", full_disk)
         with pytest.raises(DataError):
             evaluate(spec)
     evaluate(spec)

@@ -11,7 +11,7 @@ import pytest
 from summaries_made import FirstLetters, summary_of
 
 from h2htalk.benchmark.metrics.composite import Metrics
-from h2htalk.benchmark.report.run_tables import spread_lines
+from h2htalk.benchmark.report.notes import spread_lines
 from h2htalk.benchmark.summary import BASELINES, Summary, read_summary
 from h2htalk.data.languages import find_language
 from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Failure, Response

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from h2htalk import __version__
-from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.benchmark.run import RunWriter
 from h2htalk.data.files import AppendLog
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder

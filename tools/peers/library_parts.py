@@ -16,7 +16,7 @@ START = time.process_time()
 
 from h2htalk.benchmark.evaluate import generate, make_plan, make_signature, missing_requests  # noqa: E402
 from h2htalk.benchmark.metrics.lexical import lexical_scores  # noqa: E402
-from h2htalk.benchmark.run_writer import RunWriter  # noqa: E402
+from h2htalk.benchmark.run import RunWriter  # noqa: E402
 from h2htalk.benchmark.score_run import open_metrics  # noqa: E402
 from h2htalk.benchmark.settings import EvaluateSpec  # noqa: E402
 from h2htalk.chat.engines import ChatOptions, open_chat  # noqa: E402

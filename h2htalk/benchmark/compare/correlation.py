@@ -13,7 +13,7 @@ import numpy as np
 
 from h2htalk.benchmark.calibration.corrected_mean import read_number
 from h2htalk.benchmark.compare.formats import title_of
-from h2htalk.benchmark.metrics.composite import columns, item_score
+from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import FEW, LEAST, clusters_of, rank_correlation
@@ -69,7 +69,7 @@ def _run_named(name: str, runs: Sequence[Run], where: str) -> int | None:
 
 
 HUMAN = "human_rating"
-_METRICS = ("s", "lexical", *columns(in_composite=True))
+_METRICS = ("s", "lexical", *COMPOSITE_COLUMNS)
 _DIMENSIONS = tuple(f"{name}_avg" for name in DIMENSIONS)
 _FIGURES = ("overall", *_DIMENSIONS, *SUBTASKS)
 _WITHIN = (*combinations(_DIMENSIONS, 2), *combinations(SUBTASKS, 2))
@@ -178,7 +178,7 @@ def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:
     for (item, sample), own in ratings.items():
         score = run.item_scores[item]
         of = score if sample is None else item_score(item, [score.samples[sample]])
-        values = {name: of.metric(name) for name in _METRICS} | {measure: getattr(of, measure), HUMAN: fmean(own)}
+        values = {name: of.metrics.get(name) for name in _METRICS} | {measure: getattr(of, measure), HUMAN: fmean(own)}
         yield clusters[item], {name: value for name, value in values.items() if value is not None}
 
 

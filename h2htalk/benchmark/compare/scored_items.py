@@ -9,7 +9,7 @@ from itertools import groupby
 from pathlib import Path
 
 from h2htalk.benchmark.gate.gated_run import DEFAULTS
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
 from h2htalk.benchmark.observations import COUNTS, NOT_ASKED, SCALES, scored
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.statistics import Cell, clusters_of
@@ -84,7 +84,7 @@ class ScoredItems:
 
 def metric_names() -> tuple[str, ...]:
     """What `--metric` may name."""
-    return ("s", JUDGED, RATING, "lexical", *columns(), COMPLIANCE)
+    return ("s", JUDGED, RATING, "lexical", *METRIC_COLUMNS, COMPLIANCE)
 
 
 def read_folder_items(path: Path, metric: str | None) -> ScoredItems:

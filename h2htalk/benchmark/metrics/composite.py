@@ -86,10 +86,8 @@ METRICS: Mapping[str, Metric] = {
 }
 
 
-def columns(*, in_composite: bool | None = None) -> tuple[str, ...]:
-    """Return the columns of all metrics, or of those that are, or are not, parts of S."""
-    chosen = (m for m in METRICS.values() if in_composite is None or m.in_composite == in_composite)
-    return tuple(column for metric in chosen for column in metric.columns)
+METRIC_COLUMNS = tuple(column for metric in METRICS.values() for column in metric.columns)
+COMPOSITE_COLUMNS = tuple(column for metric in METRICS.values() if metric.in_composite for column in metric.columns)
 
 
 def judged_score(s: float, rating: float) -> float:
@@ -102,7 +100,7 @@ def composite_score(values: Mapping[str, float]) -> float | None:
 
     A cosine can be just below zero; S is not.
     """
-    mean = _mean_of_all([values.get(name) for name in columns(in_composite=True)])
+    mean = _mean_of_all([values.get(name) for name in COMPOSITE_COLUMNS])
     return None if mean is None else max(0.0, mean)
 
 
@@ -153,14 +151,15 @@ class SampleScore:
         plain = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "values"}
         means = {name: getattr(self, name) for name in ("lexical", "s", "j")}
         plain["violations"] = None if self.violations is None else list(self.violations)
-        return plain | means | {name: self.values.get(name) for name in columns()}
+        return plain | means | {name: self.values.get(name) for name in METRIC_COLUMNS}
 
 
 @dataclass(frozen=True, slots=True)
 class ItemScore:
     """An item's score: the mean of its samples. Unscored when any sample is, with that sample's reason.
 
-    `compliance` needs an answer to each sample and no reference; None where contracts are not checked.
+    Every value is None where one of the samples has none. `compliance` needs an answer to each sample and no reference;
+    None where contracts are not checked. `metrics` holds the mean of each column; `rating` is R, and J as in Eq. 3.
     """
 
     id: str
@@ -169,21 +168,10 @@ class ItemScore:
     s: float | None = None
     compliance: float | None = None
     unscored: str | None = None
-    samples: tuple[SampleScore, ...] = field(default=())
-
-    @property
-    def rating(self) -> float | None:
-        """The mean rating of the samples, None where one has none."""
-        return _mean_of_all([s.rating for s in self.samples])
-
-    @property
-    def j(self) -> float | None:
-        """The mean J of the samples, None where one has none."""
-        return _mean_of_all([s.j for s in self.samples])
-
-    def metric(self, name: str) -> float | None:
-        """Return the mean of one column over the samples, None where a sample lacks it."""
-        return _mean_of_all([s.values.get(name) for s in self.samples])
+    samples: tuple[SampleScore, ...] = ()
+    metrics: Mapping[str, float | None] = field(default_factory=lambda: dict.fromkeys(METRIC_COLUMNS))
+    rating: float | None = None
+    j: float | None = None
 
 
 def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
@@ -192,13 +180,21 @@ def item_score(item_id: str, samples: Sequence[SampleScore]) -> ItemScore:
     # A failed call can be made again: it is named before references that are private.
     reasons = [s.unscored for s in ordered if s.unscored]
     reason = min(reasons, key=lambda reason: reason == PRIVATE_REFERENCE, default=None)
-    lexical = _mean_of_all([s.lexical for s in ordered])
     answered = all(s.values or s.unscored == PRIVATE_REFERENCE for s in ordered)
     kept = [None if s.violations is None or not answered else float(not s.violations) for s in ordered]
-    compliance = _mean_of_all(kept)
-    ss = None if reason else _mean_of_all([s.values.get("ss") for s in ordered])
-    composite = None if reason else _mean_of_all([s.s for s in ordered])
-    return ItemScore(item_id, lexical, ss, composite, compliance, reason, ordered)
+    metrics = {name: _mean_of_all([s.values.get(name) for s in ordered]) for name in METRIC_COLUMNS}
+    return ItemScore(
+        id=item_id,
+        lexical=_mean_of_all([s.lexical for s in ordered]),
+        ss=None if reason else metrics["ss"],
+        s=None if reason else _mean_of_all([s.s for s in ordered]),
+        compliance=_mean_of_all(kept),
+        unscored=reason,
+        samples=ordered,
+        metrics=metrics,
+        rating=_mean_of_all([s.rating for s in ordered]),
+        j=_mean_of_all([s.j for s in ordered]),
+    )
 
 
 def _mean_of_all(values: Sequence[float | None]) -> float | None:
@@ -327,10 +323,11 @@ def score_semantic(pairs: Sequence[Pair], metrics: Metrics) -> Sequence[Values]:
 
 def _contract_violations(text: str, scenario: Scenario, split: Split, prompt_of: PromptOf | None) -> tuple[str, ...]:
     """The codes of the contract rules that an answer breaks, sorted, each once; it must not repeat the system text."""
-    persona = split.personas[scenario.persona]
-    messages = None if prompt_of is None else (one.content for one in prompt_of(scenario) if one.role == "system")
-    prompt, names = None if messages is None else "\n".join(messages), tuple(persona.names.values())
-    found = check_scenario(text, scenario, names, prompt, repeatable(persona, scenario.language))
+    persona, prompt = split.personas[scenario.persona], None
+    if prompt_of is not None:
+        prompt = "\n".join(one.content for one in prompt_of(scenario) if one.role == "system")
+    allowed = repeatable(persona, scenario.language)
+    found = check_scenario(text, scenario, tuple(persona.names.values()), prompt, allowed)
     return tuple(sorted({violation.rule for violation in found}))
 
 
@@ -338,7 +335,7 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 
-    numbers = [(name, pa.float64()) for name in (*columns(), "lexical", "s", "rating", "j")]
+    numbers = [(name, pa.float64()) for name in (*METRIC_COLUMNS, "lexical", "s", "rating", "j")]
     violations: Any = ("violations", pa.list_(pa.string()))
     texts = [(name, pa.string()) for name in ("unscored", "answer", "unjudged")]
     begin = [("id", pa.string()), ("sample", pa.int32())]
@@ -367,7 +364,7 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
 
 def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
     try:
-        values = {name: row[name] for name in columns() if row[name] is not None}
+        values = {name: row[name] for name in METRIC_COLUMNS if row[name] is not None}
         violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
         rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
         return SampleScore(row["id"], row["sample"], values, violations, *rest)

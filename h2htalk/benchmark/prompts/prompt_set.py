@@ -15,9 +15,10 @@ from jinja2 import meta, nodes
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.files import require_new_folder, write_text
+from h2htalk.data.files import read_json_object, require_new_folder, write_text
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import LANGUAGES, Language, find_language
+from h2htalk.data.records import read_record
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
@@ -51,17 +52,15 @@ class TemplateSet(Templates):
         return templates
 
     def _check(self, name: str) -> None:
-        tree = self.parse(name)
+        """Check that a subtask's template extends the companion's and has all its text in blocks of it."""
+        tree, origin = self.parse(name), self.origin(name)
         language, _, rest = name.partition("/")
         companion = f"{language}/_companion.j2"
         # Without the condition, the material of a task would be in the system text and again after it.
         if name == companion and "part" not in meta.find_undeclared_variables(tree):
-            raise ConfigError(f'{self.origin(name)}:1: must choose its block by {{% if part == "system" %}}')
-        if rest.removesuffix(".j2") in SUBTASKS:
-            self._check_subtask(tree, self.origin(name), companion)
-
-    def _check_subtask(self, tree: nodes.Template, origin: str, companion: str) -> None:
-        """Check that a subtask's template extends the companion's and has all its text in blocks of it."""
+            raise ConfigError(f'{origin}:1: must choose its block by {{% if part == "system" %}}')
+        if rest.removesuffix(".j2") not in SUBTASKS:
+            return
         parents = [getattr(node.template, "value", None) for node in tree.find_all(nodes.Extends)]
         if parents != [companion]:
             raise ConfigError(f'{origin}:1: must begin with {{% extends "{companion}" %}}')
@@ -70,28 +69,23 @@ class TemplateSet(Templates):
             where, choices = f"{origin}:{node.lineno}", ", ".join(blocks)
             if isinstance(node, nodes.Block) and node.name not in blocks:
                 raise ConfigError(f"{where}: block {node.name!r} would never show; choose from {choices}")
-            if isinstance(node, nodes.Output) and not _is_blank(node):
+            texts = node.nodes if isinstance(node, nodes.Output) else ()
+            if any(not isinstance(part, nodes.TemplateData) or part.data.strip() for part in texts):
                 raise ConfigError(f"{where}: text outside a block would never show; put it into {choices}")
 
 
 def export_templates(folder: Path) -> list[Path]:
     """Write the bundled templates into a new folder; return the files. Raises DataError where it holds files."""
     require_new_folder(folder)
-    written = []
-    for name, (_, text) in sorted(_bundled().items()):
+    for name, (_, text) in _bundled().items():
         write_text(folder / name, text)
-        written.append(folder / name)
-    return written
+    return sorted(folder / name for name in _bundled())
 
 
 def is_bundled(folder: Path) -> bool:
     """Whether all templates of a folder are the package's. Raises ConfigError."""
     bundled = {name: text for name, (_, text) in _bundled().items()}
     return {name: text for name, (_, text) in read_templates(folder).items()}.items() <= bundled.items()
-
-
-def _is_blank(node: nodes.Output) -> bool:
-    return all(isinstance(part, nodes.TemplateData) and not part.data.strip() for part in node.nodes)
 
 
 @cache
@@ -101,9 +95,8 @@ def _bundled() -> TemplateFiles:
 
 PromptOf = Callable[[Scenario], tuple[Message, ...]]
 _help_text = cache(help_text)
-# In a run's templates folder: the help lines that filled them, and the version of this code.
-SNAPSHOT = "snapshot.json"
-# Raise this when this code changes the messages while no template changes.
+HELP_ROWS = "help_rows.json"  # in a run's templates folder: the help lines that filled them
+# Part of the fingerprint. Raise this when this code changes the messages while no template changes.
 ASSEMBLY_VERSION = "1"
 
 
@@ -113,7 +106,6 @@ class PromptSet:
 
     templates: TemplateSet
     help_rows: Mapping[Language, Sequence[str]]
-    assembly: str
     fingerprint: str
     _sap_texts: dict[tuple[Language, Sap], str] = field(default_factory=dict, repr=False)
 
@@ -121,18 +113,17 @@ class PromptSet:
     def load(cls, folder: Path | None = None) -> PromptSet:
         """Load the bundled prompts; templates of `folder` replace those of the same name.
 
-        A folder with a snapshot (written from `files`) is used alone, without the templates and help lines of the
+        A folder with help lines (written from `files`) is used alone, without the templates and help lines of the
         installed package, so that an old run keeps its prompts.
         """
-        if folder is not None and (folder / SNAPSHOT).exists():
-            rows, assembly = _read_snapshot(folder / SNAPSHOT)
-            templates = TemplateSet.load(folder, alone=True)
-        else:
-            rows, assembly = {language: help_rows(language) for language in LANGUAGES}, ASSEMBLY_VERSION
-            templates = TemplateSet.load(folder)
+        rows: Mapping[Language, Sequence[str]] = {language: help_rows(language) for language in LANGUAGES}
+        if alone := folder is not None and (folder / HELP_ROWS).exists():
+            path = folder / HELP_ROWS
+            rows = {**rows, **read_record(dict[Language, tuple[str, ...]], read_json_object(path), str(path))}
+        templates = TemplateSet.load(folder, alone)
         help_lines = ["\n".join(rows[language]) for language in LANGUAGES]
-        content = json.dumps([assembly, help_lines, sorted(templates.sources.items())], ensure_ascii=False)
-        return cls(templates, rows, assembly, hashlib.sha256(content.encode()).hexdigest()[:16])
+        content = json.dumps([ASSEMBLY_VERSION, help_lines, sorted(templates.sources.items())], ensure_ascii=False)
+        return cls(templates, rows, hashlib.sha256(content.encode()).hexdigest()[:16])
 
     @classmethod
     def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
@@ -140,9 +131,9 @@ class PromptSet:
         if folder is not None and not is_bundled(folder):
 
             def write() -> None:
-                prompts = cls.load(folder)
+                prompt_of = cls.load(folder).prompt_of(split, sap)
                 for scenario in split.scenarios:
-                    prompts.messages(scenario, split.personas[scenario.persona], sap)
+                    prompt_of(scenario)
 
             require_bounded(write, str(folder), 5 + len(split.scenarios) // 50)
         return cls.load(folder)
@@ -150,8 +141,11 @@ class PromptSet:
     def files(self) -> dict[str, str]:
         """Everything that decides the prompts, file name -> text. `load` of a folder with these files gives an equal
         fingerprint."""
-        snapshot = {"assembly": self.assembly, "help_rows": self.help_rows}
-        return {**self.templates.sources, SNAPSHOT: json.dumps(snapshot, ensure_ascii=False, indent=1) + "\n"}
+        return {**self.templates.sources, HELP_ROWS: json.dumps(self.help_rows, ensure_ascii=False, indent=1) + "\n"}
+
+    def prompt_of(self, split: Split, sap: Sap) -> PromptOf:
+        """Return the function that gives the messages of a scenario of a split."""
+        return lambda scenario: self.messages(scenario, split.personas[scenario.persona], sap)
 
     def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
         """Return the model's messages: a system message, then the conversation or the material of the task.
@@ -234,17 +228,6 @@ def _memory_values(language: Language) -> Mapping[str, object]:
     }
 
 
-def _read_snapshot(path: Path) -> tuple[dict[Language, Sequence[str]], str]:
-    try:
-        raw = json.loads(path.read_text(encoding="utf-8"))
-        rows: dict[Language, Sequence[str]] = {
-            language: tuple(map(str, raw["help_rows"][language])) for language in LANGUAGES
-        }
-        return rows, str(raw["assembly"])
-    except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise ConfigError(f"{path}: not the snapshot of a prompts folder: {error}") from error
-
-
 def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:
     """Yield the lines to print: a `--- role ---` heading and the text of each message, or one JSON object a scenario.
 
@@ -252,7 +235,7 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
     that control characters are escaped. The others are as in `EvaluateSpec`.
     """
     split, scaffolding = load_split(split_name), Sap.parse(sap)
-    prompts = PromptSet.load_for(folder, split, scaffolding)
+    prompt_of = PromptSet.load_for(folder, split, scaffolding).prompt_of(split, scaffolding)
     chosen = [s for s in split.scenarios if s.id == scenario_id]
     if not chosen and scenario_id not in (None, "all"):
         from rapidfuzz.process import extract
@@ -260,7 +243,7 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
         near = [name for name, _, _ in extract(scenario_id, [s.id for s in split.scenarios], limit=3)]
         raise ConfigError(f"split {split.name} has no scenario {quoted(scenario_id)}; similar ids: {', '.join(near)}")
     for scenario in chosen or split.scenarios:
-        messages = prompts.messages(scenario, split.personas[scenario.persona], scaffolding)
+        messages = prompt_of(scenario)
         if not chosen:
             listed = [{"role": m.role, "content": m.content} for m in messages]
             yield json.dumps({"id": scenario.id, "messages": listed}).replace("\x7f", "\\u007f")

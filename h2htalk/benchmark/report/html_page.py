@@ -7,9 +7,8 @@ as text only.
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from importlib.resources import files
 from itertools import chain
@@ -18,30 +17,25 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from h2htalk.benchmark.metrics.composite import ItemScore, SampleScore, columns
-from h2htalk.benchmark.report.run_tables import (
-    answer_tables,
-    cost_table,
-    judge_facts,
-    notes,
-    null_class_table,
-    slice_tables,
-    spread_lines,
-    subtask_table,
-)
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
+from h2htalk.benchmark.report.costs import cost_table
+from h2htalk.benchmark.report.notes import judge_facts, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
+    answer_tables,
     cell_at,
     interval_text,
     items_text,
     main_row,
+    null_class_table,
     percent_text,
     rows_table,
+    slice_tables,
+    subtask_table,
     table_rows,
     value_text,
     with_half_width,
 )
-from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.chat.protocol import Message
 from h2htalk.data.files import write_text
@@ -53,13 +47,12 @@ from h2htalk.text.escaping import printable
 from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
-BAR_WIDTH = 200.0  # of an interval bar, in the units of its picture
 NONE = "–"
 
 
 def page_view(summary: Summary) -> dict[str, Any]:
     """Return everything that page.html needs except the items; control characters are escaped."""
-    all_notes, signature = notes(summary), summary.signature
+    all_notes, signature = [*notes(summary)], summary.signature
     parts = {"Protocol": {**signature.protocol, "fingerprint": signature.fingerprint}}
     parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
     return {
@@ -120,53 +113,16 @@ def _table2(summary: Summary) -> Table:
     return replace(table, header=["", *(row.name for row in rows)], rows=lines)  # cautions stand at the page's head
 
 
-# --- The main table ---------------------------------------------------------------------------------------------
-
-
 def _subtask_table(summary: Summary) -> Table:
-    """The figures of each subtask with an interval bar, on which each baseline has a mark of its own."""
-    rows = [main_row(summary), *(main_row(summary, baseline) for baseline in summary.baselines.values())]
-    drawn = [v for row in rows for cell in row.cells.values() for v in (cell.value, cell.high) if v is not None]
-    scale = max(10.0, 10.0 * math.ceil(max(drawn, default=0.0) / 10))  # the next multiple of ten above everything
-    table, keys = subtask_table(summary)
-    key = Markup('{}<svg class="key" viewBox="0 0 10 14" aria-hidden="true">{}</svg>')
-    names = [key.format(printable(name), _tick(k, 5)) for k, name in enumerate(summary.baselines)]
-    first = table.header[: len(table.header) - len(names)]
-    lines = []
-    for one, line in zip(keys, table.rows, strict=True):
-        cells = [cell_at(row, one) for row in rows] if one else [None]
-        name = line[0] if one else Markup('<b class="group">{}</b>').format(line[0])
-        lines.append([name, *line[1:3], _bar(cells[0], cells[1:], scale), *line[3:]])
-    return Table("", [*first[:3], f"0 to {scale:g}", *first[3:], *names], lines)
-
-
-def _bar(cell: Cell | None, baselines: Sequence[Cell | None], scale: float) -> Markup:
-    """Draw a value, its interval and the baselines."""
-    if cell is None or cell.value is None:
-        return Markup()
-
-    def at(value: float) -> float:
-        return round(BAR_WIDTH * min(1.0, max(0.0, value / scale)), 1)
-
-    low, high = (cell.value if end is None else end for end in (cell.low, cell.high))
-    known = ((k, one.value) for k, one in enumerate(baselines) if one is not None and one.value is not None)
-    return Markup(
-        '<svg class="bar" viewBox="-3 0 {} 18" role="img" aria-label="{}"><line class="track" x1="0" y1="9" x2="{}" '
-        'y2="9"/><rect class="span" x="{}" y="5" width="{}" height="8" rx="2"/>{}<circle class="dot" cx="{}" cy="9" '
-        'r="4"/></svg>'
-    ).format(
-        *(BAR_WIDTH + 6, f"{cell.value:.2f}, 95 % interval {low:.2f} to {high:.2f}", BAR_WIDTH, at(low)),
-        *(round(at(high) - at(low), 1), Markup().join(_tick(k, at(value)) for k, value in known), at(cell.value)),
-    )
-
-
-def _tick(number: int, at: float) -> Markup:
-    return Markup('<line class="tick tick-{}" x1="{}" y1="1" x2="{}" y2="17"/>').format(number % 3, at, at)
+    """The figures of each subtask; the titles of dimensions stand out."""
+    table = subtask_table(summary)
+    title = Markup('<b class="group">{}</b>')
+    return replace(table, rows=[line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in table.rows])
 
 
 def _metric_table(summary: Summary) -> Table:
     """A figure for each metric of each subtask, and the number of items scored."""
-    names = [name for name in columns() if any(name in cells for cells in summary.metrics.values())]
+    names = [name for name in METRIC_COLUMNS if any(name in cells for cells in summary.metrics.values())]
     rows = [
         (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
         for subtask, cells in summary.metrics.items()
@@ -206,7 +162,7 @@ def _data(items: Iterable[ItemView]) -> Iterator[str]:
     """Yield the items as JSON. Paragraphs of prompts are stored once, because personas and instructions repeat."""
     paragraphs: dict[str, int] = {}
     subtasks = [[s.name, s.title] for s in SUBTASKS.values()]
-    head = _script_json({"subtasks": subtasks, "metrics": list(columns()), "rules": RULES})
+    head = _script_json({"subtasks": subtasks, "metrics": list(METRIC_COLUMNS), "rules": RULES})
     yield head[:-1] + ',"items":['
     for number, item in enumerate(items):
         yield ("," if number else "") + _script_json(_packed(item, paragraphs))
@@ -241,7 +197,7 @@ def _packed_sample(response: Response | FailedResponse, score: SampleScore | Non
     """Pack a sample for `unpackSample` of records.js. An answer equal to the raw text is not written twice."""
     scored: list[Any] = [None, None, None, [], None]
     if score is not None:
-        metrics = [_short(score.values.get(name)) for name in columns()] if score.values else None
+        metrics = [_short(score.values.get(name)) for name in METRIC_COLUMNS] if score.values else None
         ends = list(score.violations or ()), score.unscored
         scored = [metrics, _short(score.values.get("ss")), _short(score.s), *ends]
     if isinstance(response, FailedResponse):

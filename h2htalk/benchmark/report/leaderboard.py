@@ -6,30 +6,24 @@ runs are ranked only where their protocols agree and they are complete.
 
 from __future__ import annotations
 
+import csv
 import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from itertools import groupby
 from typing import Any
 
 from rich.console import Console
 
-from h2htalk.benchmark.report.table2 import (
-    ALL_COLUMNS,
-    CHECK_TOLERANCE,
-    COLUMNS,
-    TableRow,
-    model_rows,
-    paper_rows,
-    rows_table,
-    unreadable_rows,
-    with_half_width,
-)
+from h2htalk.benchmark.report.table2 import ALL_COLUMNS, COLUMNS, TableRow, model_rows, rows_table, with_half_width
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.records import as_path
+from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.errors import ConfigError, listed, quoted
 from h2htalk.text.tables import Table
 
@@ -165,6 +159,64 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
             if place <= PLACES and len(values) > 1:
                 marks[key][column.key] = place
     return tuple(replace(row, marks=marks[id(row)]) for row in rows)
+
+
+# --- The paper's rows --------------------------------------------------------------------------------------------
+
+
+# Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
+CHECK_TOLERANCE = 0.15
+
+
+def _paper_records(readable: bool) -> list[dict[str, str]]:
+    text = (files("h2htalk.data") / "bundled" / "paper_table2.csv").read_text(encoding="utf-8")
+    return [record for record in csv.DictReader(text.splitlines()) if (record["state"] == "clean") == readable]
+
+
+def _printed(record: Mapping[str, str]) -> dict[str, float]:
+    """The figures of a row; a subtask that is not the paper's has none."""
+    return {column.key: float(record[column.key]) for column in COLUMNS if column.key in record}
+
+
+def paper_rows() -> list[TableRow]:
+    """Read the 37 readable rows of the paper's Table 2, in its order; `group` is the size class."""
+    return [
+        TableRow(
+            model=record["model"],
+            source="paper",
+            cells={key: Cell(value, None, None, 0, 0) for key, value in _printed(record).items()},
+            split="paper",
+            group=record["size_class"],
+        )
+        for record in _paper_records(readable=True)
+    ]
+
+
+def unreadable_rows() -> list[str]:
+    """Return the names of the models whose figures in Table 2 cannot be read."""
+    return [record["model"] for record in _paper_records(readable=False)]
+
+
+def check_paper() -> list[dict[str, Any]]:
+    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row.
+
+    Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
+    """
+    rows = []
+    for record in _paper_records(readable=True):
+        printed = _printed(record)
+        cells = [name for name in SUBTASKS if name in printed]
+        overall = math.fsum(SUBTASKS[name].count * printed[name] for name in cells)
+        overall /= math.fsum(SUBTASKS[name].count for name in cells)
+        averages: dict[str, float] = {}
+        for dimension in DIMENSIONS:
+            parts = [printed[name] for name in cells if SUBTASKS[name].dimension == dimension]
+            averages[dimension] = math.fsum(parts) / len(parts) - printed[f"{dimension}_avg"]
+        off = overall - printed["overall"]
+        agrees = all(abs(one) <= CHECK_TOLERANCE for one in (off, *averages.values()))
+        made = {"model": record["model"], "printed": printed["overall"], "recomputed": overall, "off": off}
+        rows.append({**made, "averages_off": averages, "agrees": agrees})
+    return rows
 
 
 # --- On the terminal --------------------------------------------------------------------------------------------

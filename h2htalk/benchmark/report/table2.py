@@ -1,19 +1,24 @@
-"""Table 2: its columns, how a cell is written, and its rows from a run, its baselines or the paper, as every format."""
+"""Table 2 and the other tables of a run: columns, how a cell is written, rows from a run or its baselines, files."""
 
 from __future__ import annotations
 
-import csv
 import json
-import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib.resources import files
 from itertools import chain, groupby
-from typing import Any, Literal
+from pathlib import Path
+from typing import Literal
 
+from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore
 from h2htalk.benchmark.statistics import Cell, Row
 from h2htalk.benchmark.summary import ScoreRows, Summary
+from h2htalk.data.files import write_text
+from h2htalk.data.languages import LANGUAGES
+from h2htalk.data.scenario import COMPLEXITIES, INTERACTIONS, RISKS
+from h2htalk.data.splits import Split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
+from h2htalk.text.contracts.contract import RULES
+from h2htalk.text.escaping import printable
 from h2htalk.text.tables import Table
 
 UNJUDGED = "Unjudged: Itinerary Basic, Middle and Advanced (levels I-III) include no judge's rating."
@@ -178,11 +183,6 @@ class TableRow:
         return f"{value:.{decimals}f}{SIGNS[self.marks.get(key, 0)]} {half_width_text(self.cells[key]) * half}".rstrip()
 
 
-def table_rows(summary: Summary) -> list[TableRow]:
-    """Return all rows of a run: the model, its variants and its baselines."""
-    return [*model_rows(summary), *(table_row(summary, baseline) for baseline in summary.baselines)]
-
-
 def model_rows(summary: Summary) -> list[TableRow]:
     """Return the run's row, and the other figures of a judged run."""
     rows, judging = summary.rows, summary.judging
@@ -192,6 +192,11 @@ def model_rows(summary: Summary) -> list[TableRow]:
     own = table_row(replace(summary, judged=False, judging=None, rows=replace(rows, judged=None)))
     variants = [replace(own, cells=corrected, judged=True, variant="corrected")] if corrected else []
     return [table_row(summary), *variants, replace(own, variant="unjudged")]
+
+
+def table_rows(summary: Summary) -> list[TableRow]:
+    """Return all rows of a run: the model, its variants and its baselines."""
+    return [*model_rows(summary), *(table_row(summary, baseline) for baseline in summary.baselines)]
 
 
 def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
@@ -212,7 +217,7 @@ def table_row(summary: Summary, baseline: str | None = None) -> TableRow:
     )
 
 
-# --- Formats -----------------------------------------------------------------------------------------------------
+# --- Table 2 in each format --------------------------------------------------------------------------------------
 
 
 def rows_table(
@@ -246,94 +251,218 @@ def rows_table(
 
 
 FIGURES = ("value", "low", "high", "n", "total")  # of a cell, in full precision
-_FACTS = (
-    *("model", "source", "group", "split", "languages", "measure"),
-    *("complete", "comparable", "judged", "protocol"),
-)
+_FACTS = ("source", "group", "split", "languages", "measure", "complete", "comparable", "judged", "protocol")
 
 
 def table_text(rows: Sequence[TableRow], kind: str) -> str:
     """Format rows as `csv` (each column's value, then its `_low`, `_high`, `_n` and `_total`), `json` or `latex`."""
     if kind == "latex":
         return rows_table(rows, "H2HTalk results", half="below").to_latex()
-    facts = [[row.name, *(getattr(row, name) for name in _FACTS[1:])] for row in rows]
+    facts = [{"model": row.name} | {name: getattr(row, name) for name in _FACTS} for row in rows]
     if kind == "json":
         listed = [
-            dict(zip(_FACTS, own, strict=True))
-            | {"cells": {key: dict(zip(FIGURES, _figures(row, key), strict=True)) for key in row.cells}}
-            | {"marks": dict(row.marks)}
-            for row, own in zip(rows, facts, strict=True)
+            {**own, "cells": {key: _figures(row, key) for key in row.cells}, "marks": dict(row.marks)}
+            for own, row in zip(facts, rows, strict=True)
         ]
         return json.dumps(listed, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
     keys = [column.key for column in ALL_COLUMNS]
     names = [key if part == "value" else f"{key}_{part}" for key in keys for part in FIGURES]
     lines = [
-        [*map(str, own), *chain(*(_figures(row, key) for key in keys))] for row, own in zip(rows, facts, strict=True)
+        [*map(str, own.values()), *(figure for key in keys for figure in _figures(row, key).values())]
+        for own, row in zip(facts, rows, strict=True)
     ]
-    return Table("", [*_FACTS, *names], lines).to_csv()
+    return Table("", ["model", *_FACTS, *names], lines).to_csv()
 
 
-def _figures(row: TableRow, key: str) -> list[float | int | None]:
+def _figures(row: TableRow, key: str) -> dict[str, float | int | None]:
     """The numbers of a cell; those of the paper have no counts."""
-    if (cell := row.cells.get(key)) is None:
-        return [None] * len(FIGURES)
-    counts = (None, None) if row.source == "paper" else (cell.n, cell.total)
-    return [cell.value, cell.low, cell.high, *counts]
+    cell = row.cells.get(key)
+    figures = dict.fromkeys(FIGURES) if cell is None else cell.to_dict()
+    return figures | ({"n": None, "total": None} if row.source == "paper" else {})
 
 
-# --- The paper's rows --------------------------------------------------------------------------------------------
+# --- The tables of a run -----------------------------------------------------------------------------------------
+
+_MEANS = {"overall": "Overall", "items_mean": "Mean of items", "plain_mean": "Mean of cells"}
 
 
-# Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
-CHECK_TOLERANCE = 0.15
+def measure_name(summary: Summary) -> str:
+    """Return the title of the main column."""
+    if summary.rows.judged is not None:
+        return "S and J"
+    return "S" if summary.measure == "s" else "Lexical mean"
 
 
-def _paper_records(readable: bool) -> list[dict[str, str]]:
-    text = (files("h2htalk.data") / "bundled" / "paper_table2.csv").read_text(encoding="utf-8")
-    return [record for record in csv.DictReader(text.splitlines()) if (record["state"] == "clean") == readable]
+def most_first(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Sort names by descending count; equal counts by name."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
 
-def _printed(record: Mapping[str, str]) -> dict[str, float]:
-    """The figures of a row; a subtask that is not the paper's has none."""
-    return {column.key: float(record[column.key]) for column in COLUMNS if column.key in record}
+def subtask_table(summary: Summary, wide: bool = True) -> Table:
+    """Return the figures by subtask with those of the baselines; a row of a dimension's title has no figures.
+
+    Narrow tables have half of each interval, others its ends. A baseline ends with `!` where the model is not above it.
+    """
+    measures = [measure_name(summary), *["S"] * (summary.rows.judged is not None)]
+    lexical = ["Lexical" if wide else "Lex."] * (summary.measure == "s")
+    baselines = [name if wide else name.replace("-", "-\n") for name in map(printable, summary.baselines)]
+    header = ["Subtask", "Items", *measures, *lexical, "Contract" if wide else "Con-\ntract", *baselines]
+    # Subtasks without S are included by their lexical mean.
+    at_hand = [SUBTASKS[name] for name in SUBTASKS if name in summary.rows.lexical.cells]
+    groups: dict[str, dict[str, str]] = {d: {s.name: s.column for s in at_hand if s.dimension == d} for d in DIMENSIONS}
+    groups["averages"] = {f"{d}_avg": d.title() for d in DIMENSIONS if groups[d]} | _MEANS
+    rows = list[Sequence[str]]()
+    for title, labels in groups.items():
+        rows += [[title.title(), *[""] * (len(header) - 1)]] * bool(labels)
+        rows += (_line(summary, *one, wide) for one in labels.items())
+    return Table("", header, rows)
 
 
-def paper_rows() -> list[TableRow]:
-    """Read the 37 readable rows of the paper's Table 2, in its order; `group` is the size class."""
-    return [
-        TableRow(
-            model=record["model"],
-            source="paper",
-            cells={key: Cell(value, None, None, 0, 0) for key, value in _printed(record).items()},
-            split="paper",
-            group=record["size_class"],
-        )
-        for record in _paper_records(readable=True)
+def _line(summary: Summary, key: str, label: str, wide: bool) -> list[str]:
+    rows, cell = summary.rows, cell_at(main_row(summary), key)
+    # As wide for each, so that values align.
+    ends = "" if cell is None or cell.low is None else f"[{cell.low:5.2f}, {cell.high:5.2f}]"
+    value = f"{value_text(cell)} {ends:<15}" if wide else f"{value_text(cell)}{half_width_text(cell):>5}"
+    unjudged = [value_text(cell_at(rows.s, key))] * (rows.judged is not None)
+    lexical = [value_text(cell_at(rows.lexical, key))] * (summary.measure == "s")
+    kept = percent_text(cell_at(rows.compliance, key))
+    baselines = [
+        value_text(cell_at(main_row(summary, own), key)) + "! "[key not in summary.reached[name]]
+        for name, own in summary.baselines.items()
     ]
+    return [f" {label}", items_text(cell), value, *unjudged, *lexical, kept, *baselines]
 
 
-def unreadable_rows() -> list[str]:
-    """Return the names of the models whose figures in Table 2 cannot be read."""
-    return [record["model"] for record in _paper_records(readable=False)]
+def null_class_table(summary: Summary) -> Table:
+    """Return how often the model and its baselines say that there is nothing to remember, and are right."""
+    rows = []
+    for name, of in {summary.model: summary.rows, **summary.baselines}.items():
+        if (null := of.null_class) is not None:
+            ratios = map(with_half_width, (null.precision, null.recall, null.f1))
+            counts = (f"{n:,.1f}".removesuffix(".0") for n in (null.references, null.answers, null.hits))
+            rows.append((name, items_text(null.f1), *ratios, *counts))
+    header = ("nothing to remember", "items", "precision", "recall", "F1", "null references", "null answers", "both")
+    return Table("", header, rows)
 
 
-def check_paper() -> list[dict[str, Any]]:
-    """Recompute the averages (plain means) and the overall (Table-1-weighted mean) of each readable row.
+def answer_tables(summary: Summary) -> list[Table]:
+    """Return what kinds of replies came, and the contract rules that they break."""
+    counts, samples = summary.counts, max(1, summary.counts.samples)
+    kinds = [(name, getattr(counts, name)) for name in ("empty", "truncated", "refused")]
+    kinds += [(f"unscored ({r}): {counts.failure_messages.get(r, '')}", n) for r, n in most_first(counts.failures)]
+    broken = [(rule, n, f"{100 * n / samples:.1f} %", RULES.get(rule)) for rule, n in most_first(summary.violations)]
+    header = ("broken contract rules", "n", "share", "")
+    return [Table("", (f"of {counts.samples:,} replies", "n"), kinds), *([Table("", header, broken)] * bool(broken))]
 
-    Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
+
+_TAG_ORDERS: dict[str, Sequence[str]] = {
+    "complexity": COMPLEXITIES,
+    "interaction": INTERACTIONS,
+    "risk": RISKS,
+    "language": LANGUAGES,
+}
+
+
+def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
+    """Return the slices in the order of their tag's values; emotions by descending number of items."""
+    ordered = {}
+    for tag, cells in summary.slices.items():
+        order = {value: place for place, value in enumerate(_TAG_ORDERS.get(tag, ()))}
+        places = sorted(cells, key=lambda value: (order.get(value, len(order)), -cells[value].total, value))
+        ordered[tag] = {value: cells[value] for value in places}
+    return ordered
+
+
+def slice_tables(summary: Summary) -> list[Table]:
+    """Return the figures of each value of each tag that has several."""
+    tables = []
+    for tag, cells in ordered_slices(summary).items():
+        if len(cells) > 1:
+            rows = [(value, items_text(cell), with_half_width(cell)) for value, cell in cells.items()]
+            tables.append(Table("", (tag, "items", measure_name(summary)), rows))
+    return tables
+
+
+# --- Files -------------------------------------------------------------------------------------------------------
+
+ITEMS = "items.csv"
+TABLES = ("table2.csv", "table2.json", "table2.tex", "metrics.csv", "slices.csv", ITEMS)  # of every run
+
+
+def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore], folder: Path) -> None:
+    """Write a run's figures.
+
+    `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
+    metric; `slices.csv` the slices; `items.csv` every item.
+    """
+    rows = table_rows(summary)
+    three = (table_text(rows, kind) for kind in ("csv", "json", "latex"))
+    others = (metrics_table(summary), slices_table(summary), items_table(split, scores))
+    for name, text in zip(TABLES, (*three, *(table.to_csv() for table in others)), strict=True):
+        write_text(folder / name, text)
+
+
+def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:
+    """Return every item: id, subtask, language, why it is unscored, then its means, times 100 as in the tables.
+
+    `contract` is the share of its answers that break no rule; `rating` (R) and `j` (of levels I to III) are 0 to 5.
+    What could not be computed is empty.
+    """
+    rows: list[list[object]] = []
+    for scenario in split.scenarios:
+        score = scores[scenario.id]
+        values = [score.s, score.lexical, *(score.metrics[name] for name in METRIC_COLUMNS), score.compliance]
+        figures = [None if value is None else 100 * value for value in values]
+        judged = [score.rating, score.j if SUBTASKS[scenario.subtask].level else None]
+        rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures, *judged])
+    heading = ["id", "subtask", "language", "unscored", "s", "lexical", *METRIC_COLUMNS, "contract", "rating", "j"]
+    return Table("", heading, rows)
+
+
+_OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
+_MARKS = ("complete", "comparable", "judged")
+
+
+def metrics_table(summary: Summary) -> Table:
+    """Return every figure of the model and its baselines: model, source, languages, metric, of, marks, cell.
+
+    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `corrected`
+    (20 J of `levels` or a level, by people's labels), `share` (in percent, of
+    yes to the point that `of` names), `lexical`, `contract`, one of the seven parts of S, or `null_precision`,
+    `null_recall` and `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
     """
     rows = []
-    for record in _paper_records(readable=True):
-        printed = _printed(record)
-        cells = [name for name in SUBTASKS if name in printed]
-        overall = math.fsum(SUBTASKS[name].count * printed[name] for name in cells)
-        overall /= math.fsum(SUBTASKS[name].count for name in cells)
-        averages: dict[str, float] = {}
-        for dimension in DIMENSIONS:
-            parts = [printed[name] for name in cells if SUBTASKS[name].dimension == dimension]
-            averages[dimension] = math.fsum(parts) / len(parts) - printed[f"{dimension}_avg"]
-        off = overall - printed["overall"]
-        agrees = all(abs(one) <= CHECK_TOLERANCE for one in (off, *averages.values()))
-        made = {"model": record["model"], "printed": printed["overall"], "recomputed": overall, "off": off}
-        rows.append({**made, "averages_off": averages, "agrees": agrees})
-    return rows
+    for baseline in (None, *summary.baselines):
+        head = table_row(summary, baseline)
+        marks = [str(getattr(head, mark)) for mark in _MARKS]
+        for metric, of, cell in _cells(summary, baseline):
+            languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
+            rows.append([head.model, head.source, languages, metric, of, *marks, *cell.to_dict().values()])
+    return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], rows)
+
+
+def _cells(summary: Summary, baseline: str | None) -> Iterator[tuple[str, str, Cell]]:
+    """Every cell of the model or a baseline, with its metric and what it is of."""
+    own = summary.rows if baseline is None else summary.baselines[baseline]
+    named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
+    found: dict[str, Mapping[str, Cell]] = {metric: cells_of(row) for metric, row in named.items()}
+    if (null := own.null_class) is not None:
+        of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
+        found |= {f"null_{name}": {of: getattr(null, name)} for name in ("precision", "recall", "f1")}
+    if baseline is None and (judging := summary.judging) is not None:
+        found |= {"rating": judging.ratings.cells, "corrected": judging.corrected, "share": judging.points}
+    yield from ((metric, of, cell) for metric, cells in found.items() for of, cell in cells.items())
+    if baseline is None:
+        yield from ((metric, of, cell) for of, cells in summary.metrics.items() for metric, cell in cells.items())
+
+
+def slices_table(summary: Summary) -> Table:
+    """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
+    head = table_row(summary)
+    marks = [str(getattr(head, mark)) for mark in _MARKS]
+    rows = [
+        [tag, of, head.languages, head.measure, *marks, *cell.to_dict().values()]
+        for tag, cells in ordered_slices(summary).items()
+        for of, cell in cells.items()
+    ]
+    return Table("", ["tag", "of", "languages", "measure", *_MARKS, *FIGURES], rows)

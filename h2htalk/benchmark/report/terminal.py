@@ -8,19 +8,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from h2htalk.benchmark.report.run_tables import (
+from h2htalk.benchmark.report.costs import cost_lines, limit_lines
+from h2htalk.benchmark.report.notes import judge_facts, notes, spread_lines
+from h2htalk.benchmark.report.table2 import (
+    NOT_SCORED,
     answer_tables,
-    cost_lines,
-    judge_facts,
-    limit_lines,
     most_first,
-    notes,
     null_class_table,
     slice_tables,
-    spread_lines,
     subtask_table,
 )
-from h2htalk.benchmark.report.table2 import NOT_SCORED
 from h2htalk.benchmark.summary import Summary
 from h2htalk.errors import counted
 from h2htalk.text.escaping import printable
@@ -39,7 +36,7 @@ def print_summary(
     """
     say, wide, counts = PlainConsole(console), console.width >= WIDE, summary.counts
     console.print(_heading(summary, say))
-    say.table(subtask_table(summary, wide)[0], 2 if wide else 1)
+    say.table(subtask_table(summary, wide), 2 if wide else 1)
     if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
     for note in notes(summary):

@@ -16,8 +16,7 @@ from h2htalk.benchmark.metrics.composite import Metrics, score_answers
 from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.results_export.export import HEAD, SAMPLES, BundleHead, figures_of
-from h2htalk.benchmark.run import REVISION_LENGTH
-from h2htalk.benchmark.score_run import REFERENCES_LENGTH, metric_keys, open_metrics
+from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
 from h2htalk.data.files import parse_object, read_bounded
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.records import as_path, read_record

@@ -21,8 +21,14 @@ from typing import Any
 
 from h2htalk.benchmark.answering import describe_answering, read_sessions
 from h2htalk.benchmark.judge.judgements import list_people_ratings
-from h2htalk.benchmark.report.run_tables import measure_name
-from h2htalk.benchmark.report.table2 import COLUMNS, interval_text, items_text, model_rows, value_text
+from h2htalk.benchmark.report.table2 import (
+    COLUMNS,
+    interval_text,
+    items_text,
+    measure_name,
+    model_rows,
+    value_text,
+)
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.studies.point_answers import AnsweredReply
 from h2htalk.benchmark.studies.report import TITLES, replies_to_read

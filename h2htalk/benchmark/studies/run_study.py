@@ -12,7 +12,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from h2htalk.benchmark.answering import recorded_session
-from h2htalk.benchmark.erasure import ErasableRun
 from h2htalk.benchmark.evaluate import GENERATE, call_settings
 from h2htalk.benchmark.judge.judgements import (
     Judgements,
@@ -23,7 +22,7 @@ from h2htalk.benchmark.judge.judgements import (
 )
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
-from h2htalk.benchmark.score_run import open_metrics
+from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.studies.applications import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
 from h2htalk.benchmark.studies.point_answers import (

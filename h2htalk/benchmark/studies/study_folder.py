@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from h2htalk.benchmark.evaluate import subject_of
-from h2htalk.benchmark.run import require_agreement
-from h2htalk.benchmark.run_writer import RunWriter
+from h2htalk.benchmark.run import RunWriter, require_agreement
 from h2htalk.benchmark.studies.applications import read_adapter
 from h2htalk.benchmark.studies.conversations import StudyPrompts
 from h2htalk.benchmark.studies.settings import CASES, StudySpec

@@ -122,7 +122,7 @@ _KINDS = (
         rows=(Rows("*.jsonl", "id item"), Rows("adjudications.jsonl", "tie", "(.*)#[^#]*"), Rows("private/*", "item")),
     ),
     FolderKind(
-        *("run", "run.json", "report", "h2htalk.benchmark.erasure:ErasableRun"),
+        *("run", "run.json", "report", "h2htalk.benchmark.score_run:ErasableRun"),
         rows=(
             Rows("calls.jsonl baselines/* inputs/split/*"),
             Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),

@@ -12,11 +12,11 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
 from h2htalk.benchmark.metrics.composite import (
+    METRIC_COLUMNS,
     PRIVATE_REFERENCE,
     ItemScore,
     Metrics,
     SampleScore,
-    columns,
     score_answers,
     similarities,
 )
@@ -63,7 +63,7 @@ def peers(response: str, reference: str, language: str) -> dict[str, float]:
     tokens, other = (tokenize(text, language) for text in (response, reference))
     bleu = [sentence_bleu([other], tokens, (1 / n,) * n, smoothing_function=METHOD1) for n in (1, 2, 3, 4)]
     found = RougeScorer(["rouge1", "rougeL"], tokenizer=OwnTokens(language)).score(reference, response)
-    return dict(zip(columns(), [*bleu, found["rouge1"].fmeasure, found["rougeL"].fmeasure], strict=False))
+    return dict(zip(METRIC_COLUMNS, [*bleu, found["rouge1"].fmeasure, found["rougeL"].fmeasure], strict=False))
 
 
 def shuffled(text: str, draw: random.Random) -> str:

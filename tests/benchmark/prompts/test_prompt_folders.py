@@ -13,7 +13,7 @@ from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def test_a_copy_of_the_files_in_effect_has_the_same_fingerprint(tmp_path: Path) 
     copy = PromptSet.load(tmp_path / "copy")
     assert copy.fingerprint == own.fingerprint
     assert copy.files() == own.files()
-    assert len(own.files()) == len(LANGUAGES) * (1 + len(SUBTASKS) + 1 + len(PRINCIPLES)) + 1  # the snapshot
+    assert len(own.files()) == len(LANGUAGES) * (1 + len(SUBTASKS) + 1 + len(PRINCIPLES)) + 1  # the help lines
 
 
 def test_the_fingerprint_changes_with_any_file(tmp_path: Path, prompts: PromptSet) -> None:
@@ -64,6 +64,6 @@ def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypat
     assert stored.fingerprint == made.fingerprint
     scenario = load_split("mini@1").scenarios[0]
     assert stored.messages(scenario, REN, Sap()) == made.messages(scenario, REN, Sap())
-    (tmp_path / "snapshot.json").write_text("[]")
-    with pytest.raises(ConfigError, match=r"snapshot\.json"):
+    (tmp_path / "help_rows.json").write_text("[]")
+    with pytest.raises(DataError, match="help_rows"):
         PromptSet.load(tmp_path)

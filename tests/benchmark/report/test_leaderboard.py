@@ -11,8 +11,15 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.leaderboard import print_check, print_leaderboard, rank_runs
-from h2htalk.benchmark.report.table2 import check_paper, paper_rows, table_text, unreadable_rows
+from h2htalk.benchmark.report.leaderboard import (
+    check_paper,
+    paper_rows,
+    print_check,
+    print_leaderboard,
+    rank_runs,
+    unreadable_rows,
+)
+from h2htalk.benchmark.report.table2 import table_text
 from h2htalk.benchmark.summary import Summary
 from h2htalk.errors import ConfigError
 

@@ -13,11 +13,10 @@ import pytest
 from rich.console import Console
 from summaries_made import made_summary
 
-from h2htalk.benchmark.answering import RunCounts
+from h2htalk.benchmark.report.costs import call_table, cost_lines, costs_text, limit_lines, write_facts
 from h2htalk.benchmark.report.html_page import write_page
-from h2htalk.benchmark.report.run_tables import call_table, cost_lines, costs_text, limit_lines, write_facts
 from h2htalk.benchmark.report.terminal import print_summary
-from h2htalk.benchmark.summary import Summary
+from h2htalk.benchmark.summary import RunCounts, Summary
 from h2htalk.chat.prices import Price, PriceList, Totals, dollars_text
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import CallStore, StageCalls

@@ -105,5 +105,4 @@ def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:
     # The cell, which one item cannot decide, and the averages of cells that it is part of; the mean over items can.
     assert len(re.findall(r">\d+\.\d\d!", text)) == 4
     assert "40.00 [28.31, 52.95]" in text
-    assert 'aria-label="40.00, 95 % interval 28.31 to 52.95"' in text
     assert "unscored (timeout)" in text

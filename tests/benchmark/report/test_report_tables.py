@@ -9,8 +9,7 @@ from dataclasses import replace
 
 from summaries_made import made_summary, same_values
 
-from h2htalk.benchmark.report.run_tables import metrics_table, slices_table
-from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, table_row, table_text
+from h2htalk.benchmark.report.table2 import COLUMNS, TableRow, metrics_table, slices_table, table_row, table_text
 from h2htalk.benchmark.statistics import null_class
 from h2htalk.data.subtasks import SUBTASKS
 

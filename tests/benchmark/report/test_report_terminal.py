@@ -12,11 +12,10 @@ import pytest
 from rich.console import Console
 from summaries_made import FirstLetters, made_summary, same_values, summary_of
 
-from h2htalk.benchmark.answering import RunCounts
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.terminal import print_summary
 from h2htalk.benchmark.statistics import Cell, Row, null_class
-from h2htalk.benchmark.summary import BASELINES, ScoreRows, Summary
+from h2htalk.benchmark.summary import BASELINES, RunCounts, ScoreRows, Summary
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 
