@@ -15,7 +15,7 @@ from typing import Any
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.metrics.lexical import lexical_scores_of_tokens
+from h2htalk.benchmark.metrics.lexical import scores_of_tokens
 
 WEIGHTS = [(1.0,), (1 / 2,) * 2, (1 / 3,) * 3, (1 / 4,) * 4]
 Pairs = list[tuple[list[str], list[str]]]
@@ -47,7 +47,7 @@ def make_pairs(count: int, seed: int = 0) -> Pairs:
 
 
 def ours(pairs: Pairs) -> list[tuple[float, ...]]:
-    return [tuple(s) for s in lexical_scores_of_tokens([p[0] for p in pairs], [p[1] for p in pairs])]
+    return [tuple(scores_of_tokens(*pair)) for pair in pairs]
 
 
 def _with_rouge(bleu: list[float], response: list[str], reference: list[str]) -> tuple[float, ...]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +96,7 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
         return _evaluate_baseline(plan, metrics, name)
-    calls = stage_calls(spec)
+    calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
     chat = call_settings(spec).open_chat(calls)
     try:
         return _evaluate_chat(plan, metrics, chat, calls)
@@ -111,11 +110,6 @@ def call_settings(spec: EvaluateSpec) -> CallSettings:
     options = ChatOptions(**{name: getattr(spec, name) for name in names})
     prices = str(spec.prices or "")
     return CallSettings(spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options)
-
-
-def stage_calls(spec: EvaluateSpec) -> StageCalls:
-    """Return the calls of an evaluation, in the store of its folder; nothing is read or made yet."""
-    return call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
 
 
 def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: StageCalls) -> Summary:
@@ -162,7 +156,7 @@ def _require_endpoint(writer: RunWriter, endpoint: str, spec: EvaluateSpec, open
 
 @dataclass(frozen=True, slots=True)
 class MissingRequests(Sequence[Request]):
-    """Requests that are built when they are read: thousands of prompts with the same persona fill the memory."""
+    """Requests that are built when they are read: thousands of prompts fill the memory."""
 
     plan: EvaluationPlan
     missing: tuple[tuple[Scenario, int], ...]
@@ -315,13 +309,12 @@ def estimate(spec: EvaluateSpec) -> str:
     sent = sum(map(prompt_tokens, requests))
     budget = sum(request.sampling.budget for request in requests)
     if engine.hosted:
-        stage = stage_calls(spec)
-        hosted = _hosted_calls(spec, _not_in_batches(spec, requests))
-        usages = _expected_usages(spec, [call for call, _ in hosted], plan.split.scenarios)
+        hosted, bounds = _hosted_calls(spec, requests)
+        usages = _expected_usages(spec, hosted, plan.split.scenarios)
         calls, sent = len(hosted), sum(usage.input_tokens or 0 for usage in usages)
-        budget = sum(bound.output_tokens for _, bound in hosted)
+        budget = sum(bound.output_tokens for bound in bounds)
         replies = "as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length"
-        price = _price(spec, stage, usages, [bound for _, bound in hosted], replies)
+        price = _price(spec, usages, bounds, replies)
     answered = f" ({done:,} answered already)" if done else ""
     asked = f"{calls:,} calls{answered}, about {sent:,} tokens sent, at most {budget:,} tokens back"
     return f"{begin}: {asked}; into {spec.out}. {price}"
@@ -330,25 +323,23 @@ def estimate(spec: EvaluateSpec) -> str:
 # --- Hosted models ----------------------------------------------------------------------------------------------
 
 
-def _not_in_batches(spec: EvaluateSpec, requests: Sequence[Request]) -> list[Request]:
-    """Leave out the samples that an open batch job will bring."""
+def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> tuple[list[Call], list[Bound]]:
+    """Return the calls and their bounds, without the samples that an open batch job will bring.
+
+    Raises ConfigError where the API does not take such a request.
+    """
     store = read_store(RunFolder(spec.out_path).shard)
     jobs = store.open_jobs(GENERATE)
     if not spec.batch:
         require_no_jobs(jobs, spec.out)
     sent = (job for job in jobs if job.state != "planned")
     waiting = {item for job in sent for call in store.calls_of(job) for item in call.items}
-    return [request for request in requests if (request.id, request.sample) not in waiting]
-
-
-def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> list[tuple[Call, Bound]]:
-    """Return the calls, each with its bound. Raises ConfigError where the API does not take such a request."""
     engine, name = parse_model(spec.model)
     api = engine.open_wire(name)
-    calls = list(api.calls(requests))
+    calls = list(api.calls([request for request in requests if (request.id, request.sample) not in waiting]))
     if calls:
         api.body(calls[0], spec.batch)
-    return [(call, api.bound(call)) for call in calls]
+    return calls, [api.bound(call) for call in calls]
 
 
 def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Sequence[Scenario]) -> list[Usage]:
@@ -364,20 +355,18 @@ def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Seque
     usages, begun = [], set[str]()
     for call in calls:
         request, sent = call.requests[0], prompt_tokens(call.requests[0])
-        usage = Usage(sent, (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests))
-        if call.prefix is not None:
-            shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
-            write = "cache_write_1h_tokens" if spec.batch else "cache_write_tokens"
-            usage = replace(usage, **{"cache_read_tokens" if call.prefix in begun else write: shared})
-            begun.add(call.prefix)
-        usages.append(usage)
+        shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
+        kind = "cache_read_tokens" if call.prefix in begun else f"cache_write_{'1h_' * spec.batch}tokens"
+        cached = {} if call.prefix is None else {kind: shared}
+        begun |= set(filter(None, [call.prefix]))
+        output = (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests)
+        usages.append(Usage(sent, output, **cached))
     return usages
 
 
-def _price(
-    spec: EvaluateSpec, stage: StageCalls, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str
-) -> str:
+def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str) -> str:
     """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
+    stage = call_settings(spec).stage_calls(CallStore(None), GENERATE)
     before = read_costs(spec.out_path).get(GENERATE, Totals())
     paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
     if not usages:
@@ -393,9 +382,13 @@ def _price(
         return f"Price: unknown {why}under the prices of {price.date}: name it in a file with --prices.{paid}{refused}"
     about, most = dollars_text(expected), dollars_text(greatest, at_most=True)
     share = f", in a batch at {float(price.batch or 0) * 100:g} % of them" if spec.batch else ""
+    stops, committed = "", before.usd_committed
+    if stage.limit is not None and committed is not None and committed + greatest > stage.limit:
+        stops = "refuses that: a batch is sent whole or not at all" if spec.batch else "may stop the run before its end"
+        stops = f" --max-cost {stage.limit:f} {stops}."
     return (
         f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "
-        f"(prices of {price.date}{share}).{paid}{_limit(spec, stage.limit, before, greatest)}"
+        f"(prices of {price.date}{share}).{paid}{stops}"
     )
 
 
@@ -404,12 +397,3 @@ def _paid_already(before: Totals) -> str:
     at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
     running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
     return f"{dollars_text(before.usd_paid)} US dollars{possible}{running}"
-
-
-def _limit(spec: EvaluateSpec, limit: Decimal | None, before: Totals, greatest: Decimal) -> str:
-    committed = before.usd_committed
-    if limit is None or committed is None or committed + greatest <= limit:
-        return ""
-    if spec.batch:
-        return f" --max-cost {limit:f} refuses that: a batch is sent whole or not at all."
-    return f" --max-cost {limit:f} may stop the run before its end."

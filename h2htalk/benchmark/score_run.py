@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from h2htalk.benchmark.answering import answer_warnings, describe_answering, read_sessions
 from h2htalk.benchmark.judge.judged_summary import with_judgements
@@ -63,13 +64,16 @@ def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metri
 
 
 def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
-    """Return the protocol keys that depend on scoring alone."""
+    """Return the protocol keys that depend on scoring alone; `references` where an item has more or fewer than one."""
     embedder = "none"
     if metrics.embedder is not None:
         embedder = f"{metrics.embedder.name}@{metrics.embedder.revision[:REVISION_LENGTH]}"
         languages = sorted({s.language for s in split.scenarios})
         if not all(metrics.asks_s(language) for language in languages):
             embedder += f"({','.join(filter(metrics.asks_s, languages)) or 'no language here'})"
+    numbers = [len(scenario.references) for scenario in split.scenarios]
+    least, most = min(numbers), max(numbers)
+    references = "private" if not least else str(most) if least == most else f"{least}-{most}"
     return {
         "tokens": tokenizer_signature(),
         "metrics": ",".join(f"{metric.name}-{metric.version}" for metric in METRICS.values()),
@@ -78,17 +82,8 @@ def metric_keys(metrics: Metrics, split: Split) -> dict[str, str]:
         "intervals": RULE,
         "embedder": embedder,
         "judge": "none",
-        **reference_keys(split),
+        **({"references": references} if references != "1" else {}),
     }
-
-
-def reference_keys(split: Split) -> dict[str, str]:
-    """Return the protocol key of the number of references an item: `2`, `1-3` or `private`; none where all have one."""
-    numbers = sorted({len(scenario.references) for scenario in split.scenarios})
-    if numbers == [1]:
-        return {}
-    least, most = numbers[0], numbers[-1]
-    return {"references": "private" if not least else str(most) if least == most else f"{least}-{most}"}
 
 
 def score(path: Path, embedder: str | None = None, rouge: str | None = None, references: Path | None = None) -> Summary:
@@ -143,14 +138,13 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     `split` is the run's split with its private references, which are used and not written; `note` is one more warning.
     """
     folder, split, samples = data.folder, split or data.split, data.spec.samples
-    made = _without_references(folder.signature())
-    keys, erased = metric_keys(metrics, split), folder.erased()
+    signed, keys, erased = folder.signature(), metric_keys(metrics, split), folder.erased()
     if split != data.split:
         keys["references_sha256"] = split.references_sha256[:REFERENCES_LENGTH]
     elif erased:  # the numbers of references of all items that were asked
-        keys = {key: value for key, value in keys.items() if key != "references"}
-        keys |= {key: value for key, value in folder.signature().protocol.items() if key == "references"}
-    signature = Signature({**made.protocol, **keys}, made.subject)
+        keys |= {"references": signed.protocol.get("references", "1")}
+        keys = {key: value for key, value in keys.items() if (key, value) != ("references", "1")}
+    signature = Signature({**_without_references(signed).protocol, **keys}, signed.subject)
     answers = folder.answers([s.id for s in split.scenarios], samples)
     scores = score_answers(split, answers, samples, metrics, data.prompt_of)
     own, baselines = Scored(scores, null_shares(split.scenarios, answers, scores)), dict[str, Scored]()
@@ -165,9 +159,8 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     more = (*answer_warnings(answers, counts.truncated), *answering.warnings(), *([note] if note else []))
     folder.write_facts("answering", asdict(answering))
     judged = read_judging(folder) is not None
-    summary = summarize(
-        model_label(signature) + answering.label, split, signature, metrics.embedder, own, baselines, counts, clusters
-    )
+    label = model_label(signature) + answering.label
+    summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, summary, answers, scores, judged)
 
@@ -202,9 +195,8 @@ def judge_again(path: Path, locked: bool = False) -> Summary:
     """Put the judgements and people's ratings of a scored run into its scores, tables and page."""
     with nullcontext() if locked else writer_lock(RunFolder(path).shard, WAIT):
         run = load_run(path)
-        unjudged = run.summary.without_judgements()
-        costs = read_costs(path)
-        return _write(run.data, replace(unjudged, costs=costs), run.answers, run.item_scores, True)
+        unjudged = replace(run.summary.without_judgements(), costs=read_costs(path))
+        return _write(run.data, unjudged, run.answers, run.item_scores, True)
 
 
 def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[str, ItemScore], judged: bool) -> Summary:
@@ -252,14 +244,8 @@ def import_responses(
     responses = read_foreign_responses(path, [s.id for s in split.scenarios])
     metrics = open_metrics(embedder, "f1")
     samples = 1 + max(response.sample for response in responses)
-    spec = EvaluateSpec(
-        model=f"imported:{name}",
-        split=split_name,
-        out=str(out),
-        embedder=embedder,
-        samples=samples,
-        temperature=1.0 if samples > 1 else 0.0,
-    )
+    asked: Any = {"samples": samples, "temperature": 1.0 if samples > 1 else 0.0, "embedder": embedder}
+    spec = EvaluateSpec(model=f"imported:{name}", split=split_name, out=str(out), **asked)
     digest, engine = hashlib.sha256(path.read_bytes()).hexdigest()[:16], HUMAN if human else "imported"
     subject = {"engine": engine, "model": name, "file": digest, "samples": str(samples), "sap": "unknown"}
     # Of people's replies the text alone: they have no model, no tokens and no request.

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from h2htalk.chat.engines import ENGINES, engine_names, parse_model
+from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import PathText, Text, check_fields, check_text, option_of, read_settings
 from h2htalk.data.scenario import SubtaskName
@@ -139,21 +139,18 @@ def _check_engine(spec: EvaluateSpec) -> None:
         raise ConfigError(
             f"--engine-option: {spec.engine} has no engine options ({', '.join(spec.engine_options)}); {able} has"
         )
-    # It would only lengthen the replies of a model that never reasons.
-    if spec.thinking is not None and not (engine and engine.reasons):
-        raise ConfigError(f"--thinking: {spec.engine} does not reason; leave it out")
-    if spec.model_sampling and (engine is None or engine.sampling == "taken"):
-        able = ", ".join(other.name for other in ENGINES.values() if other.sampling != "taken")
-        raise ConfigError(f"--model-sampling: {spec.engine}: draws replies itself; it is for {able}")
-    hosted, downloads = bool(engine and engine.hosted), bool(engine and engine.downloads)
-    for name, given, able in (
-        ("download", spec.download and not downloads, engine_names(downloads=True)),
-        ("batch", spec.batch and not hosted, engine_names(hosted=True)),
-        ("max_cost", spec.max_cost is not None and not hosted, engine_names(hosted=True)),
-        ("prices", spec.prices and not hosted, engine_names(hosted=True)),
+    hosted = [one for one in ENGINES.values() if one.hosted]
+    for name, given, engines in (
+        ("thinking", spec.thinking is not None, [one for one in ENGINES.values() if one.reasons]),
+        ("model_sampling", spec.model_sampling, [one for one in ENGINES.values() if one.sampling != "taken"]),
+        ("download", spec.download, [one for one in ENGINES.values() if one.downloads]),
+        ("batch", spec.batch, hosted),
+        ("max_cost", spec.max_cost is not None, hosted),
+        ("prices", spec.prices, hosted),
     ):
-        if given:
-            raise ConfigError(f"{option_of(name)} is for {able} only, not for {spec.engine}")
+        if given and engine not in engines:
+            names = " and ".join(one.name for one in engines)
+            raise ConfigError(f"{option_of(name)} is for {names} only, not for {spec.engine}")
     sampled = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
     if not (options := " and ".join(option_of(name) for name, value in sampled.items() if value)):
         return

@@ -32,10 +32,10 @@ from h2htalk.benchmark.statistics import (
 )
 from h2htalk.chat.prices import Totals
 from h2htalk.data.dialogue import Turn
-from h2htalk.data.files import read_jsonl, write_jsonl
+from h2htalk.data.files import write_jsonl
 from h2htalk.data.languages import find_language
 from h2htalk.data.records import read_record
-from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, fold_answer, read_response
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response, read_answers
 from h2htalk.data.run_folder import SCORE_AGAIN, RunFolder
 from h2htalk.data.scenario import Scenario, ScheduleEntry
 from h2htalk.data.signature import Signature
@@ -78,18 +78,18 @@ def random_reference(scenarios: Sequence[Scenario], pool: Sequence[Scenario]) ->
     for scenario in sorted(pool, key=lambda s: s.id):
         groups.setdefault((scenario.subtask, scenario.language), []).append(scenario)
     places = {s.id: place for group in groups.values() for place, s in enumerate(group)}
-    answers: list[Response | FailedResponse] = []
-    for scenario in scenarios:
+
+    def answer(scenario: Scenario) -> Response | FailedResponse:
         group = groups[scenario.subtask, scenario.language]
         if len(group) < 2:
             failure = Failure("no_neighbour", "no other scenario of this subtask and language", 0)
-            answers.append(FailedResponse(scenario.id, 0, failure))
-            continue
+            return FailedResponse(scenario.id, 0, failure)
         digest = hashlib.sha256(scenario.id.encode()).digest()
         pick = int.from_bytes(digest[:8], "big") % (len(group) - 1)
         pick += pick >= places[scenario.id]  # never itself
-        answers.append(Response(scenario.id, 0, group[pick].reference, "stop"))
-    return answers
+        return Response(scenario.id, 0, group[pick].reference, "stop")
+
+    return [answer(scenario) for scenario in scenarios]
 
 
 BASELINES: dict[str, Baseline] = {
@@ -125,14 +125,8 @@ def write_baselines(folder: RunFolder, split: Split, whole: Split | None) -> Non
 
 def read_baselines(folder: RunFolder) -> dict[str, Answers]:
     """Read the stored answers of each baseline, by name; empty where the run has none."""
-    baselines: dict[str, Answers] = {}
-    for name in BASELINES:
-        path = folder.baselines / f"{name}.jsonl"
-        if path.exists():
-            baselines[name] = {}
-            for where, record in read_jsonl(path):
-                fold_answer(baselines[name], read_response(record, where))
-    return baselines
+    paths = {name: folder.baselines / f"{name}.jsonl" for name in BASELINES}
+    return {name: read_answers(path) for name, path in paths.items() if path.exists()}
 
 
 # --- What a summary holds ---------------------------------------------------------------------------------------
@@ -316,8 +310,7 @@ def read_summary(path: Path) -> Summary:
 
 # --- Made of scores ---------------------------------------------------------------------------------------------
 
-SLICES = ("emotion", "complexity", "interaction", "risk", "language")
-
+_TAGS = ("emotion", "complexity", "interaction", "risk")
 # What an item, or one sample of it, counts in a figure: 0 to 1.
 ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]
 
@@ -383,16 +376,16 @@ def count_outcomes(
     scenarios: Sequence[Scenario], answers: Answers, scores: Mapping[str, ItemScore], erased: int = 0
 ) -> RunCounts:
     """Count scored items, replies of each kind and failures."""
-    asked = {s.id for s in scenarios}
-    replies = [a for a in answers.values() if isinstance(a, Response) and a.id in asked]
+    replies = [answer for answer in answers.values() if isinstance(answer, Response)]
     failures, messages = Counter[str](), dict[str, str]()
-    for sample in (sample for item in scores.values() for sample in item.samples if sample.unscored):
-        reason, answer = sample.unscored or "", answers.get((sample.id, sample.sample))
-        failures[reason] += 1
-        message = "the references are private" if reason == PRIVATE_REFERENCE else reason
-        if not isinstance(answer, Response):
-            message = "no answer is stored" if answer is None else answer.failure.message or reason
-        messages.setdefault(reason, message)
+    for sample in (sample for item in scores.values() for sample in item.samples):
+        if reason := sample.unscored:
+            answer = answers.get((sample.id, sample.sample))
+            message = "the references are private" if reason == PRIVATE_REFERENCE else reason
+            if not isinstance(answer, Response):
+                message = "no answer is stored" if answer is None else answer.failure.message or reason
+            failures[reason] += 1
+            messages.setdefault(reason, message)
     return RunCounts(
         items=len(scenarios),
         scored=sum(scores[s.id].unscored is None for s in scenarios),
@@ -443,11 +436,12 @@ def reached_figures(
     measure: Measure,
 ) -> tuple[str, ...]:
     """Return the figures of Table 2 in which a model is not shown to be above a baseline, by the paired interval."""
-    differences = []
-    for s in scenarios:
-        own, other = (getattr(scores[s.id], measure) for scores in (model, baseline))
-        if own is not None and other is not None:
-            differences.append(Difference(s.subtask, clusters[s.id], own - other))
+    pairs = ((s, getattr(model[s.id], measure), getattr(baseline[s.id], measure)) for s in scenarios)
+    differences = [
+        Difference(s.subtask, clusters[s.id], own - other)
+        for s, own, other in pairs
+        if own is not None and other is not None
+    ]
     return tuple(key for key, result in paired_figures(differences).items() if not result.above)
 
 
@@ -478,14 +472,10 @@ def slices_of(
     scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], value_of: ValueOf
 ) -> dict[str, dict[str, Cell]]:
     """A cell for each value of each tag."""
-
-    def tag_of(scenario: Scenario, tag: str) -> str:
-        return scenario.language if tag == "language" else str(getattr(scenario.tags, tag))
-
-    return {
-        tag: aggregate_slices(ItemValue(s.id, tag_of(s, tag), value_of(s, scores[s.id])) for s in scenarios)
-        for tag in SLICES
-    }
+    values = [(s, value_of(s, scores[s.id])) for s in scenarios]
+    by_tag = {tag: [ItemValue(s.id, str(getattr(s.tags, tag)), value) for s, value in values] for tag in _TAGS}
+    by_tag["language"] = [ItemValue(s.id, s.language, value) for s, value in values]
+    return {tag: aggregate_slices(listed) for tag, listed in by_tag.items()}
 
 
 def metric_means(
@@ -506,13 +496,8 @@ def metric_means(
 def baseline_warnings(reached: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a warning that names the subtasks in which the model is not shown to be above a baseline, and one more for
     each subtask with a null line, where the constant answer is right as often as the reference is null."""
-    beaten = [name for name in SUBTASKS if any(name in keys for keys in reached.values())]
-    if not beaten:
-        return []
-    titles = ", ".join(SUBTASKS[name].title for name in beaten)
+    beaten = [one.title for one in SUBTASKS.values() if any(one.name in keys for keys in reached.values())]
     plural = f"{len(beaten)} subtask{'s' if len(beaten) > 1 else ''}"
-    lines = [f"not shown to be above an answer that needs no model in {plural}: {titles}"]
-    for subtask in SUBTASKS.values():
-        if subtask.has_null_line and subtask.name in reached.get("constant", ()):
-            lines.append(f"{subtask.title}: not shown to be above printing the null line every time")
-    return lines
+    first = f"not shown to be above an answer that needs no model in {plural}: {', '.join(beaten)}"
+    null = [s.title for s in SUBTASKS.values() if s.has_null_line and s.name in reached.get("constant", ())]
+    return [first] * bool(beaten) + [f"{t}: not shown to be above printing the null line every time" for t in null]

@@ -37,7 +37,7 @@ def test_an_engine_without_options_refuses_them_before_anything_is_opened(model:
 @pytest.mark.parametrize("model", ["embedded", "baseline:constant"])
 @pytest.mark.parametrize("tokens", [0, 100])
 def test_what_never_reasons_gets_no_tokens_for_it(model: str, tokens: int) -> None:
-    with pytest.raises(ConfigError, match=r"--thinking: \w+ does not reason; leave it out"):
+    with pytest.raises(ConfigError, match=r"--thinking is for .* only, not for \w+"):
         EvaluateSpec(**WORK, model=model, thinking=tokens)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 import os
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from itertools import islice
@@ -208,7 +208,8 @@ def similarities(embedder: Embedder, responses: Sequence[str], references: Seque
 
     Every text is embedded once, however often it occurs. An empty response has nothing to embed: its SS is 0.
     """
-    vectors, failed = _encode(embedder, sorted({text for text in (*responses, *references) if text}))
+    texts = sorted({text for text in (*responses, *references) if text})
+    vectors, failed = _encode(embedder, texts) if texts else ({}, {})
 
     def similarity(response: str, reference: str) -> float | str:
         if not response or not reference:
@@ -224,8 +225,6 @@ def similarities(embedder: Embedder, responses: Sequence[str], references: Seque
 
 def _encode(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Vectors by text, and the texts that the embedder failed on with the reason."""
-    if not texts:
-        return {}, {}
     try:
         return dict(zip(texts, embedder.encode(texts), strict=True)), {}
     except H2HTalkError:  # the embedder cannot work at all: the user must mend it; no item failed
@@ -258,7 +257,7 @@ def score_answers(
                 reason = answer.failure.reason if isinstance(answer, FailedResponse) else "missing"
                 by_item[scenario.id].append(SampleScore(scenario.id, sample, unscored=reason))
     pairs = [Pair(one.answer, reference, s.language) for s, one in answered for reference in s.references]
-    scored = _score_pairs(pairs, metrics)
+    scored = map(_pair_score, zip(*(metric.score(pairs, metrics) for metric in METRICS.values()), strict=True))
     for scenario, response in answered:
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
@@ -277,18 +276,12 @@ def answer_hash(answer: Response) -> str:
 PairScore = tuple[dict[str, float], str | None]
 
 
-def _score_pairs(pairs: Sequence[Pair], metrics: Metrics) -> Iterator[PairScore]:
-    scored = [(metric, metric.score(pairs, metrics)) for metric in METRICS.values()]
-    for index in range(len(pairs)):
-        values: dict[str, float] = {}
-        unscored = None
-        for metric, all_values in scored:
-            found = all_values[index]
-            if isinstance(found, tuple):
-                values |= zip(metric.columns, found, strict=True)
-            else:
-                unscored = unscored or found
-        yield values, unscored
+def _pair_score(by_metric: tuple[Values, ...]) -> PairScore:
+    values: dict[str, float] = {}
+    for metric, found in zip(METRICS.values(), by_metric, strict=True):
+        if isinstance(found, tuple):
+            values |= zip(metric.columns, found, strict=True)
+    return values, next((found for found in by_metric if isinstance(found, str)), None)
 
 
 def best_reference(scores: Sequence[PairScore]) -> PairScore:
@@ -335,11 +328,10 @@ def write_scores(path: Path, scores: Mapping[str, ItemScore]) -> None:
     """One Parquet row a sample: `SampleScore.to_dict`."""
     import pyarrow as pa
 
-    numbers = [(name, pa.float64()) for name in (*METRIC_COLUMNS, "lexical", "s", "rating", "j")]
-    violations: Any = ("violations", pa.list_(pa.string()))
-    texts = [(name, pa.string()) for name in ("unscored", "answer", "unjudged")]
-    begin = [("id", pa.string()), ("sample", pa.int32())]
-    schema = pa.schema([*begin, *numbers, violations, *texts, ("people", pa.bool_())])
+    text, number = pa.string(), pa.float64()
+    numbers = dict.fromkeys((*METRIC_COLUMNS, "lexical", "s", "rating", "j"), number)
+    ends = {"violations": pa.list_(text), "unscored": text, "answer": text, "unjudged": text, "people": pa.bool_()}
+    schema = pa.schema({"id": text, "sample": pa.int32()} | numbers | ends)
     write_parquet(path, (s.to_dict() for item in scores.values() for s in item.samples), schema=schema)
 
 
@@ -356,8 +348,7 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
         if score.sample in samples:
             raise DataError(f"{where}: a second score of {score.id}, sample {score.sample}; {SCORE_AGAIN}")
         samples[score.sample] = score
-    lacking = [item_id for item_id in ids or () if item_id not in by_item]
-    if lacking:
+    if lacking := [item_id for item_id in ids or () if item_id not in by_item]:
         raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {SCORE_AGAIN}")
     return {item_id: item_score(item_id, list(samples.values())) for item_id, samples in by_item.items()}
 

@@ -37,10 +37,7 @@ _NOTHING = LexicalScores(0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def lexical_scores(
-    responses: Sequence[str],
-    references: Sequence[str],
-    languages: Sequence[str],
-    rouge: Rouge = "f1",
+    responses: Sequence[str], references: Sequence[str], languages: Sequence[str], rouge: Rouge = "f1"
 ) -> list[LexicalScores]:
     """Score n responses, each against its one reference; an empty text scores 0 everywhere.
 
@@ -55,17 +52,11 @@ def lexical_scores(
         return tokenizer(language)(text)
 
     pairs = zip(responses, references, languages, strict=True)
-    return [_scores(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
+    return [scores_of_tokens(tokens(ours, lang), tokens(theirs, lang), rouge) for ours, theirs, lang in pairs]
 
 
-def lexical_scores_of_tokens(
-    responses: Sequence[Sequence[str]], references: Sequence[Sequence[str]], rouge: Rouge = "f1"
-) -> list[LexicalScores]:
-    """Score n token lists against n token lists; see `lexical_scores`."""
-    return [_scores(*pair, rouge) for pair in zip(responses, references, strict=True)]
-
-
-def _scores(response: Sequence[str], reference: Sequence[str], rouge: Rouge) -> LexicalScores:
+def scores_of_tokens(response: Sequence[str], reference: Sequence[str], rouge: Rouge = "f1") -> LexicalScores:
+    """Score one list of tokens against another; see `lexical_scores`."""
     length, reference_length = len(response), len(reference)
     ours, theirs, unigrams = _shared_grams(dict(enumerate(response)), dict(enumerate(reference)))
     if not unigrams:

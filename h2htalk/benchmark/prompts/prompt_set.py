@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from pathlib import Path
 
 from jinja2 import meta, nodes
@@ -203,17 +204,9 @@ def repeatable(persona: Persona, language: Language) -> str:
 
 def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
     """Return the companion's text before the user's first turn, and the alternating messages after it."""
-    opening: list[str] = []
-    spoken: list[tuple[str, list[str]]] = []
-    for turn in turns:
-        if spoken and spoken[-1][0] == turn.role:
-            spoken[-1][1].append(turn.content)
-        elif spoken or turn.role == "user":
-            spoken.append((turn.role, [turn.content]))
-        else:
-            opening.append(turn.content)
-    chat = [Message("user" if role == "user" else "assistant", "\n".join(said)) for role, said in spoken]
-    return "\n".join(opening), chat
+    spoken = [(role, "\n".join(turn.content for turn in own)) for role, own in groupby(turns, lambda turn: turn.role)]
+    opening = spoken.pop(0)[1] if spoken[0][0] != "user" else ""
+    return opening, [Message("user" if role == "user" else "assistant", said) for role, said in spoken]
 
 
 @cache

@@ -79,31 +79,24 @@ def page_view(summary: Summary) -> dict[str, Any]:
 
 def _states(summary: Summary) -> list[tuple[str, str]]:
     """Return the labels under the title: a kind (good, bad, plain) and a text."""
-    states = [("bad", "incomplete")] if summary.incomplete else []
-    if summary.counts.private:
-        states.append(("bad", NOT_SCORED))
-    states = states or [("good", "complete")]
-    if summary.measure == "lexical":
-        states.append(("plain", "lexical only"))
-    else:
-        states.append(("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable"))
-    states.append(("good", "judged") if summary.judged else ("plain", "unjudged"))
-    return states
+    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", NOT_SCORED)] * bool(summary.counts.private)
+    measure = ("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
+    measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
+    return [*(bad or [("good", "complete")]), measure, ("good", "judged") if summary.judged else ("plain", "unjudged")]
 
 
 def _tiles(summary: Summary) -> list[dict[str, str]]:
     """Return the overall figures, the share of kept contracts and the number of items."""
-    row = main_row(summary)
-    tiles = []
-    head = [("overall", "Overall")] if row.overall.value is not None else [("items_mean", "Mean of items")]
-    for key, label in [*head, *((f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS)]:
-        cell = cell_at(row, key)
-        tiles.append({"label": label, "value": value_text(cell, NONE), "note": interval_text(cell) or "no value"})
-    compliance, counts = summary.rows.compliance.items_mean, summary.counts
-    note = f"of {items_text(compliance)} items"
-    tiles.append({"label": "Contract kept", "value": percent_text(compliance, NONE), "note": note})
-    tiles.append({"label": "Items scored", "value": f"{counts.scored:,}", "note": f"of {counts.items:,}"})
-    return tiles
+    row, kept, counts = main_row(summary), summary.rows.compliance.items_mean, summary.counts
+    head = ("overall", "Overall") if row.overall.value is not None else ("items_mean", "Mean of items")
+    keys = [head, *((f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS)]
+    cells = [(label, cell_at(row, key)) for key, label in keys]
+    tiles = [
+        *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in cells),
+        ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
+        ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
+    ]
+    return [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles]
 
 
 def _table2(summary: Summary) -> Table:

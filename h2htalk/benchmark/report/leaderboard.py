@@ -163,7 +163,6 @@ def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
 
 # --- The paper's rows --------------------------------------------------------------------------------------------
 
-
 # Rows whose recomputed overall differs by more are listed: 2 of the 37 readable rows.
 CHECK_TOLERANCE = 0.15
 
@@ -250,19 +249,14 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
 def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
-    say, figures = PlainConsole(console), []
+    say, header = PlainConsole(console), ("model", "printed", "recomputed", "off", "averages off")
+    lines = {True: list[Sequence[str]](), False: list[Sequence[str]]()}
     for row in rows:
         most = max(row["averages_off"].values(), key=abs)
         printed, recomputed = f"{row['printed']:.2f}", f"{row['recomputed']:.2f}"
-        figures.append((row["model"], printed, recomputed, f"{row['off']:+.3f}", f"{most:+.3f}"))
-    say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), figures))
-    off = [row for row in rows if not row["agrees"]]
-    say.line(
-        f"{len(rows) - len(off)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} with the mean of "
-        "their eleven cells weighted with Table 1's counts. The others:",
-        "bold",
-    )
-    for row in off:
-        say.line(
-            f"{row['model']}: printed {row['printed']:.2f}, its cells give {row['recomputed']:.2f} ({row['off']:+.3f})"
-        )
+        lines[row["agrees"]].append((row["model"], printed, recomputed, f"{row['off']:+.3f}", f"{most:+.3f}"))
+    say.table(Table("", header, [*lines[True], *lines[False]]))
+    others = ", ".join(line[0] for line in lines[False])
+    weighted = "with the mean of their eleven cells weighted with Table 1's counts"
+    say.line(f"{len(lines[True])} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} {weighted}.", "bold")
+    say.line(f"The others, last in the table: {others}.")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 from rouge_score.rouge_scorer import RougeScorer
 
-from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores, lexical_scores_of_tokens
+from h2htalk.benchmark.metrics.lexical import LexicalScores, Rouge, lexical_scores, scores_of_tokens
 from h2htalk.text.tokens import tokenize
 
 WEIGHTS = [(1.0,), (1 / 2,) * 2, (1 / 3,) * 3, (1 / 4,) * 4]
@@ -108,7 +108,7 @@ def test_ten_thousand_pairs_in_both_languages_agree_with_nltk_and_rouge_score() 
     assert sum(len(r) == 1 for r, _ in tokens) > 100
     theirs = [peers(response, reference) for response, reference in tokens]
     assert largest_difference(ours, theirs) < 1e-12
-    assert ours == lexical_scores_of_tokens([r for r, _ in tokens], [ref for _, ref in tokens])
+    assert ours == [scores_of_tokens(*pair) for pair in tokens]
     # The set can tell a right implementation from a wrong one: all kinds of values occur.
     assert sum(s.bleu_4 == 1 for s in ours) > 100
     assert sum(0 < s.bleu_4 < s.bleu_1 < 1 for s in ours) > 1000
@@ -121,7 +121,7 @@ FEW_TOKENS = st.lists(st.sampled_from("abc"), max_size=9)
 @given(response=FEW_TOKENS, reference=FEW_TOKENS, rouge=st.sampled_from(["f1", "recall"]))
 def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: Tokens, rouge: Rouge) -> None:
     """Three words only, so that repeats, clipping and ties of the longest common subsequence are the rule."""
-    (ours,) = lexical_scores_of_tokens([response], [reference], rouge)
+    ours = scores_of_tokens(response, reference, rouge)
     assert largest_difference([ours], [peers(response, reference, rouge)]) < 1e-12
     assert all(0 <= value <= 1 for value in ours)
 
@@ -131,7 +131,7 @@ def test_any_token_lists_agree_and_stay_in_range(response: Tokens, reference: To
 
 def test_a_pair_by_hand() -> None:
     """Five tokens against six: precisions 4/5, 2/4, 1/3 and 0 smoothed to 0.1/2; brevity e^(1 - 6/5)."""
-    (scores,) = lexical_scores_of_tokens([list("abcxd")], [list("abcdef")])
+    scores = scores_of_tokens(list("abcxd"), list("abcdef"))
     penalty = math.exp(1 - 6 / 5)
     assert scores.bleu_1 == pytest.approx(penalty * 4 / 5, abs=1e-12)
     assert scores.bleu_2 == pytest.approx(penalty * (4 / 5 * 2 / 4) ** (1 / 2), abs=1e-12)
@@ -141,12 +141,12 @@ def test_a_pair_by_hand() -> None:
 
 
 def test_rouge_l_sees_the_order_and_rouge_1_does_not() -> None:
-    (scores,) = lexical_scores_of_tokens([["b", "a"]], [["a", "b"]])
+    scores = scores_of_tokens(["b", "a"], ["a", "b"])
     assert (scores.rouge_1, scores.rouge_l) == (1.0, 0.5)
 
 
 def test_recall_is_the_papers_wording() -> None:
-    (scores,) = lexical_scores_of_tokens([["a", "b", "c", "d"]], [["a", "b"]], "recall")
+    scores = scores_of_tokens(["a", "b", "c", "d"], ["a", "b"], "recall")
     assert (scores.rouge_1, scores.rouge_l) == (1.0, 1.0)
 
 

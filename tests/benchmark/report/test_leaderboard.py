@@ -53,7 +53,7 @@ def test_35_of_37_rows_agree_and_the_two_others_are_named() -> None:
     out = io.StringIO()
     print_check(rows, Console(file=out, width=100))
     assert "35 of 37 readable rows agree within 0.15" in out.getvalue()
-    assert "QwQ-32B-Preview: printed 41.77, its cells give 36.41 (-5.360)" in out.getvalue()
+    assert "The others, last in the table: DeepSeek-R1-Distill-Qwen-1.5B-Pro, QwQ-32B-Preview." in out.getvalue()
 
 
 def test_equal_figures_share_a_place() -> None:
