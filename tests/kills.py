@@ -33,7 +33,7 @@ def interrupted_at(write: int, work: Callable[[], object]) -> bool:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "replace", counted(os.replace))
-        patch.setattr(AppendLog, "append_all", counted(AppendLog.append_all))
+        patch.setattr(AppendLog, "append", counted(AppendLog.append))
         try:
             work()
         except KeyboardInterrupt:

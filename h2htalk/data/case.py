@@ -67,13 +67,10 @@ class Point:
 class Fact:
     """Something that the user told, or never told, and that a later turn asks for.
 
-    Attributes:
-        kind: `stated`: true to the end; `corrected`: told, and replaced later; `forgotten`: told, and the user asked
-            not to bring it up; `trap`: never told, or never happened.
-        session: where it was told, from 1; of a trap, where the user asks for it.
-        forms: words by which a reply mentions it; any of them counts. Of a trap, wrong details that a model may state.
-        replaced_by: of a corrected fact, the id of the right one.
-        asked_in: of a forgotten fact, the session of the request.
+    It is `stated` (true to the end), `corrected` (told, and replaced later by the fact with the id `replaced_by`),
+    `forgotten` (told, and the user asked in the session `asked_in` not to bring it up) or a `trap` (never told, or it
+    never happened). `session` is where it was told, from 1; of a trap, where the user asks for it. `forms` are words
+    by which a reply mentions it, and any of them counts; of a trap, wrong details that a model may state.
     """
 
     id: Name
@@ -88,20 +85,13 @@ class Fact:
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Case:
-    """An item of a study (DESIGN, section 4).
+    """An item of a study (DESIGN, section 4). Fields that a scenario has too mean the same.
 
-    Fields that a scenario has too mean the same.
-
-    Attributes:
-        kind: `implicit_help`, `ambiguous` or `context_aware` of `instructions`; else the name of a risk or topic.
-        family: cases of one need, in several degrees of explicitness, share it.
-        degree: of explicitness, from 0 (a command) on.
-        request_type: what the user asks for, stated or not.
-        state: the user's emotional state, one lower-case word or nothing.
-        history: the conversation before the first session; it is given, and no model answers its turns.
-        points: that turns name.
-        facts: what the user told or never told, for points of memory.
-        tags: short words, such as `minor`.
+    `kind` is `implicit_help`, `ambiguous` or `context_aware` of `instructions`, else the name of a risk or topic. Cases
+    of one need share a `family`; their `degree` of explicitness is 0 (a command) or more. `request_type` is what the
+    user asks for, stated or not; `state` the user's emotional state, one lower-case word or nothing. `history` is the
+    conversation before the first session: it is given, and no model answers its turns. Turns name `points`; `facts` are
+    for points of memory; `tags` are short words, such as `minor`.
     """
 
     id: Id
@@ -126,16 +116,16 @@ class Case:
         """Read one record. Raises DataError (`read_record`), also where something is named that does not exist."""
         return read_record(cls, raw, where)
 
+    def to_dict(self) -> dict[str, Any]:
+        """The record as JSON holds it; `from_dict(to_dict())` gives the same case."""
+        return adapter(Case).dump_python(self, mode="json")  # type: ignore[no-any-return]
+
     @model_validator(mode="after")
-    def _links(self) -> Case:
+    def _check_links(self) -> Case:
         """Raise ValueError, with a line for each, for what names nothing and ids that occur twice."""
         if broken := "\n".join(_broken_links(self)):
             raise ValueError(broken)
         return self
-
-    def to_dict(self) -> dict[str, Any]:
-        """The record as JSON holds it; `from_dict(to_dict())` gives the same case."""
-        return adapter(Case).dump_python(self, mode="json")  # type: ignore[no-any-return]
 
     def points_of(self, turn: CaseTurn) -> tuple[Point, ...]:
         """The points that a turn's reply is checked for."""
@@ -149,8 +139,8 @@ class Case:
 
 def _broken_links(case: Case) -> Iterator[str]:
     """What names something that the case does not hold, and ids that occur twice."""
-    for name, ids in (("points", [one.id for one in case.points]), ("facts", [one.id for one in case.facts])):
-        yield from (f"{name}: the id {quoted(one)} occurs twice" for one, count in Counter(ids).items() if count > 1)
+    for name, ids in ("points", Counter(one.id for one in case.points)), ("facts", Counter(f.id for f in case.facts)):
+        yield from (f"{name}: the id {quoted(one)} occurs twice" for one, count in ids.items() if count > 1)
     points, facts = {one.id for one in case.points}, {one.id: one for one in case.facts}
     for name in sorted({name for turn in case.turns() for name in turn.points} - points):
         yield f"a turn names the point {quoted(name)}, which is not among points"
@@ -178,14 +168,11 @@ def _broken_links(case: Case) -> Iterator[str]:
         yield "history: user and companion take turns, and the companion speaks last"
 
 
-# --- The user turns of a case as scenarios, so that `evaluate` answers and scores them ---------------------
-
-# Whose prompt and contract the reply to a case's turn has.
-SUBTASK = "dialogue_emotion"
+SUBTASK = "dialogue_emotion"  # whose prompt and contract the reply to a case's turn has
 
 
 def turn_scenarios(case: Case) -> Iterator[Scenario]:
-    """Yield a scenario for each user turn that has a reference.
+    """Yield a scenario for each user turn that has a reference, so that `evaluate` answers and scores it.
 
     Its history is the script before the turn, with the references as the companion's words; the first turn of a later
     session says how many days have passed. Its id is `CASE/sN.tM`, its metadata the study, kind, degree, and place;
@@ -216,5 +203,6 @@ def script(case: Case) -> Iterator[tuple[str, CaseTurn, Turn]]:
     later = find_language(case.language)
     for number, session in enumerate(case.sessions, 1):
         for place, turn in enumerate(session.turns, 1):
-            gap = later.days_later(session.gap_days) if place == 1 and session.gap_days else ""
+            days = session.gap_days if place == 1 else 0
+            gap = later.gap_notes[days > 1].format(days=days) + later.joint if days else ""
             yield f"s{number}.t{place}", turn, Turn("user", gap + turn.user)

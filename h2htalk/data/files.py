@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import json
@@ -12,9 +11,9 @@ import threading
 import tomllib
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted
 
@@ -45,32 +44,40 @@ def read_jsonl(
     Raises:
         DataError: a line is not a JSON object in UTF-8; names file and line.
     """
+    with reading(path), require_file(path).open("rb") as file:
+        for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
+            where = f"{path}:{number}"
+            if len(line) == MAX_LINE:
+                raise DataError(f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?")
+            if torn_tail and not line.endswith(b"\n") and not is_whole(line):
+                return
+            content = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+            if line.startswith(skip) or not content.strip():
+                continue
+            try:
+                yield where, parse_object(content, where, unique_keys, nan)
+            except DataError as error:
+                if broken is None:
+                    raise
+                broken.append(str(error))
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Raise DataError for an OSError of reading a path."""
     try:
-        with require_file(path).open("rb") as file:
-            number = 0
-            while line := file.readline(MAX_LINE):
-                number += 1
-                where = f"{path}:{number}"
-                if len(line) == MAX_LINE:
-                    raise DataError(f"{where}: line longer than {MAX_LINE >> 20} MiB; is this a JSONL file?")
-                if torn_tail and not line.endswith(b"\n") and not is_whole(line):
-                    return
-                if line.startswith(skip):
-                    continue
-                if number == 1:
-                    line = line.removeprefix(b"\xef\xbb\xbf")
-                if not line.strip():
-                    continue
-                try:
-                    record = parse_object(line, where, unique_keys, nan)
-                except DataError as error:
-                    if broken is None:
-                        raise
-                    broken.append(str(error))
-                else:
-                    yield where, record
+        yield
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}") from error
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise DataError, with advice, for an OSError of writing a path."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"{path}: {write_problem(error)}") from error
 
 
 def is_whole(line: bytes) -> bool:
@@ -100,12 +107,10 @@ def parse_object(line: bytes, where: str, unique_keys: bool = False, nan: bool =
 
 
 def _refuse_constant(name: str) -> None:
-    """Refuse NaN and infinities, which are Python's and not JSON's; for `json.loads`."""
     raise ValueError(f"{name} is not JSON; write null or leave the field out")
 
 
 def _unique_pairs(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse an object with a repeated key; for `json.loads`."""
     record = dict(pairs)
     if len(record) < len(pairs):
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
@@ -144,11 +149,9 @@ def read_toml(path: Path, most: int = LARGEST_TOML, error: type[H2HTalkError] = 
 
 
 def read_json_object(path: Path, *, missing_ok: bool = False) -> dict[str, Any]:
-    """Read a JSON file that holds one object.
+    """Read a JSON file that holds one object; without a file {} where that is `missing_ok`.
 
-    Raises:
-        FileNotFoundError: no such file, and not `missing_ok`, for which it is empty.
-        DataError: not readable as one.
+    Raises FileNotFoundError, and DataError where it is not readable as an object.
     """
     try:
         content = read_bounded(path)
@@ -170,7 +173,7 @@ def sha256_of(path: Path) -> str:
         raise ConfigError(f"{path}: cannot be read: {error.strerror or error}") from error
 
 
-@contextlib.contextmanager
+@contextmanager
 def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """Yield the path of a new file that replaces `path` at the end: a reader sees the old one or the new one, whole.
 
@@ -178,13 +181,12 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
     """
     temporary = path.with_name(f".{path.name}.{threading.get_native_id()}")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if private:
-            os.close(os.open(temporary, os.O_CREAT, 0o600))
-        yield temporary
-        os.replace(temporary, path)
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+        with writing(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if private:
+                os.close(os.open(temporary, os.O_CREAT, 0o600))
+            yield temporary
+            os.replace(temporary, path)
     finally:
         remove_file(temporary)
 
@@ -204,11 +206,9 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
 
 def write_output(path: Path, text: str, head: str) -> None:
     """Write a file that a user named over nothing, an empty file or one that begins with `head`. Raises DataError."""
-    try:
+    with writing(path):
         if os.path.lexists(path) and require_file(path).read_bytes()[: len(head.encode())] not in (b"", head.encode()):
             raise DataError(f"{path}: is there already and is something else; name another file")
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
     write_text(path, text)
 
 
@@ -218,17 +218,12 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
-    """Write an object with the hash of its content, so that an edit is noticed. Raises DataError."""
+    """Write an object with the hash of its content, so that `read_sealed` notices an edit. Raises DataError."""
     write_json(path, {**record, "sha256": _content_hash(record)})
 
 
 def read_sealed(path: Path, advice: str) -> dict[str, Any]:
-    """Read what `write_sealed` wrote.
-
-    Raises:
-        FileNotFoundError: there is none.
-        DataError: it is damaged or was edited; ends with `advice`.
-    """
+    """Read what `write_sealed` wrote. Raises FileNotFoundError; DataError, with `advice`, for a changed file."""
     record = read_json_object(path)
     if record.pop("sha256", None) != _content_hash(record):
         raise DataError(f"{path}: was edited, or is of another version; {advice}")
@@ -251,7 +246,7 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
 
 def remove_file(path: Path) -> None:
     """Remove a file if it exists. Errors are ignored: the error that made the file useless is reported instead."""
-    with contextlib.suppress(OSError):
+    with suppress(OSError):
         path.unlink()
 
 
@@ -283,7 +278,7 @@ def missing_folders(path: Path) -> list[Path]:
 def remove_folders(folders: Iterable[Path]) -> None:
     """Remove empty folders, innermost first; one that somebody has put something into stays."""
     for folder in folders:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             folder.rmdir()
 
 
@@ -312,8 +307,8 @@ _ADVICE = "wait for it, or choose another --out"
 WAIT = "wait for it, then start the same command again"
 
 
-class AppendLog:
-    """An append-only JSONL file with one writer.
+class AppendLog(ExitStack):
+    """An append-only JSONL file with one writer; `close` gives back its lock, and may be called twice.
 
     Each `append` is one write to the operating system, so a killed process loses at most the line it was
     writing. Opening cuts a torn last line, and completes a whole one that lacks its line end (somebody edited the
@@ -326,18 +321,16 @@ class AppendLog:
         Raises:
             DataError: another process writes this file, or a whole line is not a record.
         """
+        super().__init__()
         self.path = path
-        with ExitStack() as stack:
+        with ExitStack() as stack, writing(path):
             stack.enter_context(writer_lock(path))
-            try:
-                for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
-                    if check is not None:
-                        check(record, where)
-                self._file = stack.enter_context(open(path, "ab", buffering=0))
-                self._mend_tail()
-            except OSError as error:
-                raise DataError(f"{path}: {write_problem(error)}") from error
-            self._stack = stack.pop_all()
+            for where, record in read_jsonl(path, torn_tail=True) if path.exists() else ():
+                if check is not None:
+                    check(record, where)
+            self._file = stack.enter_context(open(path, "ab", buffering=0))
+            self._mend_tail()
+            self.enter_context(stack.pop_all())
 
     def _mend_tail(self) -> None:
         """Repair a last line without a line end: complete a whole one, cut a torn one."""
@@ -362,52 +355,32 @@ class AppendLog:
             os.truncate(self.path, size)
             raise
 
-    def append(self, record: Mapping[str, Any]) -> None:
-        """Store one record. Raises DataError when it cannot be stored whole; the file stays intact."""
-        self.append_all((record,))
-
-    def append_all(self, records: Iterable[Mapping[str, Any]]) -> None:
+    def append(self, *records: Mapping[str, Any]) -> None:
         """Store records in one write: all of them or none. A kill during the write may leave the first ones.
 
-        Raises:
-            DataError: they cannot be stored whole; the file stays intact.
+        Raises DataError where they cannot be stored whole; the file stays intact.
         """
         lines = "".join(map(json_line, records)).encode()
-        before = self._file.seek(0, os.SEEK_END)
-        try:
-            self._write(lines, before)
-        except OSError as error:
-            raise DataError(f"{self.path}: {write_problem(error)}") from error
-
-    def close(self) -> None:
-        """Close the file and release the lock. Calling it twice does no harm."""
-        self._stack.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
+        with writing(self.path):
+            self._write(lines, self._file.seek(0, os.SEEK_END))
 
 
 @contextmanager
 def writer_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> Iterator[None]:
     """Hold the lock of a log, whose folder is created: no other process writes it meanwhile.
 
-    Raises:
-        DataError: another process writes the log, for longer than `timeout` seconds; ends with `advice`.
+    Raises DataError, with `advice`, where another process writes the log for longer than `timeout` seconds.
     """
     from filelock import FileLock, Timeout
 
-    try:
+    # thread_local=False: a log may be closed by another thread than opened it.
+    lock = FileLock(path.with_suffix(".lock"), thread_local=False)
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # thread_local=False: a log may be closed by another thread than opened it.
-        lock = FileLock(path.with_suffix(".lock"), thread_local=False)
-        lock.acquire(timeout=timeout)
-    except Timeout:
-        raise DataError(f"{path}: another process is writing it; {advice}") from None
-    except OSError as error:
-        raise DataError(f"{path}: {write_problem(error)}") from error
+        try:
+            lock.acquire(timeout=timeout)
+        except Timeout:
+            raise DataError(f"{path}: another process is writing it; {advice}") from None
     try:
         yield
     finally:

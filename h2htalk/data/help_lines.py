@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -16,22 +16,8 @@ from typing import Any
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.errors import DataError
 
-
-@dataclass(frozen=True, slots=True)
-class EmergencyNumber:
-    """A number for immediate danger; `labels` names by language whom it reaches."""
-
-    number: str
-    labels: Mapping[Language, str]
-
-
-@dataclass(frozen=True, slots=True)
-class Country:
-    """A country or region: ISO 3166-1 code, name by language, emergency numbers (health before police)."""
-
-    code: str
-    names: Mapping[Language, str]
-    emergency: tuple[EmergencyNumber, ...]
+# So many lines a country are enough to choose from; each costs tokens in every prompt.
+LINES_A_COUNTRY = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +51,13 @@ class HelpLine:
 class HelpLines:
     """The bundled file, in its order.
 
-    `directory` (name, url, source, date) lists the lines of other countries; `wording` holds the phrases of `help_rows`
-    by language.
+    `directory` (name, url, source, date) lists the lines of other countries. A table of `countries` has a `code`
+    (ISO 3166-1), the name in each language, and `emergency`: numbers, each with whom it reaches in each language,
+    health before police. `wording` holds the phrases of `help_rows` by language.
     """
 
     directory: Mapping[str, Any]
-    countries: tuple[Country, ...]
+    countries: Sequence[Mapping[str, Any]]
     lines: tuple[HelpLine, ...]
     wording: Mapping[Language, Mapping[str, str]]
 
@@ -83,22 +70,12 @@ def read_help_lines() -> HelpLines:
         raise DataError(
             f"help_lines.toml has no texts in {missing[0]}; add them to wording, countries and emergency numbers"
         )
-    lines = tuple(HelpLine(**table) for table in raw["line"])
-    return HelpLines(raw["directory"], tuple(map(_country, raw["country"])), lines, raw["wording"])
-
-
-def _country(table: Mapping[str, Any]) -> Country:
-    emergency = (EmergencyNumber(one["number"], {code: one[code] for code in LANGUAGES}) for one in table["emergency"])
-    return Country(table["code"], {code: table[code] for code in LANGUAGES}, tuple(emergency))
+    return HelpLines(raw["directory"], raw["country"], tuple(HelpLine(**one) for one in raw["line"]), raw["wording"])
 
 
 def lines_of(country: str) -> tuple[HelpLine, ...]:
     """The bundled lines of a country (ISO code), in every language; empty when none is known."""
     return tuple(line for line in read_help_lines().lines if line.country == country)
-
-
-# So many lines a country are enough to choose from; each costs tokens in every prompt.
-LINES_A_COUNTRY = 2
 
 
 def help_rows(language: Language) -> tuple[str, ...]:
@@ -107,25 +84,21 @@ def help_rows(language: Language) -> tuple[str, ...]:
     A row names the country's first lines that answer in the language, else one that answers in another and says
     so, and the emergency numbers. Hours are named unless a line always answers. The order is the file's.
     """
-    help_lines = read_help_lines()
-    rows = [_country_row(country, language) for country in help_lines.countries]
-    return (*rows, help_lines.wording[language]["others"].format(url=help_lines.directory["url"]))
+    book, joint, rows = read_help_lines(), find_language(language).joint, list[str]()
+    wording = book.wording[language]
+    for country in book.countries:
+        lines, emergency = lines_of(country["code"]), country["emergency"]
+        own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
+        numbers = [f"{one[language]}{joint}{one['number']}" for one in emergency]
+        row = {
+            "country": country[language],
+            "lines": wording["between_lines"].join(own or filter(None, (line.text_for(language) for line in lines))),
+            "numbers": wording["between_numbers"].join(numbers) if len(numbers) > 1 else emergency[0]["number"],
+        }
+        rows.append(wording["row"].format(**row))
+    return (*rows, wording["others"].format(url=book.directory["url"]))
 
 
 def help_text(language: Language) -> str:
     """All of `help_rows`, a line each; no leak of the prompt where a reply repeats them."""
     return "\n".join(help_rows(language))
-
-
-def _country_row(country: Country, language: Language) -> str:
-    wording, joint = read_help_lines().wording[language], find_language(language).joint
-    lines = lines_of(country.code)
-    own = [line.text_for(language) for line in lines if line.language == language][:LINES_A_COUNTRY]
-    numbers = [
-        f"{e.labels[language]}{joint}{e.number}" if len(country.emergency) > 1 else e.number for e in country.emergency
-    ]
-    return wording["row"].format(
-        country=country.names[language],
-        lines=wording["between_lines"].join(own or filter(None, (line.text_for(language) for line in lines))),
-        numbers=wording["between_numbers"].join(numbers),
-    )

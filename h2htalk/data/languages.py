@@ -29,57 +29,28 @@ LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph"
 
 @dataclass(frozen=True, slots=True)
 class LanguageRecord:
-    """What the package knows of a language.
+    """What the package knows of a language."""
 
-    Attributes:
-        name: in English.
-        tokenizer: whose tokens BLEU and ROUGE count (`text.tokens.TOKENIZERS`).
-        unit: what lengths are counted in.
-        script: its letters, as messages name them.
-        joint: what stands between words, and between sentences.
-        comma: with the space that follows.
-        repeated_run: so many units of a prompt in an answer are repeated, not chance.
-        lengths: the most units of each kind of text (docs/contracts.md).
-        null_memory: the line of RecollectionSynthesis that means "nothing to remember".
-        memory_labels: of a memory block's three lines: content, category, importance.
-        memory_categories: what `subtasks.MEMORY_CATEGORIES` are called, in the same order.
-        constant_reply: the answer of the baseline `constant`.
-        gap_notes: what stands before a message that comes one day, and `{days}` days, after the one before.
-        word_length: characters a word, about, with the space beside it.
-        reading_speed: characters per minute that adults read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9),
-            2012).
-        plural_s: whether a final s marks a plural.
-        parser_components: the module that registers what its bundled spaCy pipelines need; "" for none.
-        pair_rules: `module:function` that finds verb-noun pairs in a parsed text.
-        name_recognizer: the module that finds people, addresses and organisations.
-        number_rules: whose rules of phone, identity and account numbers it shares (`curation.anonymize.structured`):
-            `en` or `zh`.
-    """
-
-    name: str
-    tokenizer: Literal["13a", "jieba"]
-    unit: Literal["words", "characters"]
-    script: str
-    joint: str
-    comma: str
-    repeated_run: int
-    lengths: Mapping[LengthLimit, int]
-    null_memory: str
-    memory_labels: tuple[str, str, str]
-    memory_categories: tuple[str, ...]
-    constant_reply: str
-    gap_notes: tuple[str, str]
-    word_length: float
-    reading_speed: int
-    plural_s: bool
-    parser_components: str
-    pair_rules: str
-    name_recognizer: str
-    number_rules: Literal["en", "zh"]
-
-    def days_later(self, days: int) -> str:
-        """What to put before a message that comes so many days after the one before."""
-        return self.gap_notes[days > 1].format(days=days) + self.joint
+    name: str  # in English
+    tokenizer: Literal["13a", "jieba"]  # whose tokens BLEU and ROUGE count (`text.tokens.TOKENIZERS`)
+    unit: Literal["words", "characters"]  # what lengths are counted in
+    script: str  # its letters, as messages name them
+    joint: str  # what stands between words, and between sentences
+    comma: str  # with the space that follows
+    repeated_run: int  # so many units of a prompt in an answer are repeated, not chance
+    lengths: Mapping[LengthLimit, int]  # the most units of each kind of text (docs/contracts.md)
+    null_memory: str  # the line of RecollectionSynthesis that means "nothing to remember"
+    memory_labels: tuple[str, str, str]  # of a memory block's three lines: content, category, importance
+    memory_categories: tuple[str, ...]  # what `subtasks.MEMORY_CATEGORIES` are called, in the same order
+    constant_reply: str  # the answer of the baseline `constant`
+    gap_notes: tuple[str, str]  # before a message that comes one day, and `{days}` days, after the one before
+    word_length: float  # characters a word, about, with the space beside it
+    reading_speed: int  # characters per minute read aloud (IReST; Trauzettel-Klosinski and Dietz, IOVS 53(9), 2012)
+    plural_s: bool  # whether a final s marks a plural
+    parser_components: str  # the module that registers what its bundled spaCy pipelines need; "" for none
+    pair_rules: str  # `module:function` that finds verb-noun pairs in a parsed text
+    name_recognizer: str  # the module that finds people, addresses and organisations
+    number_rules: Literal["en", "zh"]  # whose rules of phone, identity and account numbers it shares
 
     @property
     def spaced(self) -> bool:

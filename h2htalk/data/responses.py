@@ -20,6 +20,12 @@ from h2htalk.errors import DataError
 
 KEY_MASK = "[API key masked]"  # in a text that held the key when it came
 SHORTEST_KEY = 6  # shorter ones are no secret and may be words
+CALLS = "calls.jsonl"  # the call store of a folder (`chat/store/call_store`)
+# An item's id and the number of the sample, from 0.
+SampleKey = tuple[str, int]
+Count = Annotated[int, Field(strict=True, ge=0)]
+Moment = Annotated[float, Field(ge=0, lt=1e11)]
+_FOREIGN = ConfigDict(extra="ignore")  # a line of a call store, or of another tool, holds more
 
 
 def masked(text: str, key: str | None, mask: str = KEY_MASK) -> str:
@@ -34,19 +40,19 @@ def _spellings(key: str) -> re.Pattern[str]:
     return re.compile(r"\s*".join(signs))
 
 
-CALLS = "calls.jsonl"  # the call store of a folder (`chat/store/call_store`)
-# An item's id and the number of the sample, from 0.
-SampleKey = tuple[str, int]
+class _Stored:
+    """A record that is written without the fields that are None."""
 
+    __slots__: tuple[str, ...] = ()
 
-Count = Annotated[int, Field(strict=True, ge=0)]
-Moment = Annotated[float, Field(ge=0, lt=1e11)]
-_FOREIGN = ConfigDict(extra="ignore")  # a line of a call store, or of another tool, holds more
+    def to_dict(self) -> dict[str, Any]:
+        known = {name: value for name in self.__slots__ if (value := getattr(self, name)) is not None}
+        return {name: value.to_dict() if isinstance(value, _Stored) else value for name, value in known.items()}
 
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(_Stored):
     """Tokens of one call. None means that the engine did not report it: unknown, never zero.
 
     `input_tokens` counts the whole prompt, the `cache_` counts the parts of it that a provider read from its cache or
@@ -60,13 +66,10 @@ class Usage:
     cache_write_1h_tokens: Count | None = None
     reasoning_tokens: Count | None = None
 
-    def to_dict(self) -> dict[str, int]:
-        return _known(self)
-
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(_Stored):
     """Why a call gave no answer.
 
     `reason` is a short code to count by (`timeout`, `http_500`, `malformed_reply`, ...); `message` is for people;
@@ -77,13 +80,10 @@ class Failure:
     message: str = ""
     attempts: Count = 1
 
-    def to_dict(self) -> dict[str, Any]:
-        return _known(self)
-
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
-class Response:
+class Response(_Stored):
     """A model's answer to one sample of one scenario, unchanged.
 
     `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
@@ -109,13 +109,10 @@ class Response:
         """The text without thinking blocks and outer white space."""
         return strip_thinking(self.text)
 
-    def to_dict(self) -> dict[str, Any]:
-        return _known(self) | {"usage": self.usage.to_dict()}
-
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
-class FailedResponse:
+class FailedResponse(_Stored):
     """A call that failed after its retries: the item stays unscored until a restart repairs it."""
 
     id: Id
@@ -123,20 +120,11 @@ class FailedResponse:
     failure: Failure
     at: Moment | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        return _known(self) | {"failure": self.failure.to_dict()}
-
-
-def _known(record: Any) -> dict[str, Any]:
-    """The fields of a record that are not None."""
-    return {name: value for name in record.__slots__ if (value := getattr(record, name)) is not None}
-
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
     """Read one response; null is as good as absent, and `sample` may be absent (0) in files made elsewhere.
 
-    Raises:
-        DataError: neither text nor failure, or a field of the wrong kind; starts with `where`.
+    Raises DataError, which starts with `where`, for neither text nor failure, or a field of the wrong kind.
     """
     given = {"sample": 0} | {key: value for key, value in raw.items() if value is not None}
     kind: Any = FailedResponse if "failure" in given else Response
@@ -232,13 +220,13 @@ def split_thinking(text: str, opened: bool = False) -> tuple[str, str | None]:
 
 
 _JSON_COLUMNS = b"h2htalk_json_columns"
+ROWS_A_GROUP = 2048  # of a Parquet file
 
 
 def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a Parquet file; columns written as JSON text by `write_parquet` are parsed.
 
-    Raises:
-        DataError: not a Parquet file, or a column whose JSON is broken.
+    Raises DataError for no Parquet file, or a column whose JSON is broken.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -257,32 +245,27 @@ def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def write_parquet(
-    path: Path,
-    records: Iterable[Mapping[str, Any]],
-    json_columns: Sequence[str] = (),
-    schema: Any = None,
-    batch_size: int = 2048,
+    path: Path, records: Iterable[Mapping[str, Any]], json_columns: Sequence[str] = (), schema: Any = None
 ) -> int:
-    """Stream records with equal keys to a Parquet file that appears only when it is complete.
-
-    Parquet holds whole characters only: a lone surrogate outside `json_columns` is a DataError.
+    """Stream records with equal keys, at least one, to a Parquet file that appears only when it is complete.
 
     Args:
-        records: at least one.
         json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` parses it).
-        schema: a `pyarrow.Schema`; None infers it from the first batch.
-        batch_size: rows a row group.
+        schema: a `pyarrow.Schema`; None infers it from the first rows.
+
+    Raises:
+        DataError: no record, or half a character (a lone surrogate) outside `json_columns`.
     """
     import pyarrow.parquet as pq
 
-    rows, count, convert = iter(records), 0, _table if schema is not None else _inferred
+    rows, count = iter(records), 0
     try:
         # Opened here: pyarrow takes no path that is not UTF-8.
         with replacing(path) as temporary, temporary.open("wb") as file, contextlib.ExitStack() as stack:
             writer = None
-            while batch := list(islice(rows, batch_size)):
+            while batch := list(islice(rows, ROWS_A_GROUP)):
                 lines = [dict(row) | {key: json_line(row[key])[:-1] for key in json_columns} for row in batch]
-                table = convert(lines, schema)
+                table = _table(lines, schema)
                 if writer is None:
                     schema = table.schema.with_metadata({_JSON_COLUMNS: json.dumps(list(json_columns))})
                     writer = stack.enter_context(pq.ParquetWriter(file, schema))
@@ -291,27 +274,21 @@ def write_parquet(
             if not count:
                 raise DataError(f"{path}: no record to write")
     except UnicodeEncodeError as error:
-        raise DataError(
-            f"{path}: Parquet cannot hold half a character ({error.object[error.start]!a}); write JSONL"
-        ) from error
+        bad = error.object[error.start]
+        raise DataError(f"{path}: Parquet cannot hold half a character ({bad!a}); write JSONL") from error
     return count
 
 
-def _inferred(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    import pyarrow as pa
-
-    return pa.Table.from_pylist(rows, schema=schema)
-
-
 def _table(rows: Sequence[Mapping[str, Any]], schema: Any) -> Any:
-    """Convert rows to a `pyarrow.Table` of that schema.
+    """Convert rows to a `pyarrow.Table` of a schema, by way of JSON, which holds every number exactly.
 
-    By way of JSON, which holds every number exactly: `Table.from_pylist` loads pandas where it is installed,
-    which costs every run 50 MB and 0.3 s.
+    `Table.from_pylist` loads pandas where it is installed, which costs every run 50 MB and 0.3 s.
     """
     import pyarrow as pa
     import pyarrow.json as pj
 
+    if schema is None:
+        return pa.Table.from_pylist(rows)
     lines = "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
     return pj.read_json(
         pa.BufferReader(lines),

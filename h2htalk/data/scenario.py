@@ -1,4 +1,4 @@
-"""A stage of a curation as a split: its candidates, read where they are."""
+"""Scenarios, the personas that they name, and the candidates of a curation's stage, read where they are."""
 
 from __future__ import annotations
 
@@ -11,8 +11,16 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import AfterValidator, Field, TypeAdapter, ValidationInfo, WithJsonSchema, with_config
-from pydantic_core import core_schema
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    SerializeAsAny,
+    TypeAdapter,
+    ValidationInfo,
+    WithJsonSchema,
+    with_config,
+)
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.erased_ids import require_erased
@@ -29,8 +37,7 @@ CANDIDATE_STAGES = ("review", "compose")
 def find_stage_folder(path: Path) -> Path | None:
     """The stage that a path names: a stage's folder, or of a workspace the last finished stage with candidates.
 
-    Raises:
-        DataError: the stage is not finished, or holds dialogues; names one that can be read.
+    Raises DataError where the stage is not finished, or holds dialogues; names one that can be read.
     """
     if is_workspace(path):
         return last_candidates(path)
@@ -52,10 +59,9 @@ def is_workspace(path: Path) -> bool:
 def last_candidates(workspace: Path) -> Path:
     """The folder of the last finished stage with candidates. Raises DataError where there is none."""
     require_erased(workspace)
-    for name in CANDIDATE_STAGES:
-        if (workspace / name / "summary.json").is_file():
-            return workspace / name
-    raise DataError(f"{workspace}: no stage with candidates is finished; finish compose first: h2htalk curate run")
+    if not (finished := [workspace / n for n in CANDIDATE_STAGES if (workspace / n / "summary.json").is_file()]):
+        raise DataError(f"{workspace}: no stage with candidates is finished; finish compose first: h2htalk curate run")
+    return finished[0]
 
 
 def stage_header(folder: Path) -> dict[str, str]:
@@ -80,34 +86,6 @@ def candidate_records(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield where, record["scenario"]
 
 
-@dataclass(frozen=True, slots=True)
-class Persona:
-    """A companion's name and description by language. `relation` says what it is to the user."""
-
-    id: str
-    relation: str
-    names: Mapping[Language, str]
-    descriptions: Mapping[Language, str]
-
-    @classmethod
-    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Persona:
-        """Read the tables of a persona file: `id`, `relation`, and `[en]`, `[zh]` with name and description.
-
-        Raises:
-            DataError: a field is missing or unknown, or no language is given.
-        """
-        file: Any = read_record(_File, raw, where)
-        tables: dict[Language, Any] = {name: table for name in LANGUAGES if (table := getattr(file, name))}
-        if not tables:
-            raise DataError(f"{where}: needs a table for at least one language: {', '.join(LANGUAGES)}")
-        names = {name: table.name.strip() for name, table in tables.items()}
-        return cls(raw["id"], raw["relation"], names, {n: table.description.strip() for n, table in tables.items()})
-
-    def to_dict(self) -> dict[str, Any]:
-        languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
-        return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
-
-
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class _Table:
@@ -119,9 +97,28 @@ _LANGUAGES = [(language, _Table | None, field(default=None)) for language in LAN
 _File = with_config(STRICT)(make_dataclass("_File", [("id", Text), ("relation", Text), *_LANGUAGES]))
 
 
-def read_persona(path: Path) -> Persona:
-    """Read one persona from a TOML file."""
-    return Persona.from_dict(read_toml(path, error=DataError), str(path))
+@dataclass(frozen=True, slots=True)
+class Persona:
+    """A companion's name and description by language. `relation` says what it is to the user."""
+
+    id: str
+    relation: str
+    names: Mapping[Language, str]
+    descriptions: Mapping[Language, str]
+
+    @classmethod
+    def from_dict(cls, raw: Mapping[str, Any], where: str) -> Persona:
+        """Read `id`, `relation`, and the tables `[en]`, `[zh]` with name and description, or one. Raises DataError."""
+        file: Any = read_record(_File, raw, where)
+        tables: dict[Language, Any] = {name: table for name in LANGUAGES if (table := getattr(file, name))}
+        if not tables:
+            raise DataError(f"{where}: needs a table for at least one language: {', '.join(LANGUAGES)}")
+        texts = ({n: getattr(t, one).strip() for n, t in tables.items()} for one in ("name", "description"))
+        return cls(file.id, file.relation, *texts)
+
+    def to_dict(self) -> dict[str, Any]:
+        languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
+        return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
 
 
 @cache
@@ -136,14 +133,14 @@ def personas_of(folder: Path) -> dict[str, Persona]:
 
 
 def read_personas(folder: Path) -> dict[str, Persona]:
-    """Read the persona files of a folder, by id. Raises DataError."""
-    found: dict[str, tuple[Persona, Path]] = {}
+    """Read the persona files (TOML) of a folder, by id. Raises DataError."""
+    found, files = dict[str, Persona](), dict[str, str]()
     for path in sorted(folder.glob("*.toml")):
-        persona = read_persona(path)
+        persona = Persona.from_dict(read_toml(path, error=DataError), str(path))
         if persona.id in found:
-            raise DataError(f"{path}: persona {persona.id!r} is in {found[persona.id][1].name} already; keep one")
-        found[persona.id] = (persona, path)
-    return {key: persona for key, (persona, _) in found.items()}
+            raise DataError(f"{path}: persona {persona.id!r} is in {files[persona.id]} already; keep one")
+        found[persona.id], files[persona.id] = persona, path.name
+    return found
 
 
 Complexity = Literal["basic", "intermediate", "advanced"]
@@ -219,13 +216,6 @@ def _read_inputs(raw: Any, info: ValidationInfo) -> Mapping[str, InputValue]:
     return {name: getattr(found, name) for name in names}
 
 
-class _Inputs:
-    """Pydantic's reader of `inputs`, which leaves their types to the subtask."""
-
-    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
-        return core_schema.with_info_plain_validator_function(_read_inputs)
-
-
 def _known_subtask(name: str) -> str:
     if name not in SUBTASKS:
         raise ValueError(f"unknown subtask {quoted(name)}; {suggest(name, SUBTASKS)}choose from {', '.join(SUBTASKS)}")
@@ -233,6 +223,9 @@ def _known_subtask(name: str) -> str:
 
 
 SubtaskName = Annotated[str, AfterValidator(_known_subtask), WithJsonSchema({"enum": list(SUBTASKS)})]
+Inputs = Annotated[
+    Mapping[str, InputValue], PlainValidator(_read_inputs), SerializeAsAny(), WithJsonSchema({"type": "object"})
+]
 References = Annotated[tuple[Text, ...], Field(max_length=MOST_REFERENCES), AfterValidator(_once)]
 
 
@@ -249,7 +242,7 @@ class Scenario:
     subtask: SubtaskName
     language: Language
     persona: Text
-    inputs: Annotated[Mapping[str, InputValue], _Inputs(), WithJsonSchema({"type": "object"})]
+    inputs: Inputs
     references: References
     tags: Tags
     provenance: Open
@@ -268,9 +261,7 @@ class Scenario:
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
         record: dict[str, Any] = {}
-        # As they are: pydantic writes infinity as null, which is an error where they are written.
-        own = {"provenance": dict(self.provenance), "metadata": dict(self.metadata)}
-        for name, value in (adapter(Scenario).dump_python(self, mode="json") | own).items():
+        for name, value in adapter(Scenario).dump_python(self, mode="json").items():
             if name == "references" and len(value) == 1:
                 record["reference"] = value[0]
             elif name != "metadata" or value:
@@ -304,13 +295,10 @@ def stratified_sample(scenarios: Sequence[Scenario], limit: int) -> list[Scenari
     for of, language in sorted(strata):
         languages.setdefault(of, []).append(language)
     order = sorted(
-        ((turn - number) % len(own), number, (of, language))
+        (depth, (turn - number) % len(own), number, scenario.id)
         for number, (of, own) in enumerate(languages.items())
         for turn, language in enumerate(own)
+        for depth, scenario in enumerate(strata[of, language])
     )
-    chosen: set[str] = set()
-    for depth in range(max(map(len, strata.values()), default=0)):
-        for *_, key in order:
-            if depth < len(strata[key]) and len(chosen) < limit:
-                chosen.add(strata[key][depth].id)
+    chosen = {name for *_, name in order[:limit]}
     return [s for s in scenarios if s.id in chosen]

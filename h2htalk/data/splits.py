@@ -56,7 +56,11 @@ INVENTED = "invented.txt"
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The content of a `split.toml`."""
+    """The content of a `split.toml`.
+
+    `references_sha256`: of the file of private references; empty where there is none. `surrogates`: `private` where
+    anonymisation put values into the items, of which the private folder beside the split has a list.
+    """
 
     name: Text
     version: Text = "unversioned"
@@ -70,30 +74,21 @@ class Header:
 HEADER = tuple(one.name for one in fields(Header))
 
 
-@dataclass(frozen=True, slots=True)
-class Split:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Split(Header):
     """A set of scenarios, or of the cases of a study, with the personas they name.
 
     `fingerprint` is a SHA-256 over the items (in id order) and their personas: row order and file layout do not change
-    it, any change of content does. `references_sha256`: of the file of private references; empty where there is none.
-    `source`: of a release, its name and hash, or its name on the Hub with the `commit`. `invented`: the names, dates
-    and addresses of nobody that `invented.txt` lists. `surrogates`: `private` where anonymisation put values into the
-    items, of which the private folder beside the split has a list.
+    it, any change of content does. `source`: of a release, its name and hash, or its name on the Hub with the `commit`.
+    `invented`: the names, dates and addresses of nobody that `invented.txt` lists.
     """
 
-    name: str
-    version: str
-    description: str
-    licence: str
     scenarios: tuple[Scenario, ...]
     personas: Mapping[str, Persona]
-    references_sha256: str = ""
     cases: tuple[Case, ...] = ()
     source: str = ""
     commit: str = ""
-    canary: str = ""
     invented: tuple[str, ...] = ()
-    surrogates: str = ""
 
     @property
     def items(self) -> tuple[Scenario, ...] | tuple[Case, ...]:
@@ -109,10 +104,8 @@ class Split:
         """Select the scenarios, or user turns of cases, of one language and of some subtasks; of those a sample.
 
         No language, no subtasks and no limit mean all. `limit` is spread over subtasks (kinds of cases) and languages;
-        which ones are chosen depends on the ids alone.
-
-        Raises:
-            ConfigError: nothing is left, or subtasks are named and the split holds cases.
+        which ones are chosen depends on the ids alone. Raises ConfigError where nothing is left, and for subtasks of
+        cases.
         """
         if self.cases and subtasks:
             raise ConfigError(f"split {self.name}: cases of a study have no subtasks; leave out --subtask")
@@ -127,23 +120,15 @@ class Split:
 
 def fingerprint_of(items: Iterable[Scenario | Case], personas: Mapping[str, Persona]) -> str:
     """Compute `Split.fingerprint`."""
-    digest = hashlib.sha256()
-    used: set[str] = set()
-    for item in sorted(items, key=lambda item: item.id):
-        digest.update(_canonical(item.to_dict()))
-        used.add(item.persona)
-    for name in sorted(used):
-        digest.update(_canonical(personas[name].to_dict()))
+    digest, ordered = hashlib.sha256(), sorted(items, key=lambda item: item.id)
+    for record in (*ordered, *(personas[name] for name in sorted({item.persona for item in ordered}))):
+        digest.update(json.dumps(record.to_dict(), sort_keys=True, separators=(",", ":")).encode() + b"\n")
     return digest.hexdigest()[:16]
-
-
-def _canonical(record: Mapping[str, Any]) -> bytes:
-    return json.dumps(record, sort_keys=True, separators=(",", ":")).encode() + b"\n"
 
 
 def list_splits() -> dict[str, str]:
     """List the bundled splits: name -> description."""
-    return {path.name: split_header(path)["description"] for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
+    return {path.name: split_header(path).description for path in sorted(BUNDLED_FOLDER.iterdir()) if path.is_dir()}
 
 
 def load_split(name: str | Path) -> Split:
@@ -167,12 +152,17 @@ def load_split(name: str | Path) -> Split:
     """
     text = str(name)
     if text.startswith(HUB):
-        return _load_hub(text)
+        from h2htalk.data.releases.hub import download, erased_later, resolve
+
+        part = resolve(text)
+        folder, manifest = download(part)
+        split = _read_release(folder, manifest, part.part, text, erased_later(part))
+        return replace(split, source=str(part), commit=part.commit)
     release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
     if is_release(folder := Path(release)):
         manifest = read_manifest(folder)
         verify_files(folder, manifest)
-        split = _read_release(folder, manifest, fragment, frozenset(), release)
+        split = _read_release(folder, manifest, fragment, release)
         return replace(split, source=f"{manifest.name} {manifest.version}, release {release_hash(folder)}")
     source = resolve_split(text)
     header = split_header(source)
@@ -191,48 +181,29 @@ def load_split(name: str | Path) -> Split:
         items.append(item)
     if not items:
         raise DataError(f"{source}: holds no scenario")
-    return _split_of(items, personas, header, _invented(folder))
-
-
-def _invented(folder: Path) -> tuple[str, ...]:
     path = folder / INVENTED
     try:
-        lines = read_bounded(path).decode("utf-8-sig").splitlines()
-    except FileNotFoundError:
-        return ()
+        lines = read_bounded(path).decode("utf-8-sig").splitlines() if os.path.lexists(path) else ()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    return tuple(filter(None, map(str.strip, lines)))
+    return replace(_split_of(items, personas, header), invented=tuple(filter(None, map(str.strip, lines))))
 
 
-def _split_of(
-    items: Sequence[Scenario | Case],
-    personas: Mapping[str, Persona],
-    header: Mapping[str, str],
-    invented: tuple[str, ...] = (),
-) -> Split:
+def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Header) -> Split:
     cases = tuple(item for item in items if isinstance(item, Case))
     turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
     return Split(
         scenarios=turns or tuple(item for item in items if isinstance(item, Scenario)),
         personas={key: personas[key] for key in sorted({item.persona for item in items})},
         cases=cases,
-        invented=invented,
-        **header,
+        **asdict(header),
     )
 
 
-def _load_hub(name: str) -> Split:
-    """Load a part of a release on the Hub, without the items that were erased after it was published."""
-    from h2htalk.data.releases.hub import download, erased_later, resolve
-
-    release = resolve(name)
-    folder, manifest = download(release)
-    split = _read_release(folder, manifest, release.part, erased_later(release), name)
-    return replace(split, source=str(release), commit=release.commit)
-
-
-def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: frozenset[str], name: str) -> Split:
+def _read_release(
+    folder: Path, manifest: Manifest, fragment: str, name: str, erased: frozenset[str] = frozenset()
+) -> Split:
+    """Read a part of a release, without items that were `erased`, or are listed as erased in it."""
     study, split = choose_part(manifest, fragment, name)
     published: Sequence[Scenario | Case] = (
         read_cases(folder, manifest, study, split) if study else read_scenarios(folder, manifest, split)
@@ -246,16 +217,16 @@ def _read_release(folder: Path, manifest: Manifest, fragment: str, erased: froze
         require_persona(item, personas, str(folder), folder)
     if not items:
         raise DataError(f"{name}: holds no item in split {quoted('/'.join(filter(None, (study, split))))}")
-    part = "" if split == TEST and not study else "-" + "-".join(filter(None, (study, split)))
-    header = {
-        "name": manifest.name + part,
-        "version": manifest.version,
-        "description": manifest.description,
-        "licence": manifest.licence,
-        "references_sha256": manifest.references_sha256 if split == TEST and not study else "",
-        "canary": manifest.canary,
-        "surrogates": "" if study else "private",
-    }
+    main = split == TEST and not study
+    header = Header(
+        name="-".join(filter(None, (manifest.name, *(() if main else (study, split))))),
+        version=manifest.version,
+        description=manifest.description,
+        licence=manifest.licence,
+        references_sha256=manifest.references_sha256 if main else "",
+        canary=manifest.canary,
+        surrogates="" if study else "private",
+    )
     return _split_of(items, personas, header)
 
 
@@ -270,11 +241,7 @@ def require_persona(item: Scenario | Case, personas: Mapping[str, Persona], wher
 
 
 def resolve_split(name: str) -> Path:
-    """Find the folder or file of a split.
-
-    Raises:
-        ConfigError: there is no such split, or two: a bundled one, and a folder of that name here.
-    """
+    """Find the folder or file of a split. Raises ConfigError for none, or two: a bundled one, and a folder here."""
     if not name.strip():
         raise ConfigError(f"--split is empty: name a bundled split ({', '.join(list_splits())}), a folder or a file")
     path = Path(name)
@@ -307,32 +274,24 @@ def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tupl
     if os.path.isfile(source / "stage.json"):
         yield from candidate_records(source)
         return
-    if source.is_dir():
-        if not (paths := _scenario_files(source)):
-            raise DataError(f"{source}: holds no .jsonl or .parquet file")
-    else:
-        paths = [source]
+    if not (paths := _scenario_files(source) if source.is_dir() else [source]):
+        raise DataError(f"{source}: holds no .jsonl or .parquet file")
     for path in paths:
         is_parquet = path.suffix == ".parquet"
         yield from read_parquet(path) if is_parquet else read_jsonl(path, unique_keys=True, broken=broken)
 
 
-def split_header(source: Path) -> dict[str, str]:
-    """Read `split.toml` of a split's folder, with defaults for missing keys.
-
-    Raises:
-        DataError: not TOML, an unknown key, or a value that is not text.
-    """
+def split_header(source: Path) -> Header:
+    """Read `split.toml` of a split's folder, with defaults for missing keys. Raises DataError for a broken one."""
     # The name is written into tables and TOML, which must be UTF-8; a file name may hold other bytes.
     absolute = Path(os.path.abspath(source))
     name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
-    header = asdict(Header(name.strip() or "split"))
     if os.path.isfile(source / "stage.json"):
-        return header | stage_header(source)
-    path = source / "split.toml"
-    if not source.is_dir() or not os.path.lexists(path):
-        return header
-    return asdict(read_record(Header, {"name": header["name"]} | read_toml(path, error=DataError), str(path)))
+        return Header(**stage_header(source))
+    header = {"name": name.strip() or "split"}
+    if source.is_dir() and os.path.lexists(path := source / "split.toml"):
+        return read_record(Header, header | read_toml(path, error=DataError), str(path))
+    return Header(**header)
 
 
 @with_config(STRICT)

@@ -38,25 +38,15 @@ class Contract:
 
 @dataclass(frozen=True, slots=True)
 class Subtask:
-    """A subtask, and what the rest of the package must know of it.
+    """A subtask, and what the rest of the package must know of it."""
 
-    Attributes:
-        name: starts with its dimension.
-        column: its heading in Table 2.
-        count: Table 1's number of scenarios, which weighs the subtask in the overall score.
-        inputs: the fields of a scenario's `inputs` and what each holds.
-        max_tokens: the reply budget a model gets.
-        contract: what code can check about its answer.
-        level: I, II or III for the itinerary subtasks that a judge scores (section 4.1).
-    """
-
-    name: str
-    column: str
-    count: int
-    inputs: tuple[tuple[str, FieldKind], ...]
-    max_tokens: int
+    name: str  # starts with its dimension
+    column: str  # its heading in Table 2
+    count: int  # Table 1's number of scenarios, which weighs the subtask in the overall score
+    inputs: tuple[tuple[str, FieldKind], ...]  # the fields of a scenario's `inputs` and what each holds
+    max_tokens: int  # the reply budget a model gets
     contract: Contract
-    level: Literal["I", "II", "III"] | None = None
+    level: Literal["I", "II", "III"] | None = None  # of the itinerary subtasks that a judge scores (section 4.1)
 
     @property
     def title(self) -> str:
@@ -133,5 +123,4 @@ def task_id(figure: str, language: str) -> str:
 
 def in_table_order(names: Iterable[str]) -> list[str]:
     """Sort subtask names in Table 2's column order."""
-    chosen = set(names)
-    return [name for name in SUBTASKS if name in chosen]
+    return sorted(set(names), key=list(SUBTASKS).index)

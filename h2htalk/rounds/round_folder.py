@@ -245,7 +245,7 @@ class RoundFolder:
         """Append annotations in one write."""
         if annotations:
             with AppendLog(self.path / "annotations.jsonl") as log:
-                log.append_all(annotation.to_dict() for annotation in annotations)
+                log.append(*(annotation.to_dict() for annotation in annotations))
 
     def annotations_fingerprint(self, stored: Annotations | None = None) -> dict[str, Any]:
         """Return number and SHA-256 (16 hexadecimal digits) of the stored annotations, independent of their order."""

@@ -64,10 +64,10 @@ def test_a_kill_at_any_byte_costs_the_line_being_written_and_no_other(texts: lis
 def test_records_that_belong_together_are_one_write(tmp_path: Path) -> None:
     path = tmp_path / "part-0.jsonl"
     with AppendLog(path) as log:
-        log.append_all({"n": number} for number in range(3))
-        log.append_all([])
+        log.append(*({"n": number} for number in range(3)))
+        log.append()
         with pytest.raises(DataError, match="holds NaN or infinity"):
-            log.append_all([{"n": 3}, {"n": float("nan")}])
+            log.append({"n": 3}, {"n": float("nan")})
     assert stored(path) == [{"n": 0}, {"n": 1}, {"n": 2}]
 
 
@@ -195,7 +195,7 @@ stored = 0
 with AppendLog(Path(sys.argv[1])) as log:
     try:
         while True:
-            log.append_all([{"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500}])
+            log.append({"n": stored, "text": "你" * 1500}, {"n": stored + 1, "text": "你" * 1500})
             stored += 2
     except DataError as error:
         assert "the disk is full; what was stored is kept: free space" in str(error), error

@@ -50,7 +50,7 @@ def breaking_text() -> Iterator[str]:
     [
         lambda path: write_jsonl(path, breaking_records()),
         lambda path: write_text(path, breaking_text()),
-        lambda path: write_parquet(path, breaking_records(), batch_size=1),
+        lambda path: write_parquet(path, breaking_records()),
     ],
     ids=["jsonl", "text", "parquet"],
 )
@@ -99,13 +99,15 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
 import resource, sys
 from pathlib import Path
 from h2htalk.data.files import write_jsonl, write_text
+from h2htalk.data import responses
 from h2htalk.data.responses import write_parquet
 from h2htalk.errors import DataError
+responses.ROWS_A_GROUP = 50
 path = Path(sys.argv[1])
 resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
 rows = [{"id": f"{i:0100}"} for i in range(4000)]
 for write in (lambda: write_text(path, "x" * 40_000), lambda: write_jsonl(path, rows),
-              lambda: write_parquet(path, rows, batch_size=50)):
+              lambda: write_parquet(path, rows)):
     try:
         write()
     except DataError as error:

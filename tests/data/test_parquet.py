@@ -21,9 +21,10 @@ ROWS = [
 
 
 @pytest.mark.parametrize("batch_size", [1, 10, 2048])
-def test_parquet_rows_come_back(tmp_path: Path, batch_size: int) -> None:
+def test_parquet_rows_come_back(tmp_path: Path, batch_size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("h2htalk.data.responses.ROWS_A_GROUP", batch_size)
     path = tmp_path / "x.parquet"
-    assert write_parquet(path, iter(ROWS), json_columns=["tags"], batch_size=batch_size) == 25
+    assert write_parquet(path, iter(ROWS), json_columns=["tags"]) == 25
     stream = list(read_parquet(path))
     assert [row for _, row in stream] == ROWS
     assert stream[16][0] == f"{path}:row 17"

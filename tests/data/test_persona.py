@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from h2htalk.data.scenario import Persona, bundled_personas, read_persona
+from h2htalk.data.scenario import Persona, bundled_personas
 from h2htalk.errors import DataError
 
 RECORD: dict[str, Any] = {
@@ -47,12 +46,3 @@ def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=r"^ada\.toml: ") as raised:
         Persona.from_dict({**RECORD, **change}, "ada.toml")
     assert message in str(raised.value)
-
-
-@pytest.mark.parametrize("content", [b"id = ", None])
-def test_an_unreadable_file_is_named(tmp_path: Path, content: bytes | None) -> None:
-    path = tmp_path / "ada.toml"
-    if content is not None:
-        path.write_bytes(content)
-    with pytest.raises(DataError, match=r"ada\.toml: not readable as TOML"):
-        read_persona(path)

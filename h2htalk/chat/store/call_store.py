@@ -305,7 +305,7 @@ class CallStore:
         self.open()
         if self._log is None:
             return
-        self._log.append_all(records)
+        self._log.append(*records)
         self.outcomes += sum("text" in record or "failure" in record for record in records)
         if sync:
             try:

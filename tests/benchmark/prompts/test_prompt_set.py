@@ -70,9 +70,9 @@ def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_c
     text = system(prompts.messages(scenario(subtask, language), REN, FULL))
     assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
     for country in read_help_lines().countries:
-        (row,) = (row for row in text.splitlines() if row.startswith(f"- {country.names[language]}"))
-        assert any(line.number in row for line in lines_of(country.code))
-        assert all(entry.number in row for entry in country.emergency)
+        (row,) = (row for row in text.splitlines() if row.startswith(f"- {country[language]}"))
+        assert any(line.number in row for line in lines_of(country["code"]))
+        assert all(entry["number"] in row for entry in country["emergency"])
 
 
 # The conversation as chat messages
