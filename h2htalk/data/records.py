@@ -19,7 +19,7 @@ from pydantic.fields import FieldInfo
 from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted, suggest
 
 T = TypeVar("T")
-STRICT = ConfigDict(extra="forbid", ser_json_inf_nan="constants")  # infinity is refused where it is written
+STRICT = ConfigDict(extra="forbid")
 # Records may nest this deep: far below the depth at which Python's JSON writer gives up.
 MAX_DEPTH = 64
 Word = Annotated[str, StringConstraints(pattern="^[a-z][a-z_]*$")]

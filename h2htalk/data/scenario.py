@@ -261,7 +261,9 @@ class Scenario:
     def to_dict(self) -> dict[str, Any]:
         """The record as JSON holds it; `from_dict(to_dict())` gives the same scenario."""
         record: dict[str, Any] = {}
-        for name, value in adapter(Scenario).dump_python(self, mode="json").items():
+        # As they are: pydantic writes infinity as null, which is an error where they are written.
+        own = {"provenance": dict(self.provenance), "metadata": dict(self.metadata)}
+        for name, value in (adapter(Scenario).dump_python(self, mode="json") | own).items():
             if name == "references" and len(value) == 1:
                 record["reference"] = value[0]
             elif name != "metadata" or value:
