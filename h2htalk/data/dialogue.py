@@ -48,11 +48,6 @@ class Dialogue:
         return adapter(Dialogue).dump_python(self, mode="json")  # type: ignore[no-any-return]
 
 
-def read_id(raw: Mapping[str, Any], where: str) -> str:
-    """Read the record's `id`: printable NFC text without outer white space, so that equal ids look equal."""
-    return read_record(Id, raw.get("id"), f"{where}: id", as_python=True)
-
-
 def notes_crisis(metadata: Mapping[str, Any]) -> bool:
     """Whether the safety stage noted a crisis, a possible one, or harm by the companion, in metadata."""
     safety = metadata.get("safety")

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
-from functools import cache, partial
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, TypeVar, get_args, get_type_hints
 
@@ -24,31 +24,25 @@ STRICT = ConfigDict(extra="forbid")
 MAX_DEPTH = 64
 Word = Annotated[str, StringConstraints(pattern="^[a-z][a-z_]*$")]
 Time = Annotated[str, StringConstraints(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
-# What a field must be, by pydantic's type of its error, or by the pattern of its text.
-_WANTED = {
-    "string_type": "text",
-    "int_type": "a whole number",
-    "int_parsing": "a whole number",
-    "float_type": "a number",
-    "float_parsing": "a number",
-    "bool_type": "true or false",
-    "tuple_type": "a list",
-    "list_type": "a list",
-    "dict_type": "an object",
-    "mapping_type": "an object",
-    "dataclass_type": "an object",
-    "model_type": "an object",
-    "int_from_float": "a whole number",
-    "finite_number": "a finite number",
-    "greater_than_equal": "{ge:,} or more",
-    "greater_than": "above {gt:,}",
-    "less_than_equal": "{le:,} or less",
-    "path_type": "a path",
-    "too_short": "a list of at least {min_length}",
-    "too_long": "a list of at most {max_length}",
-    "^[a-z][a-z_]*$": "one lower-case word",
-    "^([01][0-9]|2[0-3]):[0-5][0-9]$": "HH:MM, 00:00 to 23:59",
+# What a field must be, for pydantic's types of an error, or for the pattern of its text.
+_MUST_BE = {
+    "text": "string_type",
+    "a whole number": "int_type int_parsing int_from_float",
+    "a number": "float_type float_parsing",
+    "a finite number": "finite_number",
+    "true or false": "bool_type",
+    "a list": "tuple_type list_type",
+    "an object": "dict_type mapping_type dataclass_type model_type",
+    "a path": "path_type",
+    "{ge:,} or more": "greater_than_equal",
+    "above {gt:,}": "greater_than",
+    "{le:,} or less": "less_than_equal",
+    "a list of at least {min_length}": "too_short",
+    "a list of at most {max_length}": "too_long",
+    "one lower-case word": "^[a-z][a-z_]*$",
+    "HH:MM, 00:00 to 23:59": "^([01][0-9]|2[0-3]):[0-5][0-9]$",
 }
+_WANTED = {kind: wanted for wanted, kinds in _MUST_BE.items() for kind in kinds.split()}
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 
 
@@ -104,8 +98,7 @@ def read_record(
         as_python: read without a detour over JSON: every field is text, or texts may become numbers.
         context: pydantic's, for validators.
 
-    Raises:
-        DataError (or `error`): one line for each field that is missing, unknown or wrong.
+    Raises DataError (or `error`): one line for each field that is missing, unknown or wrong.
     """
     try:
         reader: TypeAdapter[T] = adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
@@ -193,7 +186,6 @@ def _outside_json(value: object, place: str = "", depth: int = 0) -> Iterator[st
         yield f"{place}: holds a {type(value).__name__}, which JSON cannot; write text instead"
 
 
-type_hints = cache(partial(get_type_hints, include_extras=True))  # by class: equal `Annotated` are not the same
 # A field that takes a path, or the name of a split, as text or `Path`, and keeps it as text.
 PathText = Annotated[str | Path, AfterValidator(str)]
 
@@ -215,12 +207,9 @@ def typed(value: object, kind: Any, where: str) -> Any:
 
 
 def check_fields(spec: Any) -> None:
-    """Check the fields of a frozen record of settings, and keep paths as text and lists as tuples.
-
-    Raises ConfigError, with a line for each wrong field, which names its option.
-    """
+    """Check the fields of frozen settings, and keep paths as text and lists as tuples. Raises ConfigError by option."""
     errors: list[str] = []
-    for name, kind in type_hints(spec.__class__).items():
+    for name, kind in get_type_hints(type(spec), include_extras=True).items():
         value, option = getattr(spec, name), option_of(field_info(kind).title or name)
         try:
             if isinstance(value, str) and "\0" in value:
@@ -245,15 +234,13 @@ def option_of(name: str) -> str:
 def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
     """Make a record of settings from a table.
 
-    Raises:
-        ConfigError: a line for each key that is unknown, missing or wrong; each starts with `where`, if there is one.
+    Raises ConfigError, with a line for each key that is unknown, missing or wrong, which starts with `where`.
     """
     own = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
     known = ", ".join(own)
+    needed = (name for name, one in own.items() if one.default is one.default_factory is MISSING and name not in raw)
     errors = [f"unknown key {key}; {suggest(key, own)}choose from {known}" for key in sorted(set(raw) - set(own))]
-    for name, one in own.items():
-        if name not in raw and one.default is MISSING and one.default_factory is MISSING:
-            errors.append(f"{name} is missing; give it on the command line or in the specification")
+    errors += [f"{name} is missing; give it on the command line or in the specification" for name in needed]
     try:
         if not errors:
             return kind(**raw)

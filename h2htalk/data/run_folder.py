@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,52 +30,25 @@ SCORE_AGAIN = "run `h2htalk score` again"  # advice where a file of scoring is d
 SCORING_KEYS = frozenset({"tokens", "metrics", "contracts", "rouge", "intervals", "embedder", "judge"})
 SOURCE = ("source", "commit")  # of a split, in run.json
 HALF_WRITTEN = ".*.json.*"  # left by a killed `write_text`
-
 LOCK = "calls.lock"
-_FIRST_FILES = {"inputs", CALLS, LOCK}  # of a start that was killed
 
 
-@dataclass(frozen=True, slots=True)
 class RunFolder:
     """Paths and readers of one run folder. `RunWriter` in `benchmark/run` creates or resumes it."""
 
     kind: ClassVar[str] = "run"  # in `FOLDER_KINDS`
     score_again: ClassVar[str] = SCORE_AGAIN
 
-    path: Path
-
-    @property
-    def manifest(self) -> Path:
-        return self.path / f"{self.kind}.json"
-
-    @property
-    def inputs(self) -> Path:
-        return self.path / "inputs"
-
-    @property
-    def shard(self) -> Path:
-        """The call store; a writer of the folder holds its lock."""
-        return self.path / CALLS
-
-    @property
-    def prompts(self) -> Path:
-        return self.inputs / "prompts"
-
-    @property
-    def tables(self) -> Path:
-        return self.path / "tables"
-
-    @property
-    def baselines(self) -> Path:
-        return self.path / "baselines"
-
-    @property
-    def page(self) -> Path:
-        return self.path / "report.html"
-
-    @property
-    def summary(self) -> Path:
-        return self.path / "summary.json"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.manifest = path / f"{self.kind}.json"
+        self.shard = path / CALLS  # the call store; a writer of the folder holds its lock
+        self.inputs = path / "inputs"
+        self.prompts = self.inputs / "prompts"
+        self.baselines = path / "baselines"
+        self.summary = path / "summary.json"
+        self.page = path / "report.html"
+        self.tables = path / "tables"
 
     def scores(self, signature: Signature) -> Path:
         """The file of the scores under that protocol."""
@@ -84,8 +57,7 @@ class RunFolder:
     def read_run(self) -> dict[str, Any]:
         """Read `run.json`: spec, signature and package_version.
 
-        Raises:
-            DataError: the folder is not a run, something in it is a link, or an erasure from it is not finished.
+        Raises DataError where the folder is not a run, holds a link, or an erasure from it is not finished.
         """
         require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
@@ -105,9 +77,7 @@ class RunFolder:
     def read_summary(self) -> dict[str, Any]:
         """Read `summary.json`.
 
-        Raises:
-            FileNotFoundError: there is none.
-            DataError: it is damaged, or it or the file of scores was changed since scoring.
+        Raises FileNotFoundError, and DataError where it or the file of scores was changed since scoring.
         """
         require_folder_kind(self.path, self.kind)
         sealed = read_sealed(self.summary, self.score_again)
@@ -125,11 +95,8 @@ class RunFolder:
         """Raise unless a run of that signature can begin or continue here; write nothing.
 
         `partial`: the subject is incomplete (no model and no embedder were opened): only the keys that it has are
-        compared, and the revision of the embedder is not.
-
-        Raises:
-            ConfigError: the folder holds a run of another signature (the keys are named).
-            DataError: it is some other folder, or cannot be read.
+        compared, and the revision of the embedder is not. Raises ConfigError for a run of another signature, whose keys
+        it names, and DataError for some other folder.
         """
         refuse_links(self.path)
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
@@ -161,8 +128,7 @@ class RunFolder:
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
         """Read the final result of each sample; of the `ids` that were asked, so many `samples` each, or of any.
 
-        Raises:
-            DataError: a line that is not a response, or one to something that was not asked; names file and line.
+        Raises DataError, with file and line, for what is not a response, or one to something that was not asked.
         """
         asked = None if ids is None else frozenset(ids)
         return read_answers(self.shard, check=lambda one, where: require_asked(one, asked, samples, where))
@@ -190,9 +156,8 @@ def _require_free(path: Path, manifest: str) -> None:
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror}; name a folder with --out") from error
     # The log is created first and filled last: inputs without an empty log beside them are another program's.
-    log = path / CALLS
-    half_made = names == {LOCK} or (names <= _FIRST_FILES and log.is_file() and log.stat().st_size == 0)
-    if any(path.iterdir()) and not half_made:
+    begun = names <= {"inputs", CALLS, LOCK} and (path / CALLS).is_file() and not (path / CALLS).stat().st_size
+    if names - {LOCK} and not begun:
         raise DataError(f"{path}: holds other files and no {manifest}; name a new folder with --out")
 
 

@@ -1,11 +1,11 @@
-"""Scenarios, the personas that they name, and the candidates of a curation's stage, read where they are."""
+"""Scenarios, and the personas that they name."""
 
 from __future__ import annotations
 
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from functools import cache
 from pathlib import Path
@@ -24,7 +24,7 @@ from pydantic import (
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.erased_ids import require_erased
-from h2htalk.data.files import read_json_object, read_jsonl, read_toml
+from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, read_record
 from h2htalk.data.subtasks import SUBTASKS, FieldKind
@@ -32,23 +32,6 @@ from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
 # The stages of a workspace whose records are candidates, the last one first.
 CANDIDATE_STAGES = ("review", "compose")
-
-
-def find_stage_folder(path: Path) -> Path | None:
-    """The stage that a path names: a stage's folder, or of a workspace the last finished stage with candidates.
-
-    Raises DataError where the stage is not finished, or holds dialogues; names one that can be read.
-    """
-    if is_workspace(path):
-        return last_candidates(path)
-    require_erased(path.parent)
-    if not is_workspace(path.parent) or not os.path.isfile(path / "stage.json"):
-        return None
-    if path.name not in CANDIDATE_STAGES:
-        raise DataError(f"{path}: holds dialogues, not candidates; choose from {', '.join(CANDIDATE_STAGES)}")
-    if not (path / "summary.json").is_file():
-        raise DataError(f"{path}: this stage is not finished; finish it first: h2htalk curate run")
-    return path
 
 
 def is_workspace(path: Path) -> bool:
@@ -62,28 +45,6 @@ def last_candidates(workspace: Path) -> Path:
     if not (finished := [workspace / n for n in CANDIDATE_STAGES if (workspace / n / "summary.json").is_file()]):
         raise DataError(f"{workspace}: no stage with candidates is finished; finish compose first: h2htalk curate run")
     return finished[0]
-
-
-def stage_header(folder: Path) -> dict[str, str]:
-    """Name, version and description of a stage as a split, and that it holds surrogates."""
-    summary = read_json_object(folder / "summary.json").values()
-    notes = [note["message"] for note in summary if isinstance(note, dict) and "message" in note]
-    title = f"Candidates of a curation's stage {folder.name}, on which no people decided"
-    return {
-        "name": f"{folder.resolve().parent.name}-{folder.name}",
-        "version": str(read_json_object(folder / "stage.json").get("fingerprint")),
-        "description": ". ".join([title, *notes]),
-        "surrogates": "private",
-    }
-
-
-def candidate_records(folder: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The scenario of each candidate, with file and line; its reference is the candidate's first one."""
-    for path in sorted((folder / "kept").glob("part-*.jsonl")):
-        for where, record in read_jsonl(path, unique_keys=True):
-            if not isinstance(record.get("scenario"), dict):
-                raise DataError(f"{where}: not a candidate: scenario is missing")
-            yield where, record["scenario"]
 
 
 @with_config(STRICT)

@@ -59,12 +59,7 @@ class Signature:
 
     @classmethod
     def from_dict(cls, raw: object, where: str) -> Signature:
-        """Read `{"protocol": {...}, "subject": {...}}`.
-
-        Raises:
-            DataError: a part is missing or empty, a value is no text, or the subject does not name its engine
-                and model; starts with `where`.
-        """
+        """Read `{"protocol": {...}, "subject": {...}}`; the subject names engine and model. Raises DataError."""
         return read_record(cls, raw, f"{where}: signature", as_python=True)
 
 

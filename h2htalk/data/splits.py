@@ -14,32 +14,19 @@ from typing import Annotated, Any
 from pydantic import Field, with_config
 
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.files import read_bounded, read_jsonl, read_toml, sha256_of
+from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, sha256_of
 from h2htalk.data.records import STRICT, Id, Text, read_record
-from h2htalk.data.releases.release_folder import (
-    HUB,
-    SHA256,
-    TEST,
-    TOMBSTONES,
-    Manifest,
-    choose_part,
-    is_release,
-    read_cases,
-    read_manifest,
-    read_scenarios,
-    read_tombstones,
-    release_hash,
-    verify_files,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
 from h2htalk.data.scenario import (
+    CANDIDATE_STAGES,
     Persona,
     References,
     Scenario,
-    candidate_records,
-    find_stage_folder,
+    is_workspace,
+    last_candidates,
     personas_of,
-    stage_header,
     stratified_sample,
 )
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
@@ -66,7 +53,7 @@ class Header:
     version: Text = "unversioned"
     description: str = ""
     licence: Text = "see each scenario"
-    references_sha256: SHA256 = ""
+    references_sha256: releases.SHA256 = ""
     canary: Text = ""
     surrogates: Text = ""
 
@@ -151,7 +138,7 @@ def load_split(name: str | Path) -> Split:
         HubError: the Hub cannot be reached, or sends other files than were published.
     """
     text = str(name)
-    if text.startswith(HUB):
+    if text.startswith(releases.HUB):
         from h2htalk.data.releases.hub import download, erased_later, resolve
 
         part = resolve(text)
@@ -159,17 +146,16 @@ def load_split(name: str | Path) -> Split:
         split = _read_release(folder, manifest, part.part, text, erased_later(part))
         return replace(split, source=str(part), commit=part.commit)
     release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
-    if is_release(folder := Path(release)):
-        manifest = read_manifest(folder)
-        verify_files(folder, manifest)
+    if releases.is_release(folder := Path(release)):
+        manifest = releases.read_manifest(folder)
+        releases.verify_files(folder, manifest)
         split = _read_release(folder, manifest, fragment, release)
-        return replace(split, source=f"{manifest.name} {manifest.version}, release {release_hash(folder)}")
+        return replace(split, source=f"{manifest.name} {manifest.version}, release {releases.release_hash(folder)}")
     source = resolve_split(text)
     header = split_header(source)
     folder = source if source.is_dir() else source.parent
     personas = personas_of(folder)
-    items: list[Scenario | Case] = []
-    seen: dict[str, str] = {}
+    items, seen = list[Scenario | Case](), dict[str, str]()
     for where, record in iter_records(source):
         item = read_item(record, where)
         if item.id in seen:
@@ -201,14 +187,13 @@ def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona],
 
 
 def _read_release(
-    folder: Path, manifest: Manifest, fragment: str, name: str, erased: frozenset[str] = frozenset()
+    folder: Path, manifest: releases.Manifest, fragment: str, name: str, erased: frozenset[str] = frozenset()
 ) -> Split:
     """Read a part of a release, without items that were `erased`, or are listed as erased in it."""
-    study, split = choose_part(manifest, fragment, name)
-    published: Sequence[Scenario | Case] = (
-        read_cases(folder, manifest, study, split) if study else read_scenarios(folder, manifest, split)
-    )
-    erased |= read_tombstones(folder / TOMBSTONES)
+    study, split = releases.choose_part(manifest, fragment, name)
+    published: Sequence[Scenario | Case] = releases.read_cases(folder, manifest, study, split) if study else ()
+    published = published if study else releases.read_scenarios(folder, manifest, split)
+    erased |= releases.read_tombstones(folder / releases.TOMBSTONES)
     items = [item for item in published if item.id not in erased]
     if dropped := len(published) - len(items):
         print(f"{name}: {counted(dropped, 'item')} left out, erased after it was published", file=sys.stderr)
@@ -217,7 +202,7 @@ def _read_release(
         require_persona(item, personas, str(folder), folder)
     if not items:
         raise DataError(f"{name}: holds no item in split {quoted('/'.join(filter(None, (study, split))))}")
-    main = split == TEST and not study
+    main = split == releases.TEST and not study
     header = Header(
         name="-".join(filter(None, (manifest.name, *(() if main else (study, split))))),
         version=manifest.version,
@@ -250,8 +235,15 @@ def resolve_split(name: str) -> Path:
             raise ConfigError(f"split {name}: both a bundled split and a folder here: write ./{name} for the folder")
         return BUNDLED_FOLDER / name
     # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
-    if stage := find_stage_folder(path):
-        return stage
+    if is_workspace(path):
+        return last_candidates(path)
+    require_erased(path.parent)
+    if is_workspace(path.parent) and os.path.isfile(path / "stage.json"):
+        if path.name not in CANDIDATE_STAGES:
+            raise DataError(f"{path}: holds dialogues, not candidates; choose from {', '.join(CANDIDATE_STAGES)}")
+        if not (path / "summary.json").is_file():
+            raise DataError(f"{path}: this stage is not finished; finish it first: h2htalk curate run")
+        return path
     if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in _SUFFIXES):
         return path
     raise ConfigError(
@@ -271,8 +263,12 @@ def read_item(record: Mapping[str, Any], where: str) -> Scenario | Case:
 
 def iter_records(source: Path, broken: list[str] | None = None) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a folder or file; `broken`: see `read_jsonl`."""
-    if os.path.isfile(source / "stage.json"):
-        yield from candidate_records(source)
+    if os.path.isfile(source / "stage.json"):  # the reference of a candidate is its first one
+        for path in sorted((source / "kept").glob("part-*.jsonl")):
+            for where, record in read_jsonl(path, unique_keys=True):
+                if not isinstance(record.get("scenario"), dict):
+                    raise DataError(f"{where}: not a candidate: scenario is missing")
+                yield where, record["scenario"]
         return
     if not (paths := _scenario_files(source) if source.is_dir() else [source]):
         raise DataError(f"{source}: holds no .jsonl or .parquet file")
@@ -287,7 +283,15 @@ def split_header(source: Path) -> Header:
     absolute = Path(os.path.abspath(source))
     name = os.fsencode(absolute.name if source.is_dir() else absolute.stem).decode(errors="replace")
     if os.path.isfile(source / "stage.json"):
-        return Header(**stage_header(source))
+        summary = read_json_object(source / "summary.json").values()
+        notes = [note["message"] for note in summary if isinstance(note, dict) and "message" in note]
+        notes = [f"Candidates of a curation's stage {source.name}, on which no people decided", *notes]
+        return Header(
+            name=f"{source.resolve().parent.name}-{source.name}",
+            version=str(read_json_object(source / "stage.json").get("fingerprint")),
+            description=". ".join(notes),
+            surrogates="private",
+        )
     header = {"name": name.strip() or "split"}
     if source.is_dir() and os.path.lexists(path := source / "split.toml"):
         return read_record(Header, header | read_toml(path, error=DataError), str(path))

@@ -30,7 +30,6 @@ from h2htalk.data.splits import Split, load_split
 from h2htalk.errors import ConfigError
 
 
-@dataclass(frozen=True, slots=True)
 class StudyFolder(RunFolder):
     """The folder of a study."""
 
