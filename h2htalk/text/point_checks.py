@@ -42,9 +42,7 @@ def mentions(reply: str, fact: Fact, language: Language) -> bool:
 def unknown_numbers(reply: str, context: str = "") -> list[str]:
     """The numbers of a reply that look like something to dial, and are neither known nor said before."""
     known = read_help_lines()
-    numbers = {line.number for line in known.lines} | {
-        n["number"] for land in known.countries for n in land["emergency"]
-    }
+    numbers = [line.number for line in known.lines] + [n["number"] for c in known.countries for n in c["emergency"]]
     digits = {_digits(number) for number in numbers} | {_digits(one.group()) for one in _NUMBER.finditer(context)}
     found = [one.group() for one in _NUMBER.finditer(reply)]
     return [one for one in found if _digits(one) not in digits and not _YEAR.fullmatch(_digits(one))]
