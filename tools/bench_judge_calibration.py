@@ -6,11 +6,12 @@ python tools/bench_judge_calibration.py [--part bias|levels]   (docs/measurement
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 
 import numpy as np
 from bench_judge_statistics import holds, judges, people
 
-from h2htalk.benchmark.calibration.calibrate import LabelSample, correct, error_effects
+from h2htalk.benchmark.calibration.calibrate import correct, error_effects
 from h2htalk.benchmark.calibration.corrected_mean import JudgedItem
 from h2htalk.benchmark.calibration.label_plan import draw_by_level
 
@@ -62,10 +63,11 @@ def levels_table(repetitions: int = 2000, items: int = 351) -> None:
                 drawn, strata, _ = draw_by_level(made, n, seed)
                 chosen, names = {one.id for one in drawn}, sorted(set(strata.values()))
                 for found, own, ratings in ((hits[0], made, y), (hits[1], made[::3], y[::3])):
-                    errors = {at: one.score - float(ratings[at]) for at, one in enumerate(own) if one.id in chosen}
-                    numbers = [names.index(strata[one.id]) for one in own]
-                    sample = LabelSample(own, [one.score for one in own], errors, [0.0] * len(own), numbers)
-                    mean = correct("", "R", sample).mean
+                    labelled = [
+                        replace(one, people=float(rating), panel=(one.score,)) if one.id in chosen else one
+                        for one, rating in zip(own, ratings, strict=True)
+                    ]
+                    mean = correct("", "R", labelled, [names.index(strata[one.id]) for one in own]).mean
                     if mean is not None:
                         here = (mean.low_here or 9) <= float(ratings.mean()) <= (mean.high_here or 0)
                         found[:] = found[0] + 1, found[1] + here, found[2] + holds(mean, truth)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from h2htalk.benchmark.judge.judged_summary import with_ratings
 from h2htalk.benchmark.judge.judgements import (
     AnswerRating,
     PeopleRating,
@@ -53,7 +55,7 @@ def open_rating_round(
 
     `options` are settings as `h2htalk round open` takes them. Returns the status, and messages for the manager.
     """
-    scenarios, personas, lines = {s.id: s for s in run.data.split.scenarios}, run.data.split.personas, []
+    lines, scenarios, personas = [], {s.id: s for s in run.data.split.scenarios}, run.data.split.personas
     for key in answers:
         answer, scenario = run.answers.get(key), scenarios[key[0]]
         if not isinstance(answer, Response):
@@ -75,10 +77,9 @@ def open_own_round(
     """Open a round of items (`item`, `source`) that were made from a run or a study; see `open_rating_round`."""
     name = out.resolve().name
     for other in _rounds(folder):
-        if other.name == name and os.path.realpath(other) != os.path.realpath(out):
-            raise RoundError(
-                f"{out}: a round {name} was opened from this {folder.kind} before ({other}); use another name"
-            )
+        if other.name == name and other.resolve() != out.resolve():
+            before = f"a round {name} was opened from this {folder.kind} before ({other})"
+            raise RoundError(f"{out}: {before}; use another name")
     if folder.path.resolve() in (out.resolve(), *out.resolve().parents):
         raise RoundError(f"{out}: lies in the {folder.kind}; name a folder outside it")
     path = _items_file(folder, name)
@@ -98,8 +99,8 @@ def _rounds(folder: RunFolder) -> list[Path]:
     return [link.path for link in read_links(folder.path) if link.path and link.kind == "round"]
 
 
-def _answers_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
-    """Return the items of which other rounds of this run hold an answer, each with the name of its round."""
+def _items_in_open_rounds(run: Run, except_name: str) -> dict[str, str]:
+    """The items of which other rounds of this run hold an answer, each with the name of its round."""
     found: dict[str, str] = {}
     for folder in map(RoundFolder, _rounds(run.data.folder)):
         path = _items_file(run.data.folder, folder.path.name)
@@ -124,10 +125,8 @@ def require_own_round(folder: RunFolder, path: Path) -> RoundFolder:
     items = _items_file(folder, found.name)
     own = {str(line["item"]["id"]) for _, line in read_jsonl(items)} if items.exists() else set()
     if own.isdisjoint(item.id for item in found.items()):
-        raise RoundError(
-            f"{path}: this round was opened from {found.spec().items}, not from the answers of {folder.path}; name a "
-            f"round of this {folder.kind}"
-        )
+        opened = f"this round was opened from {found.spec().items}, not from the answers of {folder.path}"
+        raise RoundError(f"{path}: {opened}; name a round of this {folder.kind}")
     return found
 
 
@@ -138,10 +137,10 @@ def read_round_ratings(run: Run, path: Path) -> dict[SampleKey, dict[str, int]]:
     """
     require_own_round(run.data.folder, path)
     current = {answer_id(one): key for key, one in run.answers.items() if isinstance(one, Response)}
-    ratings: dict[SampleKey, dict[str, int]] = {}
+    ratings = defaultdict[SampleKey, dict[str, int]](dict)
     for one in read_outcome(path).annotations.values():
         if one.question == RATING and isinstance(one.value, int) and one.item in current:
-            ratings.setdefault(current[one.item], {})[one.annotator] = one.value
+            ratings[current[one.item]][one.annotator] = one.value
     return ratings
 
 
@@ -154,7 +153,7 @@ def open_adjudication(
     disagreement: float | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> tuple[Status, list[str]]:
-    """Open an adjudication round of the low items of a judged run, the worst first.
+    """Open an adjudication round, in the folder `out`, of the low items of a judged run, the worst first.
 
     Examples:
         >>> import h2htalk
@@ -165,8 +164,6 @@ def open_adjudication(
         ('open', 2)
 
     Args:
-        run: a judged run.
-        out: folder of the round.
         human_trigger: `J` sends items whose J is below 3.5 (Eq. 4), `judge` those whose R is.
         budget: how many items at most; all their samples are rated.
         disagreement: instead, items whose ratings by a panel differ by so much or more, the most disputed first.
@@ -205,11 +202,11 @@ def open_adjudication(
     if rated := len(sent) - len(waiting):
         messages.append(f"people rated {rated:,} of these {len(sent):,} items before")
     folder = as_path(out, "out")
-    elsewhere = _answers_in_open_rounds(loaded, folder.resolve().name)
+    elsewhere = _items_in_open_rounds(loaded, folder.resolve().name)
     if handed := [item for item in waiting if item in elsewhere]:
         rounds = ", ".join(sorted({elsewhere[item] for item in handed}))
         messages.append(f"{counted(len(handed), 'item waits', 'items wait')} in the open round {rounds}, and left out")
-        waiting = [item for item in waiting if item not in handed]
+        waiting = [item for item in waiting if item not in elsewhere]
     if budget is not None:
         messages.append(f"the budget allows {min(budget, len(waiting)):,} of {counted(len(waiting), 'item')}")
     if unjudged := [f"{item}/{sample} ({one.unjudged})" for (item, sample), one in judged.items() if one.unjudged]:
@@ -251,11 +248,11 @@ def close_adjudication(run: str | os.PathLike[str], round: str | os.PathLike[str
     given, new = read_round_ratings(before, folder.path), {}
     for key, answer in before.answers.items():
         if key in given and isinstance(answer, Response):
-            rating, judged_id = fmean(given[key].values()), answer_id(answer)
-            new[judged_id] = PeopleRating(judged_id, rating, len(given[key]), folder.name)
+            name, own = answer_id(answer), given[key].values()
+            new[name] = PeopleRating(name, fmean(own), len(own), folder.name)
     with writer_lock(before.data.folder.shard, WAIT):
         stored = read_people_ratings(before.data.folder)
-        others = {judged_id: one for judged_id, one in stored.items() if one.round != folder.name}
+        others = {name: one for name, one in stored.items() if one.round != folder.name}
         write_people_ratings(before.data.folder, (others | new).values())
     summary = judge_again(path)
     changes = _changes(before.summary, summary)
@@ -291,24 +288,23 @@ def _judged(run: Run) -> Mapping[SampleKey, AnswerRating]:
     return rate_answers(run.data.folder, require_judging(run.data.folder), run.answers, run.data.split.scenarios)
 
 
-def _lowest(values: Mapping[str, float | None], below: float = THRESHOLD) -> list[str]:
-    """The items with a value below this, the lowest first, equal ones by id."""
-    return [item for _, item in sorted((v, item) for item, v in values.items() if v is not None and v < below)]
+def _lowest(values: Mapping[str, float | None]) -> list[str]:
+    """The items with a value below the threshold, the lowest first, equal ones by id."""
+    return [item for _, item in sorted((v, item) for item, v in values.items() if v is not None and v < THRESHOLD)]
 
 
 def _disputed(judged: Mapping[SampleKey, AnswerRating], difference: float) -> list[str]:
     """The items on an answer of which judges differ by so much, the most disputed first."""
     if not any(len(one.judges) > 1 for one in judged.values()):
         raise ConfigError("--disagreement compares the judges of a panel; name several in `h2htalk judge run`")
-    spreads: dict[str, float | None] = {}
+    spreads = defaultdict[str, float](float)
     for (item, _), one in judged.items():
         if len(one.known) > 1 and (spread := max(one.known) - min(one.known)) >= difference:
-            spreads[item] = min(spreads.get(item) or 0.0, -spread)
-    return _lowest(spreads)
+            spreads[item] = min(spreads[item], -spread)
+    return sorted(spreads, key=lambda item: (spreads[item], item))
 
 
 def _j_by_judges(score: ItemScore, judged: Mapping[SampleKey, AnswerRating]) -> float | None:
     """J of an item with the ratings of the judges alone."""
-    none = AnswerRating(None)
-    samples = (replace(one, rating=judged.get((one.id, one.sample), none).by_judges) for one in score.samples)
-    return replace(score, samples=tuple(samples)).j
+    ratings = {key: replace(one, rating=one.by_judges) for key, one in judged.items() if key[0] == score.id}
+    return with_ratings(score, ratings).j

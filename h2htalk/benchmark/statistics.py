@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from itertools import product
@@ -126,11 +127,7 @@ def cluster_bootstrap(
 ) -> Estimate:
     """Return a statistic, and the percentile interval of seeded draws of clusters; None for fewer than `least`.
 
-    Args:
-        clusters: the number of clusters.
-        statistic: its values by row of weights, which say how often each cluster was drawn.
-        least: the number of clusters from which there is an interval.
-        draws: the number of draws.
+    `statistic` gives its values by row of weights, which say how often each of the clusters was drawn.
     """
     with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)  # no correlation where a draw is constant
@@ -151,7 +148,7 @@ def clustered_mean(clusters: Sequence[str], values: Sequence[float]) -> Clustere
     """The mean of values, at least one; those of a cluster are drawn together, and lose their sign together."""
     _, at = np.unique(np.array(clusters), return_inverse=True)
     sums = _sums(at, np.array(values, float))
-    return _result(sums, _sums(at, np.ones(len(values))), sums, len(values))
+    return _ratio(sums, _sums(at, np.ones(len(values))), sums, len(values))
 
 
 def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[float]) -> ClusteredResult | None:
@@ -160,18 +157,15 @@ def clustered_slope(clusters: Sequence[str], x: Sequence[float], y: Sequence[flo
     sides = (np.array(own, float) for own in (x, y))
     dx, dy = (own - (_sums(at, own) / np.bincount(at))[at] for own in sides)
     products, squares = _sums(at, dx * dy), _sums(at, dx * dx)
-    if not squares.sum() > 0:
-        return None
     varying = squares > 0
-    return _result(products[varying], squares[varying], products, len(x))
+    return _ratio(products[varying], squares[varying], products, len(x)) if varying.any() else None
 
 
 def _sums(at: npt.NDArray[np.intp], values: Values) -> Values:
-    """The sum of each cluster's values."""
-    return np.bincount(at, weights=values).astype(np.float64)
+    return np.bincount(at, weights=values).astype(np.float64)  # by cluster
 
 
-def _result(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
+def _ratio(sums: Values, weights: Values, totals: Values, items: int) -> ClusteredResult:
     """The ratio of two sums over clusters, and its bootstrap."""
     _, low, high = cluster_bootstrap(len(sums), lambda drawn: (drawn @ sums) / (drawn @ weights), 2, 10_000)
     return ClusteredResult(float(sums.sum() / weights.sum()), low, high, sign_flip_p(totals), items, len(sums))
@@ -236,8 +230,7 @@ def _mid_ranks(values: Values, weights: Values) -> Values:
 class Cell:
     """A mean on the 0-100 scale with its 95 % interval; n of `total` items are scored.
 
-    `value`, `low` and `high` are None when nothing was scored (or, for an average, when a part is missing);
-    the interval is None for a single item.
+    All three are None when nothing was scored (or, for an average, when a part is missing), the interval for one item.
     """
 
     value: float | None
@@ -254,9 +247,8 @@ class Cell:
 class Row:
     """One row of Table 2.
 
-    `cells` by subtask; `dimensions` the plain means of cells; `overall` the Table-1-weighted mean of the cells
-    (None unless all exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the
-    existing cells.
+    `cells` by subtask; `dimensions` the plain means of cells; `overall` their Table-1-weighted mean (None unless all
+    exist); `items_mean` the mean over the scored items; `plain_mean` the plain mean of the existing cells.
     """
 
     cells: Mapping[str, Cell]
@@ -319,24 +311,20 @@ def aggregate_slices(values: Iterable[ItemValue]) -> dict[str, Cell]:
 
 def _cells(values: Iterable[ItemValue], order: Iterable[str]) -> tuple[dict[str, Cell], dict[str, Mean]]:
     """The cell of each group, and the mean behind it where at least two items are scored."""
-    groups: dict[str, list[float | None]] = {}
+    groups, cells, means = defaultdict[str, list[float | None]](list), {}, {}
     for value in values:
-        groups.setdefault(value.group, []).append(value.value)
-    cells, means = {}, {}
-    for name in order:
-        if name in groups:
-            scored = [value for value in groups[name] if value is not None]
-            if (mean := mean_of(scored)) is not None:
-                means[name] = mean
-            only = scored[0] if len(scored) == 1 else None
-            cells[name] = _cell(mean, only, len(scored), len(groups[name]))
+        groups[value.group].append(value.value)
+    for name in filter(groups.__contains__, order):
+        scored = [value for value in groups[name] if value is not None]
+        if (mean := mean_of(scored)) is not None:
+            means[name] = mean
+            cells[name] = _cell(mean, len(scored), len(groups[name]))
+        else:
+            cells[name] = Cell(100 * scored[0] if scored else None, None, None, len(scored), len(groups[name]))
     return cells, means
 
 
-def _cell(mean: Mean | None, value: float | None, n: int, total: int) -> Cell:
-    """The cell of a mean; without one, of a value that has no interval."""
-    if mean is None:
-        return Cell(None if value is None else 100 * value, None, None, n, total)
+def _cell(mean: Mean, n: int, total: int) -> Cell:
     low, high = mean.interval()
     return Cell(100 * mean.value, 100 * low, 100 * high, n, total)
 
@@ -351,7 +339,7 @@ def _average(weights: Mapping[str, float], cells: Mapping[str, Cell], means: Map
     if len(here) < len(weights) or not parts or None in values:
         return Cell(None, None, None, n, total)
     if means.keys() >= parts.keys():
-        return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), None, n, total)
+        return _cell(weighted_mean([means[name] for name in parts], list(parts.values())), n, total)
     value = math.fsum(w * (cells[name].value or 0.0) for name, w in parts.items()) / math.fsum(parts.values())
     return Cell(value, None, None, n, total)
 
@@ -376,14 +364,10 @@ class NullClass:
 
 
 def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
-    """From `(share of null answers, the reference is null)` of each scored item, in any order.
+    """From `(share of null answers, the reference is null)` of each scored item of `total` asked, in any order.
 
     Precision and recall have Wilson's interval of a rate; F1 that of J, the share of items that are null in both
     among those that are in either, since F1 = 2J / (1 + J).
-
-    Args:
-        pairs: one a scored item; the share is 0 or 1 for a single sample.
-        total: items asked.
     """
     listed = list(pairs)
     answers, references = math.fsum(share for share, _ in listed), sum(null for _, null in listed)
@@ -395,14 +379,8 @@ def null_class(pairs: Iterable[tuple[float, bool]], total: int) -> NullClass:
         value, low, high = (100 * change(rate) for rate in (hits / of, *rate_interval(hits, of)))
         return Cell(value, low, high, len(listed), total) if len(listed) > 1 else Cell(value, None, None, 1, total)
 
-    return NullClass(
-        precision=cell(hits, answers),
-        recall=cell(hits, references),
-        f1=cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j)),
-        references=references,
-        answers=answers,
-        hits=hits,
-    )
+    f1 = cell(hits, answers + references - hits, lambda j: 2 * j / (1 + j))
+    return NullClass(cell(hits, answers), cell(hits, references), f1, references, answers, hits)
 
 
 Name = TypeVar("Name")
@@ -464,47 +442,41 @@ class PairedResult:
 
 
 def paired_result(differences: Sequence[Difference], weights: Mapping[str, float] | None = None) -> PairedResult:
-    """Test the mean of paired differences, each stratum weighted (by default with its number of items).
+    """Test the mean of paired differences, at least one, in any order.
 
-    Args:
-        differences: at least one; their order does not matter.
-        weights: stratum -> weight; need not sum to 1.
+    `weights`: stratum -> weight, by default its number of items; they need not sum to 1.
     """
-    strata: dict[str, list[float]] = {}
+    strata = defaultdict[str, list[float]](list)
     for one in differences:
-        strata.setdefault(one.stratum, []).append(one.value)
+        strata[one.stratum].append(one.value)
     share = weights or {name: float(len(values)) for name, values in strata.items()}
     mass = math.fsum(share[name] for name in strata)
     means = {name: math.fsum(values) / len(values) for name, values in strata.items()}
     mean = math.fsum(share[name] * means[name] for name in strata) / mass
-    totals: dict[str, list[float]] = {}
-    residuals: dict[str, dict[str, float]] = {name: {} for name in strata}
+    totals = defaultdict[str, list[float]](list)
+    residuals = {name: defaultdict[str, float](float) for name in strata}
     for one in differences:
         w = share[one.stratum] / mass / len(strata[one.stratum])
-        totals.setdefault(one.cluster, []).append(w * one.value)
-        own = residuals[one.stratum]
-        own[one.cluster] = own.get(one.cluster, 0.0) + w * (one.value - means[one.stratum])
+        totals[one.cluster].append(w * one.value)
+        residuals[one.stratum][one.cluster] += w * (one.value - means[one.stratum])
     summed = tuple(sorted(map(math.fsum, totals.values())))
     spread = math.fsum(
         share[name] / mass * math.fsum((x - means[name]) ** 2 for x in values) / max(1, len(values) - 1)
         for name, values in strata.items()
     )
-    effect = mean / math.sqrt(spread) if spread > 0 else None
-    robust = _robust_variance(residuals)
-    count, clusters = len(differences), len(totals)
-    if robust is None or not any(summed):
-        return PairedResult(mean, None, None, effect, None, None, count, clusters, summed)
-    variance, df = robust
-    error = math.sqrt(variance)
+    effect, sizes = mean / math.sqrt(spread) if spread > 0 else None, (len(differences), len(totals), summed)
+    if any(len(own) < 2 for own in residuals.values()) or not any(summed):
+        return PairedResult(mean, None, None, effect, None, None, *sizes)
+    error, df = _robust_error([*residuals.values()])
     half = t_quantile(df) * error
-    return PairedResult(mean, mean - half, mean + half, effect, error, df, count, clusters, summed)
+    return PairedResult(mean, mean - half, mean + half, effect, error, df, *sizes)
 
 
 def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]:
     """The figures of Table 2 of paired differences, strata being subtasks: each cell and average that has its parts."""
-    by_subtask: dict[str, list[Difference]] = {}
+    by_subtask = defaultdict[str, list[Difference]](list)
     for one in differences:
-        by_subtask.setdefault(one.stratum, []).append(one)
+        by_subtask[one.stratum].append(one)
     figures = figure_weights({name: len(own) for name, own in by_subtask.items()})
     found = {
         key: paired_result([one for name in weights for one in by_subtask[name]], weights)
@@ -516,20 +488,20 @@ def paired_figures(differences: Sequence[Difference]) -> dict[str, PairedResult]
     return found
 
 
-def _robust_variance(residuals: Mapping[str, Mapping[str, float]]) -> tuple[float, float] | None:
-    """The squared standard error of the weighted mean, clusters across strata included, and Satterthwaite's df."""
-    if any(len(own) < 2 for own in residuals.values()):
-        return None
-    sums: dict[str, float] = {}
-    parts = []
-    for own in residuals.values():
+def _robust_error(strata: Sequence[Mapping[str, float]]) -> tuple[float, float]:
+    """The standard error of a weighted mean, clusters across strata included, and Satterthwaite's degrees of freedom.
+
+    `strata`: the sum of each cluster's weighted residuals, by stratum; at least two clusters each.
+    """
+    sums, parts = defaultdict[str, float](float), []
+    for own in strata:
         scale = len(own) / (len(own) - 1)
         parts.append((scale * math.fsum(r * r for r in own.values()), len(own) - 1))
         for cluster, r in own.items():
-            sums[cluster] = sums.get(cluster, 0.0) + math.sqrt(scale) * r
+            sums[cluster] += math.sqrt(scale) * r
     alone = math.fsum(v for v, _ in parts)
     df = alone**2 / math.fsum(v * v / df for v, df in parts) if alone > 0 else float(sum(df for _, df in parts))
-    return math.fsum(u * u for u in sums.values()), df
+    return math.sqrt(math.fsum(u * u for u in sums.values())), df
 
 
 def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
@@ -554,11 +526,10 @@ def sign_flip_p(totals: npt.NDArray[np.float64]) -> float:
 
 def holm(p_values: Mapping[Name, float]) -> dict[Name, float]:
     """Adjust p values for their number (Holm): each times those that are left, never below the one before."""
-    adjusted: dict[Name, float] = {}
-    last = 0.0
-    for place, (name, p) in enumerate(sorted(p_values.items(), key=lambda pair: pair[1])):
-        last = adjusted[name] = max(last, min(1.0, (len(p_values) - place) * p))
-    return {name: adjusted[name] for name in p_values}
+    adjusted, last = dict(p_values), 0.0
+    for place, name in enumerate(sorted(adjusted, key=p_values.__getitem__)):
+        last = adjusted[name] = max(last, min(1.0, (len(p_values) - place) * p_values[name]))
+    return adjusted
 
 
 def detectable_difference(sd: float, items: float, df_an_item: float | None = None) -> float:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
 from h2htalk.chat.protocol import Reply
@@ -71,13 +72,21 @@ class ResponseSchema:
             return self._wrong(error.errors(include_url=False, include_context=False), said)
         except (ValueError, RecursionError) as error:
             reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
-            why = "nested too deeply" if isinstance(error, RecursionError) else str(error)
-            return Failure(reason, f"form {self.name}: {why}: {said}")
+            return Failure(reason, f"form {self.name}: {self._broken(text, error)}: {said}")
         if reply.finish_reason in _ENDED:
             return filled
         # A reply that was cut may lack its last digit and still be closed by the server's grammar.
         reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
         return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
+
+    def _broken(self, text: str, error: ValueError | RecursionError) -> str:
+        """Say what is wrong with a text that is no JSON object: of one that breaks off, in which field of the form."""
+        if not isinstance(error, JSONDecodeError):
+            return "nested too deeply" if isinstance(error, RecursionError) else str(error).partition(";")[0]
+        if error.msg == "Extra data":
+            return "another text follows the JSON object"
+        reached = [name for name in self.model.model_fields if f'"{name}"' in text[: error.pos]]
+        return f"{reached[-1]}: the JSON breaks off or is broken there" if reached else "the reply is no JSON object"
 
     def _wrong(self, errors: Sequence[ErrorDetails], said: str) -> Failure:
         """Return the failure for pydantic's errors in a reply: wrong types come before values out of bounds."""

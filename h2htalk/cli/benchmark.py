@@ -112,7 +112,7 @@ def compare(
     out: Annotated[Path | None, Option(help="A folder for compare.html, .csv, .json and .tex.")] = None,
 ) -> None:
     """Compare runs item by item: paired tests, intervals, and the items that moved most."""
-    from h2htalk.benchmark.compare.formats import to_text, write_comparison
+    from h2htalk.benchmark.compare.comparison import to_text, write_comparison
     from h2htalk.data.links import link_copies
 
     comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")

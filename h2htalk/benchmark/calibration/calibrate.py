@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from statistics import fmean
@@ -29,11 +29,12 @@ from h2htalk.benchmark.calibration.corrected_mean import (
     stratified,
 )
 from h2htalk.benchmark.calibration.label_plan import LEAST, LEAST_DRAWN, LabelPlan, read_plan
-from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CorrectedCells, hash_of, write_corrected_cells
+from h2htalk.benchmark.judge.judged_summary import ALL_LEVELS, CORRECTED, CorrectedCells, hash_of
 from h2htalk.benchmark.judge.judgements import answer_id, read_judge
 from h2htalk.benchmark.metrics.composite import ALPHA
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.statistics import Cell, Values, cluster_bootstrap, rank_correlation
+from h2htalk.data.files import write_sealed
 from h2htalk.data.responses import Response
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
 from h2htalk.distributions import t_quantile
@@ -132,60 +133,44 @@ class Correction:
         return [None if end is None else min(5.0, max(0.0, end)) for end in found]
 
 
-@dataclass(frozen=True, slots=True)
-class LabelSample:
-    """Judged items, and labels of some.
+def correct(
+    group: str, figure: str, items: Sequence[JudgedItem], strata: Sequence[object] | None = None, random: bool = False
+) -> Correction:
+    """Correct the judges' mean of R, or of J of items with S, by the labels of those that people rated; or say why not.
 
-    Attributes:
-        scores: of each item. errors: position -> the judges' value minus people's.
-        known: of each item, what is added to the score and needs no correction (a multiple of S).
-        strata: of each item, where the plan drew the labels.
-        random: the user calls the labels a simple random sample.
+    `strata`: where the plan drew each item; `random`: the user calls the labels a simple random sample.
     """
-
-    items: Sequence[JudgedItem]
-    scores: Sequence[float]
-    errors: Mapping[int, float]
-    known: Sequence[float]
-    strata: Sequence[object] | None = None
-    random: bool = False
-
-    def estimate(self) -> tuple[str, CorrectedMean]:
-        """Return the estimator and the mean. Raises ValueError with the reason where there is none."""
-        n, least = len(self.errors), LEAST if self.strata is None else LEAST_DRAWN
-        if n < min(least, max(2, len(self.scores))):
-            raise ValueError(f"{counted(n, 'label')}, and {least} are needed")
-        whole = [score + known for score, known in zip(self.scores, self.known, strict=True)]
-        labels = {at: whole[at] - error for at, error in self.errors.items()}
-        effect = design_effect(whole, [item.cluster for item in self.items])
-        if n == len(whole):
-            found = "all labelled", stratified(whole, labels, [0] * n, effect)
-        elif self.strata is not None:
-            found = "stratified", stratified(whole, labels, self.strata, effect)
-        elif self.random:
-            ratings = {at: self.scores[at] - error for at, error in self.errors.items()}
-            found = "regression", regression(self.scores, ratings, self.known, effect)
+    # J is (1 - ALPHA) times the sum of R and a multiple of S, which needs no correction.
+    is_j, scale = figure == "J", 1 - ALPHA if figure == "J" else 1.0
+    scores, known = [one.score for one in items], [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * is_j for one in items]
+    errors = {at: one.error for at, one in enumerate(items) if one.people is not None}
+    own, n = scale * (fmean(scores) + fmean(known)), (len(errors), len(items))
+    least = LEAST if strata is None else LEAST_DRAWN
+    if len(errors) < min(least, max(2, len(items))):
+        return Correction(group, figure, own, *n, f"{counted(len(errors), 'label')}, and {least} are needed")
+    whole = [score + more for score, more in zip(scores, known, strict=True)]
+    labels = {at: whole[at] - error for at, error in errors.items()}
+    effect = design_effect(whole, [item.cluster for item in items])
+    try:
+        if len(errors) == len(items):
+            estimator, mean = "all labelled", stratified(whole, labels, [0] * len(items), effect)
+        elif strata is not None:
+            estimator, mean = "stratified", stratified(whole, labels, strata, effect)
+        elif random:
+            ratings = {at: scores[at] - error for at, error in errors.items()}
+            estimator, mean = "regression", regression(scores, ratings, known, effect)
         else:
             raise ValueError("nobody knows which items the labels leave out: draw them with `plan-labels`, or --random")
-        if found[1].low is None:
+        if mean.low is None:
             raise ValueError("the judges' error is the same on all labelled items, so its spread is not known")
-        return found
-
-
-def correct(group: str, figure: str, sample: LabelSample, scale: float = 1.0) -> Correction:
-    """Correct the mean of a sample's scores, or say why not; all values are multiplied by `scale`."""
-    own, n = scale * (fmean(sample.scores) + fmean(sample.known)), (len(sample.errors), len(sample.scores))
-    try:
-        estimator, mean = sample.estimate()
     except ValueError as error:
         return Correction(group, figure, own, *n, str(error))
     ends = (mean.low, mean.high, mean.low_here, mean.high_here)
     low, high, low_here, high_here = (None if end is None else scale * end for end in ends)
-    if not all(sample.items[at].whole for at in sample.errors):  # answers that nobody rated vary within an item
+    if not all(items[at].whole for at in errors):  # answers that nobody rated vary within an item
         low_here = high_here = None
-    return Correction(
-        group, figure, own, *n, estimator, CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
-    )
+    mean = CorrectedMean(scale * mean.value, low, high, low_here, high_here, *n)
+    return Correction(group, figure, own, *n, estimator, mean)
 
 
 def _corrections(
@@ -199,13 +184,11 @@ def _corrections(
             continue
         within = [one for one in items if one.subtask in subtasks]
         for figure, own in (("R", within), ("J", [one for one in within if one.s is not None])):
-            errors = {at: one.error for at, one in enumerate(own) if one.people is not None}
-            if own and (errors or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
-                # J is (1 - ALPHA) times the sum of R and this multiple of S.
-                known = [5 * ALPHA / (1 - ALPHA) * (one.s or 0.0) * (figure == "J") for one in own]
-                strata = None if plan is None else [plan.strata[one.id] for one in own]
-                sample = LabelSample(own, [one.score for one in own], errors, known, strata, random)
-                yield correct(group, figure, sample, 1 - ALPHA if figure == "J" else 1.0)
+            labels = any(one.people is not None for one in own)
+            if own and (labels or group == ALL_LEVELS) and (figure == "R" or group in (ALL_LEVELS, *LEVELS)):
+                yield correct(
+                    group, figure, own, None if plan is None else [plan.strata[one.id] for one in own], random
+                )
 
 
 # --- A run's calibration -----------------------------------------------------------------------------------------
@@ -293,7 +276,7 @@ def calibrate_judge(path: Path, human: Path, *, random: bool = False) -> Calibra
         corrections=tuple(_corrections(run, own, plan, random)),
         notes=tuple(_notes(run, len(own), labels, plan, unplanned)),
     )
-    write_corrected_cells(run.path, _cells(run, found))
+    write_sealed(run.path / CORRECTED, asdict(_cells(run, found)))
     judge_again(run.path)
     return found
 

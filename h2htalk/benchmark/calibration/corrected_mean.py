@@ -9,6 +9,7 @@ coverage: docs/measurements.md, "Judge statistics".
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -90,7 +91,7 @@ def stratified(
     """
     items, n = len(scores), len(labels)
     error, spread, df = 0.0, 0.0, 0
-    weights: dict[int, float] = {}
+    weights: dict[int, float] = {}  # of a label: the share of items that it stands for
     for stratum in sorted(set(strata), key=str):
         own = [at for at in labels if strata[at] == stratum]
         size = strata.count(stratum)
@@ -104,16 +105,11 @@ def stratified(
         weights |= dict.fromkeys(own, weight / len(own))
     mean = math.fsum(weights[at] * labels[at] for at in labels)
     beyond = math.fsum(weights[at] * (labels[at] - mean) ** 2 for at in labels) * n / max(1, n - 1) / items
-    beyond *= effect
-    (low, high), (low_here, high_here) = _intervals(fmean(scores) + error, spread, df, beyond, n, items)
-    return CorrectedMean(fmean(scores) + error, low, high, low_here, high_here, n, items)
+    return _corrected(fmean(scores) + error, spread, df, beyond * effect, n, items)
 
 
 def regression(
-    scores: Sequence[float],
-    labels: Mapping[int, float],
-    known: Sequence[float] | None = None,
-    effect: float = 1.0,
+    scores: Sequence[float], labels: Mapping[int, float], known: Sequence[float] | None = None, effect: float = 1.0
 ) -> CorrectedMean:
     """Correct by the regression of labels on the judge's scores, slope 0 to 1; residuals are those of a left-out label.
 
@@ -131,38 +127,30 @@ def regression(
     square = math.fsum((x - centre) ** 2 for x in own)
     if max((x - centre) ** 2 for x in own) >= (1 - 1 / n) * square * (1 - 1e-9):  # one score alone would say the slope
         square = 0.0
-    product = math.fsum((x - centre) * (y - mean) for x, y in zip(own, labels.values(), strict=True))
-    slope = min(1.0, max(0.0, product / square)) if square else 0.0
-    residuals = [
-        (y - mean - slope * (x - centre)) / (1 - 1 / n - ((x - centre) ** 2 / square if square else 0.0))
-        for x, y in zip(own, labels.values(), strict=True)
-    ]
+    pairs = [(x - centre, y - mean) for x, y in zip(own, labels.values(), strict=True)]
+    slope = min(1.0, max(0.0, math.fsum(x * y for x, y in pairs) / square)) if square else 0.0
+    residuals = [(y - slope * x) / (1 - 1 / n - (x**2 / square if square else 0.0)) for x, y in pairs]
     noise = (n - 1) / n * fmean(r * r for r in residuals)
-    spread = (1 - n / items) * noise / n
     known = known or [0.0] * items
     value = mean + slope * (fmean(scores) - centre) + fmean(known)
     beyond = effect * variance([y + known[at] for at, y in labels.items()]) / items
-    (low, high), (low_here, high_here) = _intervals(value, spread, n - 2, beyond, n, items)
-    return CorrectedMean(value, low, high, low_here, high_here, n, items)
+    return _corrected(value, (1 - n / items) * noise / n, n - 2, beyond, n, items)
 
 
-def _intervals(
-    value: float, spread: float, df: int, beyond: float, labels: int, items: int
-) -> tuple[tuple[float | None, float | None], tuple[float | None, float | None]]:
-    """The interval over items of this kind, and that over these items, which is never the wider one.
+def _corrected(value: float, spread: float, df: int, beyond: float, labels: int, items: int) -> CorrectedMean:
+    """The mean with the interval over items of this kind, and that over these items, which is never the wider one.
 
-    Args:
-        spread, df: the variance of the correction, and its degrees of freedom, pooled over strata. Where errors do not
-            vary and labels are missing, nothing is known of the other items, so that there is no interval.
-        beyond: the variance of the mean of as many items of this kind.
+    `spread`, `df`: the variance of the correction and its degrees of freedom, pooled over strata; `beyond`: the
+    variance of the mean of as many items of this kind. Where errors do not vary and labels are missing, nothing is
+    known of the other items, so that there is no interval.
     """
     if labels < items and not spread:
-        return (None, None), (None, None)
+        return CorrectedMean(value, None, None, None, None, labels, items)
     here = t_quantile(df) * math.sqrt(spread) if spread else 0.0
     parts = (spread**2 / df if spread else 0.0) + beyond**2 / (labels - 1)
     over = t_quantile((spread + beyond) ** 2 / parts) * math.sqrt(spread + beyond) if parts else 0.0
     over = max(here, over)
-    return (value - over, value + over), (value - here, value + here)
+    return CorrectedMean(value, value - over, value + over, value - here, value + here, labels, items)
 
 
 def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
@@ -181,8 +169,8 @@ def design_effect(values: Sequence[float], clusters: Sequence[str]) -> float:
 
 
 COLUMNS = ("id", "sample", "subtask", "scenario", "reply", "rating")  # to fill in; `subtask`, `scenario` are not read
-_SCORES = ("rating", *QUALITIES, *PLAN_QUALITIES)
-_KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_SCORES))
+_QUALITIES = (*QUALITIES, *PLAN_QUALITIES)
+_KNOWN = dict.fromkeys((*COLUMNS, "annotator", *_QUALITIES))
 # Of an answer: annotator -> 0 to 5. Without a column `annotator` the name is empty.
 Labels = Mapping[SampleKey, Mapping[str, float]]
 
@@ -190,17 +178,15 @@ Labels = Mapping[SampleKey, Mapping[str, float]]
 def read_labels(run: Run, path: Path) -> Labels:
     """Read people's ratings of a run's answers.
 
-    Args:
-        run: the run.
-        path: a closed adjudication round, or a CSV file with `id` and `rating` (0 to 5), or a column for each quality
-            of the rubric in its place; where needed `sample` and `annotator`. Empty cells are skipped.
+    `path` is a closed adjudication round, or a CSV file with `id` and `rating` (0 to 5), or a column for each quality
+    of the rubric in its place; where needed `sample` and `annotator`. Empty cells are skipped.
     """
     if path.is_dir():
         return read_round_ratings(run, path)
     labels: dict[SampleKey, dict[str, float]] = {}
     ids = {shown: s for s in run.data.split.scenarios for shown in (s.id, harmless_cell(s.id))}
     for where, row in read_rows(path):
-        if "id" not in row or not row.keys() <= _KNOWN.keys() or ("rating" in row and row.keys() & set(_SCORES[1:])):
+        if "id" not in row or not row.keys() <= _KNOWN.keys() or ("rating" in row and row.keys() & {*_QUALITIES}):
             raise ConfigError(
                 f"{path}: needs the columns id and rating, or id and the rubric's qualities in its place; it may have "
                 f"{', '.join(_KNOWN)}, and no others"
@@ -212,7 +198,7 @@ def read_labels(run: Run, path: Path) -> Labels:
         given = (answer.answer.split(), harmless_cell(answer.answer).split())  # spreadsheets change white space
         if (shown := row.get("reply", "").split()) and shown not in given:
             raise DataError(f"{where}: the reply is not the run's answer; name the run that was labelled")
-        names = _SCORES[:1] if "rating" in row else qualities_of(scenario.subtask)
+        names = ("rating",) if "rating" in row else qualities_of(scenario.subtask)
         if any(row.get(name) for name in names):  # rows that were not filled in are none
             own, annotator = labels.setdefault(key, {}), row.get("annotator", "")
             if annotator in own:
@@ -270,16 +256,15 @@ class JudgedRun:
 
     def labelled(self, labels: Labels) -> list[JudgedItem]:
         """The items that people rated, with their ratings."""
-        rated: dict[str, list[SampleKey]] = {}
+        rated = defaultdict[str, list[SampleKey]](list)
         for key in labels:
-            if key[0] in self.items:
-                rated.setdefault(key[0], []).append(key)
+            rated[key[0]].append(key)
         return [
             replace(
                 item,
                 people=fmean(fmean(labels[key].values()) for key in rated[name]),
                 panel=tuple(map(fmean, zip(*(self.ratings[key].known for key in rated[name]), strict=True))),
-                whole=len(rated[name]) == sum(key[0] == name for key in self.ratings),
+                whole=len(rated[name]) == self.run.data.spec.samples,
             )
             for name, item in self.items.items()
             if name in rated

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,6 +34,7 @@ from h2htalk.rounds.spreadsheets.item_text import cell_text, item_blocks, join_b
 from h2htalk.rounds.texts.interface import interface_text
 from h2htalk.text.escaping import harmless_cell
 
+PLAN = "label_plan.json"
 LEAST_DRAWN, LEAST = 8, 4  # labels, drawn by strata or not
 APART = 16  # labels of a level that is drawn by itself: with 8, intervals miss rare large errors
 LEAST_HALF_WIDTH = 0.001
@@ -54,14 +56,9 @@ class LabelPlan:
     serves: tuple[str, ...]
 
 
-def plan_path(run: Path) -> Path:
-    """Return where the plan of a run lies."""
-    return judgements_folder(run) / "label_plan.json"
-
-
 def read_plan(run: Path) -> LabelPlan | None:
     """Read the plan of a run, None where there is none. Raises DataError where it was edited."""
-    path, advice = plan_path(run), "restore it"
+    path, advice = judgements_folder(run) / PLAN, "restore it"
     try:
         return read_record(LabelPlan, read_sealed(path, advice), str(path), advice=f"; {advice}")
     except FileNotFoundError:
@@ -101,7 +98,8 @@ def plan_labels(
     judged = load_judged(path)
     items = [one for one in judged.items.values() if SUBTASKS[one.subtask].level] or list(judged.items.values())
     groups = groups_of(items)
-    least = LEAST_DRAWN if ALL_LEVELS in groups else drawn_apart_from(groups)
+    apart = drawn_apart_from(groups)
+    least = LEAST_DRAWN if ALL_LEVELS in groups else apart
     spread, source = ERROR_SD, "assumed; --pilot measures it"
     if pilot is not None:
         pairs = judged.labelled(read_labels(judged.run, pilot))
@@ -116,7 +114,12 @@ def plan_labels(
     if not least <= labels <= len(items):
         raise ConfigError(f"--labels is {labels}; it must be {least} to {len(items)}, the items with a score")
     drawing = "--out or --open draws them" if out is None and round_out is None else "drawn by judge score"
-    notes = [f"{labels} of {counted(len(items), 'item')} to label; {drawing}", _serving(groups, labels)]
+    serve = listed([SUBTASKS[name].title if name in SUBTASKS else name for name in groups if name != ALL_LEVELS])
+    if labels < apart:
+        serve += f" together; each by itself needs {apart} labels, as `calibrate` would refuse it"
+    elif ALL_LEVELS in groups:
+        serve += ", each by itself and together"
+    notes = [f"{labels} of {counted(len(items), 'item')} to label; {drawing}", f"the labels serve {serve}"]
     notes += [] if half_width is None else [source]
     if out is None and round_out is None:
         return notes
@@ -125,13 +128,14 @@ def plan_labels(
     drawn, strata, serves = draw_by_level(items, labels, seed)
     answers = [one for item in drawn if isinstance(one := judged.run.answers[item.id, 0], Response)]
     plan = LabelPlan(seed, judged.judging.judges, tuple(map(answer_id, answers)), strata, serves)
+    file = judgements_folder(path) / PLAN
     if read_plan(path) not in (None, plan):
-        raise ConfigError(f"{plan_path(path)}: the run has another plan; remove it, and its labels count as not drawn")
+        raise ConfigError(f"{file}: the run has another plan; remove it, and its labels count as not drawn")
     if out is not None:
         write_text(out, label_sheet(judged, answers))
     if round_out is not None:
         notes += open_rating_round(judged.run, [(one.id, 0) for one in drawn], round_out, round_options or {})[1]
-    write_sealed(plan_path(path), asdict(plan))
+    write_sealed(file, asdict(plan))
     return notes
 
 
@@ -146,37 +150,25 @@ def label_sheet(judged: JudgedRun, answers: Sequence[Response]) -> str:
     scenarios = {scenario.id: scenario for scenario in judged.run.data.split.scenarios}
     for answer in answers:
         item = scenario_item(scenario := scenarios[answer.id], judged.run.data.split.personas)
-        text = join_blocks(item_blocks(item, item.language), titled=True)
         notice = f"{interface_text(item.notice, item.language)}\n\n" if item.crisis else ""
-        cells = (harmless_cell(answer.id), 0, scenario.subtask, cell_text(notice + text), harmless_cell(answer.answer))
-        writer.writerow([*cells, ""])
+        text = cell_text(notice + join_blocks(item_blocks(item, item.language), titled=True))
+        cells = (harmless_cell(answer.id), 0, scenario.subtask, text, harmless_cell(answer.answer), "")
+        writer.writerow(cells)
     return output.getvalue()
 
 
 def groups_of(items: Sequence[JudgedItem]) -> dict[str, list[JudgedItem]]:
     """The items of each figure that labels can serve: of `levels` and each level, else of each dimension."""
-    levels = sorted({one.subtask for one in items if SUBTASKS[one.subtask].level})
-    if levels:
-        return {ALL_LEVELS: list(items), **{name: [one for one in items if one.subtask == name] for name in levels}}
-    names = sorted({SUBTASKS[one.subtask].dimension for one in items})
-    return {name: [one for one in items if SUBTASKS[one.subtask].dimension == name] for name in names}
+    levels, groups = any(SUBTASKS[one.subtask].level for one in items), defaultdict[str, list[JudgedItem]](list)
+    for one in items:
+        groups[one.subtask if levels else SUBTASKS[one.subtask].dimension].append(one)
+    return ({ALL_LEVELS: list(items)} if levels else {}) | dict(sorted(groups.items()))
 
 
 def drawn_apart_from(groups: Mapping[str, Sequence[JudgedItem]]) -> int:
     """Return the number of labels from which each level, or each dimension, is drawn by itself."""
     sizes = [len(own) for name, own in groups.items() if name != ALL_LEVELS]
     return LEAST_DRAWN if len(sizes) == 1 else min(sum(sizes), math.ceil(APART * sum(sizes) / min(sizes)))
-
-
-def _serving(groups: Mapping[str, Sequence[JudgedItem]], labels: int) -> str:
-    """Name the figures that so many labels serve."""
-    titles = [SUBTASKS[name].title if name in SUBTASKS else name for name in groups if name != ALL_LEVELS]
-    if labels >= drawn_apart_from(groups):
-        return f"the labels serve {listed(titles)}{', each by itself and together' * (ALL_LEVELS in groups)}"
-    return (
-        f"the labels serve {listed(titles)} together; each by itself needs {drawn_apart_from(groups)} labels, as "
-        "`calibrate` would refuse it"
-    )
 
 
 def draw_by_level(
@@ -191,13 +183,12 @@ def draw_by_level(
     serves = tuple(name for name, own in groups.items() if name == ALL_LEVELS or (apart and len(own) > 1))
     parts = {name: own for name, own in groups.items() if name != ALL_LEVELS} if apart else {"": list(items)}
     exact = {name: labels * len(own) / len(items) for name, own in parts.items()}
-    shares = {name: int(share) for name, share in exact.items()}
-    for name in sorted(shares, key=lambda name: shares[name] - exact[name])[: labels - sum(shares.values())]:
-        shares[name] += 1  # the largest remainders
+    left = labels - sum(map(int, exact.values()))
+    one_more = sorted(exact, key=lambda name: int(exact[name]) - exact[name])[:left]  # the largest remainders
     drawn: set[str] = set()
     strata: dict[str, str] = {}
     for name, own in parts.items():
         scores = [one.score for one in own]
-        drawn |= {own[at].id for at in draw_labels(scores, shares[name], seed)}
+        drawn |= {own[at].id for at in draw_labels(scores, int(exact[name]) + (name in one_more), seed)}
         strata |= {one.id: f"{name}/{h}" for one, h in zip(own, strata_of(scores, seed), strict=True)}
     return [one for one in items if one.id in drawn], strata, serves

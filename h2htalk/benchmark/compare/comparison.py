@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from statistics import fmean, variance
-from typing import TypeVar
+from importlib.resources import files
+from itertools import groupby
+from operator import attrgetter
+from pathlib import Path
+from statistics import fmean, stdev, variance
+from typing import Any, TypeVar
 
 from h2htalk.benchmark.compare.scored_items import (
     ScoredItem,
@@ -18,8 +23,10 @@ from h2htalk.benchmark.compare.scored_items import (
     read_folder_items,
     read_log_items,
 )
+from h2htalk.benchmark.observations import p_text
 from h2htalk.benchmark.report.table2 import half_width
 from h2htalk.benchmark.statistics import (
+    Cell,
     Difference,
     PairedResult,
     detectable_difference,
@@ -29,11 +36,14 @@ from h2htalk.benchmark.statistics import (
     paired_figures,
     paired_result,
 )
+from h2htalk.data.files import write_text
 from h2htalk.data.imports.harness_log import is_opencompass
 from h2htalk.data.records import as_path
 from h2htalk.data.signature import differing_keys
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError, listed
+from h2htalk.errors import ConfigError, counted, listed
+from h2htalk.text.escaping import printable, printable_lines
+from h2htalk.text.html_pages import render_page
 from h2htalk.text.tables import Table
 
 Text = TypeVar("Text", str, str | None)
@@ -43,8 +53,8 @@ CELLS, AVERAGES, HEADLINE = "subtasks", "dimensions", "headline"
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A figure of a comparison (`table2_averages.figure_weights`): the means of A and B, 0 to 100, over the items that
-    both have a value for, the paired differences B minus A, and p of the sign-flip test, adjusted in its family."""
+    """A figure of a comparison (`statistics.figure_weights`): the means of A and B, 0 to 100, over the items that both
+    have a value for, the paired differences B minus A, and p of the sign-flip test, adjusted in its family."""
 
     key: str
     family: str
@@ -63,25 +73,10 @@ class Moved:
     a: ScoredItem
     b: ScoredItem
 
-    @property
-    def difference(self) -> float:
-        """B minus A."""
-        return (self.b.value or 0.0) - (self.a.value or 0.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Counts:
-    """Items of one side of a pair: asked = answered + failed; unscored ones were answered; reasons are of both.
-
-    unpaired: items with a value that the comparison leaves out.
-    """
-
-    asked: int
-    answered: int
-    failed: int
-    unscored: int
-    unpaired: int
-    reasons: Mapping[str, int]
+    def difference(self, unscored: float = 0.0) -> float:
+        """B minus A; an unscored B is at `unscored` (0 or 100), an unscored A at the other end."""
+        a, b = self.a.value, self.b.value
+        return (unscored if b is None else b) - (100 - unscored if a is None else a)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +86,8 @@ class Pair:
     `rows`: subtasks in Table 2's order, dimensions, then the headline figure (overall, else the mean over items).
     `moved`: the items that both have a value for, the largest difference first; `only_a`, `only_b`: those with a value
     in one run; `changed`: those with one id and another content, which are not compared.
+    `counts` of each side: items `asked` = `answered` + `failed`; `unscored` ones were answered, `unpaired` ones have a
+    value and are left out; `reasons` of failed and unscored ones.
     """
 
     b: ScoredItems
@@ -100,7 +97,7 @@ class Pair:
     only_b: tuple[str, ...]
     changed: tuple[str, ...]
     notes: tuple[str, ...]
-    counts: tuple[Counts, Counts]
+    counts: tuple[Mapping[str, Any], ...]
 
     @property
     def headline(self) -> Row:
@@ -109,16 +106,16 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Runs compared with the first of them.
-
-    `metric` is what was compared; `spreads`: a run with several samples -> the headline figure of each sample, which
-    say how much answers to the same items differ.
-    """
+    """Runs compared with the first of them. `spreads`: a run with several samples -> the headline figure of each, which
+    say how much answers to the same items differ."""
 
     a: ScoredItems
-    metric: str
     pairs: tuple[Pair, ...]
     spreads: Mapping[str, tuple[float, ...]]
+
+    @property
+    def metric(self) -> str:
+        return self.a.metric
 
 
 def compare(
@@ -181,12 +178,10 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
         foreign = bool(a.harness or b.harness)
         unlike = one != other and not (by_metric and foreign and not {one, other} <= {*metric_names()})
         if not foreign and not (unlike and by_metric):
-            given = (a.meaning(), b.meaning()) if by_metric else (a.signature.protocol, b.signature.protocol)
-            different = differing_keys(*given) if by_metric else a.signature.differing(b.signature)
-            if different:
-                runs_alone = not any("study" in run.signature.protocol for run in (a, b))
-                common = "; --metric compares what is common, such as --metric s or lexical"
-                advice = common if runs_alone and not by_metric else ""
+            of_metric = differing_keys(a.meaning(), b.meaning())
+            if different := of_metric if by_metric else a.signature.differing(b.signature):
+                of_runs = not by_metric and not any("study" in run.signature.protocol for run in (a, b))
+                advice = "; --metric compares what is common, such as --metric s or lexical" * of_runs
                 differ = f"they differ in {', '.join(different)}{advice}"
                 raise ConfigError(f"{a.label} and {b.label} cannot be compared; {differ}")
         if unlike:
@@ -195,7 +190,7 @@ def compare_items(runs: Sequence[ScoredItems], by_metric: bool) -> Comparison:
                 "nothing; name the same metric of both, once for each run and log: --metric A --metric B"
             )
     spreads = {run.label: figures for run in runs if (figures := _by_sample(run))}
-    return Comparison(a, a.metric, tuple(_adjusted([_pair(a, b) for b in others])), spreads)
+    return Comparison(a, tuple(_adjusted([_pair(a, b) for b in others])), spreads)
 
 
 def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
@@ -211,52 +206,42 @@ def _pair(a: ScoredItems, b: ScoredItems) -> Pair:
     if not moved:
         also = f"; those that ask something else under one id: {listed(changed)}" if changed else ""
         raise ConfigError(f"{a.label} and {b.label} have no item in common that both have a value for{also}")
-    moved.sort(key=lambda one: (-abs(one.difference), one.id))
+    moved.sort(key=lambda one: (-abs(one.difference()), one.id))
     shared = {one.id for one in moved} | {*changed}
     only_a, only_b = (
         tuple(sorted(name for name, item in run.items.items() if item.values and name not in shared)) for run in (a, b)
     )
     if len(same) > len(moved):
-        low, high = (
-            fmean(
-                (worst if one.b.value is None else one.b.value) - (100 - worst if one.a.value is None else one.a.value)
-                for one in same
-            )
-            for worst in (0.0, 100.0)
-        )
+        low, high = (fmean(one.difference(end) for one in same) for end in (0.0, 100.0))
         notes.append(f"with the unscored at 0 or 100, the mean of {len(same):,} items is {low:+.2f} to {high:+.2f}")
-    notes += _corrected(a, b)
-    counts = (_counts(a, len(moved)), _counts(b, len(moved)))
+    notes += _corrected(a.corrected, b.corrected)
+    counts = tuple(_counts(run, len(moved)) for run in (a, b))
     return Pair(b, tuple(_rows(moved)), tuple(moved), only_a, only_b, changed, tuple(notes), counts)
 
 
-def _corrected(a: ScoredItems, b: ScoredItems) -> Iterator[str]:
+def _corrected(a: Cell | None, b: Cell | None) -> Iterator[str]:
     """The difference of levels I to III by people's labels, where both runs were calibrated; judges may err otherwise
     on one model than on the other. Labels of the two are taken as independent, which makes the interval wider."""
-    x, y = a.corrected, b.corrected
-    if x is None or y is None or x.value is None or y.value is None:
-        return
-    if (half_x := half_width(x)) is not None and (half_y := half_width(y)) is not None:
-        mean, half = y.value - x.value, math.hypot(half_x, half_y)
+    if a and b and (half_a := half_width(a)) is not None and (half_b := half_width(b)) is not None:
+        mean, half = (b.value or 0.0) - (a.value or 0.0), math.hypot(half_a, half_b)
         yield (
-            f"levels I to III corrected by people's labels: A {x.value:.2f}, B {y.value:.2f}, B - A {mean:+.2f} "
+            f"levels I to III corrected by people's labels: A {a.value:.2f}, B {b.value:.2f}, B - A {mean:+.2f} "
             f"[{mean - half:+.2f}, {mean + half:+.2f}]; the table above is by the judge alone"
         )
 
 
-def _counts(run: ScoredItems, paired: int) -> Counts:
+def _counts(run: ScoredItems, paired: int) -> dict[str, Any]:
     items = run.items.values()
-    failed = sum(item.failed for item in items)
-    scored = sum(bool(item.values) for item in items)
-    reasons = Counter(item.unscored for item in items if item.unscored)
-    answered = len(items) - failed
-    return Counts(len(items), answered, failed, answered - scored, scored - paired, dict(reasons.most_common()))
+    failed, scored = sum(item.failed for item in items), sum(bool(item.values) for item in items)
+    answered, reasons = len(items) - failed, Counter(item.unscored for item in items if item.unscored)
+    found = {"asked": len(items), "answered": answered, "failed": failed, "unscored": answered - scored}
+    return {**found, "unpaired": scored - paired, "reasons": dict(reasons.most_common())}
 
 
 def _rows(moved: Sequence[Moved]) -> Iterator[Row]:
     """The figures with their tests, p not adjusted yet."""
     items = [one.a for one in moved]
-    results = _figures(items, [one.difference for one in moved])
+    results = _figures(items, [one.difference() for one in moved])
     a, b = (_figures(items, [one.value or 0.0 for one in own]) for own in (items, [one.b for one in moved]))
     headline = "overall" if "overall" in results else "items_mean"
     for key, result in results.items():
@@ -289,6 +274,130 @@ def _by_sample(run: ScoredItems) -> tuple[float, ...]:
     return tuple((one.get("overall") or one["items_mean"]).mean for one in figures)
 
 
+# --- Forms ---------------------------------------------------------------------------------------------------------
+
+TITLES = {"overall": "Overall", "items_mean": "Mean over items", **{k: one.title for k, one in SUBTASKS.items()}}
+FIELDS = (
+    "run", "figure", "family", "a", "b", "difference", "low", "high", "p", "p_holm", "effect", "detectable", "items",
+    "clusters",
+)  # fmt: skip
+_METHODS = (
+    "p: sign-flip test by cluster. p Holm: adjusted for the figures of its block and all runs; * below",
+    ".05. detects: the difference that as many items find four times in five.",
+)
+
+
+def title_of(key: str) -> str:
+    """The name of a figure in tables."""
+    return TITLES.get(key) or f"{key.removesuffix('_avg').title()}, average"
+
+
+def figures_table(comparison: Comparison) -> Table:
+    """Every figure of each pair in full, on the 0-100 scale."""
+    rows = []
+    for b, row in ((one.b, row) for one in comparison.pairs for row in one.rows):
+        r, begin = row.result, (b.label, row.key, row.family, row.a, row.b)
+        rows.append((*begin, r.mean, r.low, r.high, row.p, row.p_holm, r.effect, r.detectable, r.items, r.clusters))
+    return Table("", FIELDS, rows)
+
+
+def pair_table(comparison: Comparison, pair: Pair) -> Table:
+    """The figures of a pair, in blocks whose p is adjusted together."""
+    rows: list[Sequence[str]] = []
+    for _, block in groupby(pair.rows, key=attrgetter("family")):
+        rows.append(())
+        for row in block:
+            r, holm = row.result, p_text(row.p_holm) + "* "[row.p_holm >= 0.05]
+            ends = "" if r.low is None or r.high is None else f"{r.low:+.2f} to {r.high:+.2f}"
+            means = f"{row.a:.2f}", f"{row.b:.2f}", f"{r.mean:+.2f}"
+            detects = "" if r.detectable is None else f"{r.detectable:.2f}"
+            rows.append((title_of(row.key), f"{r.items:,}", *means, ends, p_text(row.p), holm, detects))
+    title = f"Paired differences of {comparison.metric} times 100. A: {comparison.a.label}; B: {pair.b.label}"
+    header = ("", "items", "A", "B", "B - A", "95 % interval", "p", "p Holm ", "detects")
+    return Table(title, header, rows[1:], [*_notes(pair), *_METHODS])
+
+
+def _notes(pair: Pair) -> Iterator[str]:
+    """The verdict, what is not in the figures of a pair, and what they rest on."""
+    row, p = pair.headline, p_text(pair.headline.p_holm)
+    if row.p_holm < 0.05:
+        yield f"{title_of(row.key)}: B is {'above' if row.result.mean > 0 else 'below'} A (p {p})."
+    else:
+        could = "" if (found := row.result.detectable) is None else f"; {found:.2f} could have been found"
+        yield f"{title_of(row.key)}: no difference shown (p {p}{could})."
+    yield from pair.notes
+    if any(row.result.error is None for row in pair.rows):
+        yield "no interval where all differences are 0, or where a subtask has one item or one cluster of items"
+    for side, counts in zip("AB", pair.counts, strict=True):
+        why = ", ".join(f"{reason} {n:,}" for reason, n in counts["reasons"].items())
+        shown = ", ".join(f"{what} {n:,}" for what, n in counts.items() if what != "reasons")
+        yield f"{side}: {shown}" + (f" ({why})" if why else "")
+    for what, names in (
+        ("with a value in A only", pair.only_a),
+        ("with a value in B only", pair.only_b),
+        ("changed between the runs, not compared", pair.changed),
+    ):
+        if names:
+            yield f"{counted(len(names), 'item')} {what}: {listed(names)}"
+
+
+def to_text(comparison: Comparison, format: str) -> str:
+    """The comparison as `terminal`, `csv`, `json` (with every item's values) or `latex` (a table for each pair)."""
+    if format == "csv":
+        return figures_table(comparison).to_csv()
+    tables = [pair_table(comparison, pair) for pair in comparison.pairs]
+    if format == "latex":
+        return "\n".join(replace(table, notes=_METHODS).to_latex() for table in tables)
+    if format == "terminal":
+        parts = [f"A: {comparison.a.label} on {comparison.a.split}; {comparison.metric}, times 100"]
+        for table, pair in zip(tables, comparison.pairs, strict=True):
+            moved = [(f"{m.difference():+.2f}", f"{m.a.value:.2f}", f"{m.b.value:.2f}", m.id) for m in pair.moved[:5]]
+            shown = replace(table, title=f"B: {pair.b.label} on {pair.b.split}", notes=())
+            parts += [shown.to_terminal(), "\n".join(map(printable, table.notes))]
+            parts.append(Table("", ("moved most", "A", "B", "item"), moved).to_terminal())
+        parts += [f"{name}: {note}" for name, note in _spreads(comparison)]
+        return "\n\n".join([printable(parts[0]), *parts[1:]]) + "\n"
+    content = {
+        "reference": comparison.a.label,
+        "metric": comparison.metric,
+        "figures": [dict(zip(FIELDS, row, strict=True)) for row in figures_table(comparison).rows],
+        "pairs": [
+            {
+                "run": pair.b.label,
+                "items": [{"id": m.id, "subtask": m.a.subtask, "a": m.a.value, "b": m.b.value} for m in pair.moved],
+                **{name: getattr(pair, name) for name in ("only_a", "only_b", "changed", "notes")},
+                "counts": dict(zip("ab", pair.counts, strict=True)),
+            }
+            for pair in comparison.pairs
+        ],
+        "spreads": dict(comparison.spreads),
+    }
+    return json.dumps(content, ensure_ascii=False, indent=2) + "\n"
+
+
+def _spreads(comparison: Comparison) -> Iterator[tuple[str, str]]:
+    for name, figures in comparison.spreads.items():
+        shown = ", ".join(f"{figure:.2f}" for figure in figures)
+        yield printable(name), f"{shown} by sample of its answers, standard deviation {stdev(figures):.2f}"
+
+
+def write_comparison(comparison: Comparison, out: Path) -> None:
+    """Write compare.html, compare.csv, compare.json and compare.tex into a folder. Raises DataError."""
+    for name, format in (("csv", "csv"), ("json", "json"), ("tex", "latex")):
+        write_text(out / f"compare.{name}", to_text(comparison, format))
+    view = {
+        "a": comparison.a,
+        "metric": comparison.metric,
+        "pairs": [(pair, pair_table(comparison, pair)) for pair in comparison.pairs],
+        "tiles": [{"label": "spread", "value": name, "note": note} for name, note in _spreads(comparison)],
+        "clean": printable_lines,
+        "titles": TITLES,
+    }
+    write_text(out / "compare.html", render_page(files("h2htalk.benchmark.compare") / "page", view))
+
+
+# --- Plans ---------------------------------------------------------------------------------------------------------
+
 SAMPLES = (1, 2, 3, 5, 10)
 # Standard deviations of paired differences, in points: two similar models, and two that differ much.
 ASSUMED = (10.0, 15.0, 20.0, 25.0, 30.0)
@@ -315,10 +424,9 @@ def plan(
     limits: Sequence[int] = LIMITS,
     metric: str | None = None,
 ) -> Plan:
-    """Plan a comparison.
+    """Say how many items find a difference, in points (0-100), four times in five.
 
     Args:
-        difference: that should be found four times in five, in points (0-100).
         runs: two scored runs, whose differences an item vary as those to come will; none: a range is shown.
         limits: numbers of items whose detectable difference is told.
         metric: as of `compare`.
@@ -353,6 +461,7 @@ def plan(
     seen = f"{row.items:,} items, differences with standard deviation {sd:.1f}"
     if samples > 1:
         seen += f", of which {math.sqrt(own / samples):.1f} between answers to one item ({samples} an item)"
+        seen += ". The answers to an item were averaged before the runs were compared."
     return Plan(difference, needed, {(round(sd, 1), n): detectable_difference(sd, n, df) for n in limits}, seen)
 
 

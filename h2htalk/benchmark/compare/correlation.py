@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, combinations, product
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from h2htalk.benchmark.calibration.corrected_mean import read_number
-from h2htalk.benchmark.compare.formats import title_of
+from h2htalk.benchmark.compare.comparison import title_of
 from h2htalk.benchmark.metrics.composite import COMPOSITE_COLUMNS, item_score
 from h2htalk.benchmark.report.table2 import cell_at, main_row
 from h2htalk.benchmark.run import Run, load_run
@@ -27,11 +28,10 @@ from h2htalk.text.tables import Table
 Ratings = dict[tuple[str, int | None], list[float]]
 
 
-def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, float]], list[str]]:
-    """Return each run's scores by benchmark, and the names of rows that are no run's."""
-    found: list[dict[str, float]] = [{} for _ in runs]
-    others = []
-    for where, row in read_rows(path):
+def _read_benchmarks(path: Path | None, runs: Sequence[Run]) -> tuple[list[dict[str, float]], list[str]]:
+    """Each run's scores by benchmark, and the names of rows that are no run's."""
+    found, others = [dict[str, float]() for _ in runs], list[str]()
+    for where, row in read_rows(path) if path else ():
         (_, name), *cells = row.items()
         if (at := _run_named(name, runs, where)) is None:
             others.append(name)
@@ -39,15 +39,15 @@ def read_benchmarks(path: Path, runs: Sequence[Run]) -> tuple[list[dict[str, flo
             raise DataError(f"{where}: a second row of {quoted(name)}; keep one")
         else:
             found[at] = {key: read_number(cell, f"{where}: {key}") for key, cell in cells if cell}
-    if not any(found):
+    if path and not any(found):
         raise DataError(f"{path}: has no row named like one of {listed([run.summary.model for run in runs])}")
     return found, others
 
 
-def read_ratings(path: Path, runs: Sequence[Run]) -> list[Ratings]:
-    """Return each run's ratings."""
+def _read_ratings(path: Path | None, runs: Sequence[Run]) -> list[Ratings]:
+    """Each run's ratings."""
     found: list[Ratings] = [{} for _ in runs]
-    for where, row in read_rows(path):
+    for where, row in read_rows(path) if path else ():
         if missing := {"id", "rating", *(["run"] if len(runs) > 1 else [])} - row.keys():
             raise ConfigError(f"{path}: lacks the column {listed(sorted(missing))}; it has {listed(list(row))}")
         at = _run_named(row["run"], runs, where) if "run" in row else 0
@@ -80,10 +80,8 @@ Unit = tuple[str, Mapping[str, float]]  # a cluster, and values by column
 
 
 class Pair(NamedTuple):
-    """Spearman's correlation of two columns with its 95 % interval, over n pairs of values in so many clusters.
-
-    `level` says what a pair of values belongs to: an item, a dialogue (or another cluster of items) or a model.
-    """
+    """Spearman's correlation of two columns with its 95 % interval, over n pairs of values in so many clusters; each
+    pair belongs to an item, a dialogue (or another cluster of items) or a model (`level`)."""
 
     level: str
     a: str
@@ -108,10 +106,9 @@ def correlate(
     ratings: str | os.PathLike[str] | None = None,
     scores: str | os.PathLike[str] | None = None,
 ) -> Correlations:
-    """Correlate the figures of runs by rank: over items and dialogues within each run, over models.
+    """Correlate the figures of scored runs by rank: over items and dialogues within each run, over models.
 
     Args:
-        runs: scored run folders.
         ratings: a CSV file of people's ratings of replies: `id`, `rating` and, where needed, `sample` and `run`.
         scores: a CSV file of other benchmarks, a row a model (named as in tables, as its run's folder or as the model
             alone) and a column a benchmark.
@@ -130,12 +127,8 @@ def correlate(
     for run in loaded:
         if different := first[0].differing(run.summary.signature):
             raise ConfigError(f"{run.data.folder.path}: another protocol than the first run's: {listed(different)}")
-    rated: list[Ratings] = [{} for _ in loaded]
-    benchmarks, others = [dict[str, float]() for _ in loaded], list[str]()
-    if ratings is not None:
-        rated = read_ratings(as_path(ratings, "ratings"), loaded)
-    if scores is not None:
-        benchmarks, others = read_benchmarks(as_path(scores, "scores"), loaded)
+    rated = _read_ratings(as_path(ratings, "ratings") if ratings is not None else None, loaded)
+    benchmarks, others = _read_benchmarks(as_path(scores, "scores") if scores is not None else None, loaded)
     names = dict.fromkeys(chain(*benchmarks))
     if taken := names.keys() & {HUMAN, *_FIGURES}:
         raise ConfigError(f"{scores}: a column is named {min(taken)} as a figure here is; rename it")
@@ -184,11 +177,11 @@ def _rated(run: Run, ratings: Ratings) -> Iterator[Unit]:
 
 def _dialogues(run: Run) -> Iterator[Unit]:
     """Each cluster with the means of its items by dimension and by subtask."""
-    clusters, found = clusters_of(run.data.split.scenarios), dict[str, dict[str, list[float]]]()
+    clusters, found = clusters_of(run.data.split.scenarios), defaultdict[str, dict[str, list[float]]](dict)
     for scenario in run.data.split.scenarios:
-        value = getattr(run.item_scores[scenario.id], run.summary.measure)
-        for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask) if value is not None else ():
-            found.setdefault(clusters[scenario.id], {}).setdefault(name, []).append(value)
+        if (value := getattr(run.item_scores[scenario.id], run.summary.measure)) is not None:
+            for name in (f"{SUBTASKS[scenario.subtask].dimension}_avg", scenario.subtask):
+                found[clusters[scenario.id]].setdefault(name, []).append(value)
     for cluster, values in found.items():
         yield cluster, {name: fmean(own) for name, own in values.items()}
 

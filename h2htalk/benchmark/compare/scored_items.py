@@ -41,12 +41,12 @@ class ScoredItem:
     """
 
     id: str
-    subtask: str
     cluster: str
-    content: str
     values: tuple[float, ...]
     unscored: str | None
     answers: tuple[str, ...]
+    subtask: str = ""
+    content: str = ""
     failed: bool = False
     own_id: bool = True
 
@@ -108,10 +108,9 @@ def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
     def input_of(item: str) -> ItemInput | None:
         """The prompt; of imported answers the turns of a conversation, None of other scenarios."""
         scenario = by_id[item]
-        if prompt_of is None and not SUBTASKS[scenario.subtask].is_chat:
-            return None
-        messages = prompt_of(scenario) if prompt_of else scenario.turns
-        return ItemInput.of([(message.role, message.content) for message in messages], scenario.references)
+        messages = prompt_of(scenario) if prompt_of else scenario.turns if SUBTASKS[scenario.subtask].is_chat else ()
+        said = [(message.role, message.content) for message in messages]
+        return ItemInput.of(said, scenario.references) if said else None
 
     corrected = summary.judging.corrected.get("levels") if summary.judging is not None and name == JUDGED else None
     return ScoredItems(summary.model, summary.split, name, summary.signature, items, input_of, corrected)
@@ -119,17 +118,18 @@ def read_folder_items(path: Path, metric: str | None) -> ScoredItems:
 
 def _item(run: Run, scenario: Scenario, cluster: str, metric: str) -> ScoredItem:
     score, by_judge = run.item_scores[scenario.id], metric == JUDGED and SUBTASKS[scenario.subtask].level is not None
-    values = [_value(sample, "j" if by_judge else metric) for sample in score.samples]
-    whole = score.unscored is None and None not in values
+    found = [_value(sample, "j" if by_judge else "s" if metric == JUDGED else metric) for sample in score.samples]
+    values = tuple(100 * value for value in found if value is not None)
+    unscored = None if score.unscored is None and len(values) == len(found) else score.unscored or f"no {metric}"
     replies = [run.answers.get((scenario.id, k)) for k in range(run.data.spec.samples)]
     return ScoredItem(
-        id=scenario.id,
-        subtask=scenario.subtask,
-        cluster=cluster,
-        content=repr((scenario.inputs, scenario.references)),
-        values=tuple(100 * v for v in values if v is not None) if whole else (),
-        unscored=None if whole else score.unscored or f"no {metric}",
+        scenario.id,
+        cluster,
+        values=() if unscored else values,
+        unscored=unscored,
         answers=tuple(reply.answer if isinstance(reply, Response) else "" for reply in replies),
+        subtask=scenario.subtask,
+        content=repr((scenario.inputs, scenario.references)),
         failed=not all(isinstance(reply, Response) for reply in replies),
     )
 
@@ -145,12 +145,10 @@ def _is_asked(score: ItemScore, metric: str) -> bool:
 def _value(sample: SampleScore, metric: str) -> float | None:
     if metric == COMPLIANCE:
         return float(not sample.violations) if sample.values and sample.violations is not None else None
-    if metric in ("j", RATING):
-        value = sample.j if metric == "j" else sample.rating
-        return None if value is None else value / 5
-    if metric in ("s", "lexical", JUDGED):
-        return sample.lexical if metric == "lexical" else sample.s
-    return sample.values.get(metric)
+    if metric in METRIC_COLUMNS:
+        return sample.values.get(metric)
+    value: float | None = getattr(sample, metric)
+    return value / 5 if value is not None and metric in ("j", RATING) else value
 
 
 # --- Logs of other harnesses -------------------------------------------------------------------------------------
@@ -168,7 +166,7 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     name = log.metric(metric)
     records = sorted(log.records, key=lambda record: (record.item, record.epoch))
     groups = {item: list(own) for item, own in groupby(records, key=lambda record: record.item)}
-    items = {item: _log_item(own, name, low, high) for item, own in groups.items()}
+    items = {item: _log_item(item, own, name, low, high) for item, own in groups.items()}
     if outside := [item for item, own in items.items() if not all(0 <= value <= 100 for value in own.values)]:
         found = f"{counted(len(outside), 'item')} outside {scale}: {listed(outside)}"
         raise ConfigError(f"{path}: {name} of {found}; name the scale of its values with --scale")
@@ -177,27 +175,17 @@ def read_log_items(path: Path, metric: str | None, scale: str) -> ScoredItems:
     notes = [f"metric {name} on {scale}{digest}", *log.notes]
     if empty := [record.item for record in records if record.answer == "" and isinstance(record.value(name), float)]:
         notes.append(f"{counted(len(empty), 'empty answer has', 'empty answers have')} a score: {listed(empty)}")
-    label = f"{log.model} ({log.harness})"
-    return ScoredItems(
-        label, log.task, name, Signature({}, {}), items, inputs.get, harness=log.harness, notes=tuple(notes)
-    )
+    label, signature = f"{log.model} ({log.harness})", Signature({}, {})
+    return ScoredItems(label, log.task, name, signature, items, inputs.get, None, log.harness, tuple(notes))
 
 
-def _log_item(records: list[LogRecord], metric: str, low: float, high: float) -> ScoredItem:
+def _log_item(item: str, records: list[LogRecord], metric: str, low: float, high: float) -> ScoredItem:
     values = [record.value(metric) for record in records]
     reason = next((value for value in values if isinstance(value, str)), None)
     scaled = tuple(100 * ((value - low) / (high - low)) for value in values if not isinstance(value, str))
-    return ScoredItem(
-        id=records[0].item,
-        subtask="",
-        cluster=records[0].item,
-        content="",
-        values=() if reason else scaled,
-        unscored=reason,
-        answers=tuple(record.answer or "" for record in records),
-        failed=any(record.failure for record in records),
-        own_id=records[0].own_id,
-    )
+    answers, failed = tuple(record.answer or "" for record in records), any(record.failure for record in records)
+    own_id = records[0].own_id
+    return ScoredItem(item, item, () if reason else scaled, reason, answers, failed=failed, own_id=own_id)
 
 
 def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, list[str]]:
@@ -207,7 +195,7 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
     """
     names = {name: name for name, item in b.items.items() if item.own_id and name in a.items and a.items[name].own_id}
     by_id = len(names)
-    for key in (lambda one: one.turns, _last_turn):
+    for key in (lambda one: one.turns, lambda one: (one.turns[-1:], one.references) if one.references else None):
         names |= _matches(a, b, names, key)
     asked = {name: (a.input_of(other), b.input_of(name)) for name, other in names.items()}
     same = {name for name, pair in asked.items() if _is_same(*pair)}
@@ -232,10 +220,6 @@ def align(a: ScoredItems, b: ScoredItems) -> tuple[ScoredItems, ScoredItems, lis
         listing = listed(sorted(other_prompt))
         notes.append(f"{counted(len(other_prompt), 'item')} with another system prompt or less history: {listing}")
     return replace(a, items=a_items), replace(b, items=b_items), notes
-
-
-def _last_turn(asked: ItemInput) -> object:
-    return (asked.turns[-1:], asked.references) if asked.references else None
 
 
 def _matches(
@@ -286,14 +270,10 @@ def _read_study_items(path: Path, metric: str | None) -> ScoredItems:
     signature = Signature(protocol | {"judge": study.judge or "-"}, study.signature.subject)
     (least, most), items = SCALES.get(name, (0.0, 1.0)), {}
     for row in rows:
-        value = row.value if row in known else None
-        items[" ".join(row.key)] = ScoredItem(
-            id=" ".join(row.key),
-            subtask="",
-            cluster=row.cluster,
-            content=study.items.get(row.item, ""),
-            values=() if value is None else (100 * (value - least) / (most - least),),
-            unscored=row.unscored or NOT_ASKED if value is None else None,
-            answers=() if value is None else study.show(row)[1:],
-        )
+        item, content = " ".join(row.key), study.items.get(row.item, "")
+        if row in known and row.value is not None:
+            values = (100 * (row.value - least) / (most - least),)
+            items[item] = ScoredItem(item, row.cluster, values, None, study.show(row)[1:], content=content)
+        else:
+            items[item] = ScoredItem(item, row.cluster, (), row.unscored or NOT_ASKED, (), content=content)
     return ScoredItems(study.label, f"study {study.study}", name, signature, items, lambda _: None)

@@ -7,10 +7,11 @@ asks only for what is missing; judgements of other judges stay beside it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import islice
 
 from h2htalk.benchmark.judge.judgements import (
+    JUDGING,
     LONGEST,
     Judge,
     Judgements,
@@ -19,9 +20,8 @@ from h2htalk.benchmark.judge.judgements import (
     fence_secret,
     judgements_folder,
     write_judge,
-    write_judging,
 )
-from h2htalk.benchmark.judge.rubric import JudgePrompts, JudgePromptWriter, rubric_of, schema_of
+from h2htalk.benchmark.judge.rubric import JudgePrompts, prompt_writer, rubric_of, schema_of
 from h2htalk.benchmark.run import Run, load_run
 from h2htalk.benchmark.score_run import judge_again
 from h2htalk.benchmark.settings import JudgeSpec
@@ -57,23 +57,18 @@ class JudgeCalls:
     @property
     def settings(self) -> CallSettings:
         spec = self.spec
-        prices = str(spec.prices or "")
-        return CallSettings(self.model, spec.max_cost, spec.batch, prices, spec.concurrency)
+        return CallSettings(self.model, spec.max_cost, spec.batch, str(spec.prices or ""), spec.concurrency)
 
     def requests(self, answers: Sequence[JudgedAnswer], secret: bytes) -> Iterator[Request]:
         """Every judgement of every answer, in the run's order."""
-        writer = JudgePromptWriter(self.prompts, self.judge.reverse)
+        write = prompt_writer(self.prompts, self.judge.reverse)
         schemas = parse_model(self.model)[0].schemas
         for scenario, answer in answers:
             judged, persona = answer_id(answer), self.run.data.split.personas[scenario.persona]
             for k in range(self.spec.judgements):
-                messages = writer.messages(scenario, persona, answer.answer, Fence.of(secret, judged, k))
-                sampling = Sampling(
-                    self.judge.temperature,
-                    max_tokens=JUDGE_TOKENS,
-                    seed=request_seed(0, judged, k),
-                    thinking=self.judge.thinking,
-                )
+                messages = write(scenario, persona, answer.answer, Fence.of(secret, judged, k))
+                seed, judge = request_seed(0, judged, k), self.judge
+                sampling = Sampling(judge.temperature, max_tokens=JUDGE_TOKENS, seed=seed, thinking=judge.thinking)
                 schema = schema_of(rubric_of(scenario.subtask, self.judge.reverse)) if schemas else None
                 yield Request(judged, messages, sampling, k, schema, scenario.id)
 
@@ -94,10 +89,8 @@ class JudgeCalls:
                 failures += [one for one in outcomes if isinstance(one, Failure)]
                 replies += sum(isinstance(one, Reply) for one in outcomes)
         if not replies:
-            first = failures[0].message or failures[0].reason
-            raise IncompleteError(
-                f"{self.model}: no call was answered, so the tables stay as they are; the first: {first}"
-            )
+            kept, first = "the tables stay as they are", failures[0].message or failures[0].reason
+            raise IncompleteError(f"{self.model}: no call was answered, so {kept}; the first: {first}")
 
     def _unscored(self, answers: Sequence[JudgedAnswer]) -> frozenset[SampleKey]:
         """The judgements whose stored reply could not be read."""
@@ -135,16 +128,12 @@ def judge_run(spec: JudgeSpec) -> Summary:
             write_judge(spec.path, calls.judge)
             calls.ask(answers)
         names = tuple(sorted(calls.judge.fingerprint for calls in panel))
-        write_judging(RunFolder(spec.path), Judging(names, spec.judgements, spec.scope))
+        RunFolder(spec.path).write_facts(JUDGING, asdict(Judging(names, spec.judgements, spec.scope)))
         return judge_again(spec.path, locked=True)
 
 
 def estimate_judging(spec: JudgeSpec) -> str:
-    """Describe what judging would ask and cost; nothing is sent or written.
-
-    Raises:
-        ConfigError, DataError: as `judge_run` would raise before its first call.
-    """
+    """Describe what judging would ask and cost; nothing is sent or written. Raises as `judge_run` before a call."""
     panel, answers = _open(spec)
     lines = [f"{counted(len(answers), 'answer')} of {spec.run} to judge"]
     for calls in panel:
@@ -154,11 +143,7 @@ def estimate_judging(spec: JudgeSpec) -> str:
 
 
 def judged_answers(run: Run, scope: str) -> list[JudgedAnswer]:
-    """Return the answers that a judge reads: of levels I to III, or of all subtasks.
-
-    Raises:
-        ConfigError: there is none.
-    """
+    """Return the answers that a judge reads: of levels I to III, or of all subtasks. Raises ConfigError without any."""
     answers = [
         (scenario, answer)
         for scenario in run.data.split.scenarios

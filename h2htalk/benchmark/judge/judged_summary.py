@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 
@@ -22,7 +22,7 @@ from h2htalk.benchmark.judge.rubric import points_of
 from h2htalk.benchmark.metrics.composite import THRESHOLD, ItemScore, SampleScore, item_score, judged_score
 from h2htalk.benchmark.statistics import Cell, ItemValue, aggregate, aggregate_slices
 from h2htalk.benchmark.summary import JUDGE_WARNING, JudgeFigures, Summary, by_sample, slices_of
-from h2htalk.data.files import json_line, read_sealed, write_sealed
+from h2htalk.data.files import json_line, read_sealed
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import Answers, SampleKey
 from h2htalk.data.run_folder import RunFolder
@@ -31,6 +31,7 @@ from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted
 
 ALL_LEVELS = "levels"  # beside the names of the subtasks
+CORRECTED = Path("judgements") / "calibration.json"  # of a run
 _AGAIN = "run `h2htalk judge calibrate` again"
 
 
@@ -55,19 +56,9 @@ def hash_of(judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> str:
     return hashlib.sha256(json_line([judging.judges, judging.judgements, listed]).encode()).hexdigest()
 
 
-def corrected_cells_path(run: Path) -> Path:
-    """Return where a run's corrected cells lie."""
-    return run / "judgements" / "calibration.json"
-
-
-def write_corrected_cells(run: Path, found: CorrectedCells) -> None:
-    """Store the corrected cells of a run."""
-    write_sealed(corrected_cells_path(run), asdict(found))
-
-
 def read_corrected_cells(run: Path, judging: Judging, ratings: Mapping[SampleKey, AnswerRating]) -> CorrectedCells:
     """Read the corrected cells of a run; of a run without them, or with others' ratings by now, there are none."""
-    path = corrected_cells_path(run)
+    path = run / CORRECTED
     try:
         found = read_record(CorrectedCells, read_sealed(path, _AGAIN), str(path), advice=f"; {_AGAIN}")
     except FileNotFoundError:
@@ -96,28 +87,20 @@ def with_judgements(
     warnings = (*summary.warnings, *(f"{JUDGE_WARNING}{one}" for one in _warnings(summary, figures)))
     signature = replace(summary.signature, protocol=protocol)
     summary = replace(summary, signature=signature, judging=figures, warnings=warnings)
-    return _with_judged_row(summary, scenarios, scores) if summary.measure == "s" else summary, scores
+    if summary.measure != "s":
+        return summary, scores
+    with_s = [s for s in scenarios if s.language in summary.s_languages]
+    row = aggregate(ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in with_s)
+    slices, samples = slices_of(with_s, scores, judged_value), tuple(by_sample(with_s, scores, judged_value))
+    rows = replace(summary.rows, judged=row)
+    return replace(summary, judged=True, rows=rows, slices=slices, by_sample=samples), scores
 
 
 def with_ratings(score: ItemScore, ratings: Mapping[SampleKey, AnswerRating]) -> ItemScore:
     """Put the ratings of an item's answers into its score."""
-    none = AnswerRating(None)
-    samples = []
-    for sample in score.samples:
-        rating = ratings.get((sample.id, sample.sample), none)
-        samples.append(replace(sample, rating=rating.rating, people=rating.people, unjudged=rating.unjudged))
-    return item_score(score.id, samples)
-
-
-def _with_judged_row(summary: Summary, scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore]) -> Summary:
-    own = [s for s in scenarios if s.language in summary.s_languages]
-    row = aggregate([ItemValue(s.id, s.subtask, judged_value(s, scores[s.id])) for s in own])
-    return replace(
-        summary,
-        judged=True,
-        rows=replace(summary.rows, judged=row),
-        slices=slices_of(own, scores, judged_value),
-        by_sample=tuple(by_sample(own, scores, judged_value)),
+    found = [(one, ratings.get((one.id, one.sample), AnswerRating(None))) for one in score.samples]
+    return item_score(
+        score.id, [replace(one, rating=r.rating, people=r.people, unjudged=r.unjudged) for one, r in found]
     )
 
 
@@ -190,11 +173,7 @@ def _points(scenarios: Sequence[Scenario], ratings: Mapping[SampleKey, AnswerRat
     for (item, _), rating in ratings.items():
         for name in points_of(subtasks[item]):
             said[name, item].append(rating.points.get(name))
-    values = {key: [one for one in yes if one is not None] for key, yes in said.items()}
-    return aggregate_slices(
-        ItemValue(item, name, fmean(own) if len(own) == len(said[name, item]) else None)
-        for (name, item), own in values.items()
-    )
+    return aggregate_slices(ItemValue(item, name, whole_mean(yes)) for (name, item), yes in said.items())
 
 
 def _warnings(summary: Summary, figures: JudgeFigures) -> list[str]:

@@ -12,14 +12,15 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
-from h2htalk.benchmark.judge.rubric import HIGHEST, RULE, Judgement, rubric_of
+from h2htalk.benchmark.judge.rubric import HIGHEST, RULE, Judgement, points_of, rubric_of
 from h2htalk.benchmark.metrics.composite import answer_hash
 from h2htalk.chat.engines import model_identity, model_name
 from h2htalk.chat.protocol import Outcome, Reply
@@ -118,9 +119,9 @@ class Judgements:
         self.path = judgements_folder(run) / CALLS
         self._replies = read_answers(self.path, judge.stage)
 
-    def of(self, answer: Response, subtask: str, number: int) -> tuple[Judgement, ...]:
+    def of(self, answer: Response, subtask: str, number: int) -> list[Judgement]:
         """Return the first `number` judgements of an answer; those that are not stored are unscored."""
-        return tuple(map(rubric_of(subtask, self._judge.reverse).read, self.outcomes(answer, number)))
+        return [rubric_of(subtask, self._judge.reverse).read(one) for one in self.outcomes(answer, number)]
 
     def outcomes(self, answer: Response, number: int) -> list[Outcome]:
         """Return the judge's first `number` replies about an answer; calls that were not made are failures."""
@@ -150,7 +151,7 @@ def fence_secret(folder: Path) -> bytes:
     return text.encode()
 
 
-KEY = "judging"  # in run.json
+JUDGING = "judging"  # in run.json
 LONGEST = 100_000  # characters of an answer that is judged
 TOO_LONG = "too_long"
 
@@ -216,15 +217,10 @@ def whole_mean(values: Sequence[float | None]) -> float | None:
     return fmean(known) if known and len(known) == len(values) else None
 
 
-def write_judging(folder: RunFolder, judging: Judging) -> None:
-    """Write down which judgements count."""
-    folder.write_facts(KEY, TypeAdapter(Judging).dump_python(judging, mode="json"))
-
-
 def read_judging(folder: RunFolder) -> Judging | None:
     """Read which judgements count, None in a run without any. Raises DataError where run.json was edited."""
-    raw = folder.read_run().get(KEY)
-    return None if raw is None else read_record(Judging, raw, f"{folder.path / 'run.json'}: {KEY}")
+    raw = folder.read_run().get(JUDGING)
+    return None if raw is None else read_record(Judging, raw, f"{folder.path / 'run.json'}: {JUDGING}")
 
 
 def require_judging(folder: RunFolder) -> Judging:
@@ -247,21 +243,14 @@ def list_people_ratings(folder: RunFolder) -> list[PeopleRating]:
 
 
 def read_people_ratings(folder: RunFolder) -> dict[str, PeopleRating]:
-    """Read people's ratings, by the id of the judged answer. Raises DataError; names file and line."""
+    """As `list_people_ratings`, by the id of the judged answer."""
     return {one.answer: one for one in list_people_ratings(folder)}
 
 
 def rate_answers(
     folder: RunFolder, judging: Judging, answers: Answers, scenarios: Iterable[Scenario]
 ) -> dict[SampleKey, AnswerRating]:
-    """Rate the answers of a run.
-
-    Args:
-        folder: the run.
-        judging: which judgements count.
-        answers: of the run.
-        scenarios: of the run; those in the scope of the judging count.
-    """
+    """Rate the answers of a run to those of its scenarios that are in the scope of the judging."""
     people, subtasks = read_people_ratings(folder), {s.id: s.subtask for s in judging.judged(scenarios)}
     panel = [Judgements(folder.path, read_judge(folder.path, name)) for name in judging.judges]
     ratings: dict[SampleKey, AnswerRating] = {}
@@ -272,25 +261,15 @@ def rate_answers(
             ratings[key] = AnswerRating(None, (None,) * len(panel), unjudged=TOO_LONG)
             continue
         judged = [one.of(answer, subtasks[key[0]], judging.judgements) for one in panel]
-        means = tuple(whole_mean([one.rating for one in own]) for own in judged)
+        means, every = tuple(whole_mean([one.rating for one in own]) for own in judged), [*chain(*judged)]
+        unjudged = next((one.unscored for one in every if one.unscored), None)
+        names = points_of(subtasks[key[0]]) if unjudged is None else ()
+        points = {name: fmean(one.points[name] for one in every) for name in names}
+        if (by_people := people.get(answer_id(answer))) is not None:
+            ratings[key] = AnswerRating(by_people.rating, means, people=True, points=points)
+            continue
         replies = (reply for one in panel for reply in one.outcomes(answer, judging.judgements))
         failed = next((one.message or one.reason for one in replies if isinstance(one, Failure)), None)
-        unjudged = next((one.unscored for own in judged for one in own if one.unscored), None)
-        points = _points(judged) if unjudged is None else {}
-        unread = next((one.message for own in judged for one in own if one.message), "")
-        own = AnswerRating(None, means, unjudged=unjudged, failed=failed, points=points, unread=unread)
-        own = replace(own, rating=own.by_judges)
-        if (by_people := people.get(answer_id(answer))) is not None:
-            own = replace(own, rating=by_people.rating, people=True, unjudged=None, failed=None, unread="")
-        ratings[key] = own
+        unread = next((one.message for one in every if one.message), "")
+        ratings[key] = AnswerRating(whole_mean(means), means, False, unjudged, failed, points, unread)
     return ratings
-
-
-def _points(judged: Sequence[Sequence[Judgement]]) -> dict[str, float]:
-    """The share of yes of each point over all judgements of an answer."""
-    answers: dict[str, list[bool]] = {}
-    for own in judged:
-        for one in own:
-            for name, yes in one.points.items():
-                answers.setdefault(name, []).append(yes)
-    return {name: fmean(yes) for name, yes in answers.items()}

@@ -77,13 +77,16 @@ def judge_probe(spec: JudgeSpec, language: str | None = None) -> Probe:
     run = load_run(spec.path)
     folder, scenarios = run.data.folder, run.data.split.scenarios
     ratings = rate_answers(folder, require_judging(folder), run.answers, scenarios)
-    rows = [row for name, own in _groups(scenarios).items() for row in probe_rows(name, own, ratings)]
+    groups = {name: own for name in LANGUAGES if (own := [one for one in scenarios if one.language == name])}
+    groups |= {"all": list(scenarios)} if len(groups) > 1 else {}
+    rows = [row for name, own in groups.items() for row in probe_rows(name, own, ratings)]
     judging = summary.judging
-    notes = [f"the first reply that is {why}: {text}" for why, text in (judging.unread if judging else {}).items()]
-    if judging and judging.failed:
+    assert judging is not None, "judge_run judged it"
+    notes = [f"the first reply that is {why}: {text}" for why, text in judging.unread.items()]
+    if judging.failed:
         failed = counted(judging.failed, "reply", "replies")
         notes.append(f"the judgements of {failed} failed; the same command sends only what is missing")
-    title = f"Probe of the judge {', '.join(judging.judges if judging else ())}"
+    title = f"Probe of the judge {', '.join(judging.judges)}"
     return Probe(Table(title, HEADER, rows, (*notes, verdict(rows))), summary.incomplete)
 
 
@@ -129,40 +132,29 @@ def replies_of(scenario: Scenario) -> tuple[str, str]:
     return scenario.reference, str(scenario.metadata.get("second", scenario.reference))
 
 
-def _groups(scenarios: Sequence[Scenario]) -> dict[str, list[Scenario]]:
-    groups = {name: [one for one in scenarios if one.language == name] for name in LANGUAGES}
-    groups = {name: own for name, own in groups.items() if own}
-    return {**groups, "all": list(scenarios)} if len(groups) > 1 else groups
-
-
 def probe_rows(language: str, scenarios: Sequence[Scenario], ratings: Ratings) -> Iterator[tuple[object, ...]]:
     """The figures of some scenarios, with the ends between which a judge's whole interval must lie."""
 
-    def row(
-        name: str, found: tuple[float, float, float] | None, n: int, of: int, least: float, most: float
-    ) -> tuple[object, ...]:
-        measures = found is not None and least < found[1] and found[2] < most
+    def row(name: str, found: Sequence[float], n: int, of: int, least: float, most: float) -> tuple[object, ...]:
+        measures = bool(found) and least < found[1] and found[2] < most
         return language, name, *(found or (None,) * 3), n, of, "measures" if measures else "does not measure"
 
     def share(name: str, hits: Sequence[float], of: int, least: float, most: float) -> tuple[object, ...]:
-        found = (fmean(hits), *rate_interval(sum(hits), len(hits))) if hits else None
+        found = (fmean(hits), *rate_interval(sum(hits), len(hits))) if hits else ()
         return row(name, found, len(hits), of, least, most)
 
-    def gains(kind: str) -> tuple[list[float], int]:
+    def gains(*kinds: str) -> tuple[list[float], int]:
         """R of the first reply minus R of the second, where both are rated, and the number of records."""
-        kinds = PAIR_KINDS if kind == "all" else (kind,)
         own = [one.id for one in scenarios if one.metadata["kind"] in kinds]
         both = [(ratings[item, 0].rating, ratings[item, 1].rating) for item in own]
         return [a - b for a, b in both if a is not None and b is not None], len(own)
 
-    for kind in (*PAIR_KINDS, "all"):
-        found, of = gains(kind)
-        yield share(f"accuracy: {kind}", [(1 + (gain > 0) - (gain < 0)) / 2 for gain in found], of, 0.5, math.inf)
+    for name, kinds in {**{kind: (kind,) for kind in PAIR_KINDS}, "all": PAIR_KINDS}.items():
+        found, of = gains(*kinds)
+        yield share(f"accuracy: {name}", [(1 + (gain > 0) - (gain < 0)) / 2 for gain in found], of, 0.5, math.inf)
     repeats, of = gains("repeat")
-    gap = None
-    if mean := mean_of([abs(gain) / HIGHEST for gain in repeats]):
-        low, high = mean.interval()
-        gap = HIGHEST * mean.value, HIGHEST * low, HIGHEST * high
+    mean = mean_of([abs(gain) / HIGHEST for gain in repeats])
+    gap = [HIGHEST * end for end in (mean.value, *mean.interval())] if mean else ()
     yield row("repeats: difference", gap, len(repeats), of, -1, 1)
     found, of = gains("padded")
     yield share("padded at least as high", [gain <= 0 for gain in found], of, -1, 0.5)

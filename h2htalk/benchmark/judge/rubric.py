@@ -8,7 +8,7 @@ out of range is unscored with that reason.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -21,7 +21,7 @@ from h2htalk.chat.response_schema import ResponseSchema
 from h2htalk.data.languages import Language
 from h2htalk.data.responses import Failure, strip_thinking
 from h2htalk.data.scenario import Persona, Scenario
-from h2htalk.data.subtasks import SUBTASKS, find_subtask
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError
 from h2htalk.rounds.item_sources import input_text
 from h2htalk.text.fences import Fence
@@ -132,11 +132,8 @@ def schema_of(rubric: Rubric) -> ResponseSchema:
 
 def rubric_of(subtask: str, reverse: bool = False) -> Rubric:
     """The rubric of a subtask's answers: qualities (`reverse`: in the reverse order), then points."""
-    return Rubric((*_ordered(subtask, reverse), *points_of(subtask)), points_of(subtask))
-
-
-def _ordered(subtask: str, reverse: bool) -> tuple[str, ...]:
-    return qualities_of(subtask)[::-1] if reverse else qualities_of(subtask)
+    qualities = qualities_of(subtask)[::-1] if reverse else qualities_of(subtask)
+    return Rubric((*qualities, *points_of(subtask)), points_of(subtask))
 
 
 class JudgePrompts(Templates):
@@ -171,29 +168,27 @@ def judge_messages(
     return Message("system", rules, shared=len(rules)), Message("user", text)
 
 
-class JudgePromptWriter:
-    """Write the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
+def prompt_writer(
+    prompts: JudgePrompts, reverse: bool = False
+) -> Callable[[Scenario, Persona, str, Fence], tuple[Message, ...]]:
+    """Return what writes the prompts of one judge: what is the same for all answers to a subtask is rendered once."""
 
-    def __init__(self, prompts: JudgePrompts, reverse: bool = False) -> None:
-        self._prompts, self._reverse = prompts, reverse
-        self._rules: dict[tuple[str, str], str] = {}
-
-    def messages(self, scenario: Scenario, persona: Persona, answer: str, fence: Fence) -> tuple[Message, ...]:
-        """Return the prompt that judges an answer to a scenario; everything that others wrote stands in fences."""
-        material = "\n\n".join(f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items())
-        subtask, language = scenario.subtask, scenario.language
-        rules = self._rules.get((subtask, language)) or self._write_rules(subtask, language)
-        parts = {"persona": persona.descriptions[language], "material": material, "answer": answer}
-        return judge_messages(self._prompts, language, rules, parts, fence)
-
-    def _write_rules(self, subtask: str, language: Language) -> str:
+    @cache
+    def rules(subtask: str, language: Language) -> str:
+        rubric = rubric_of(subtask, reverse)
         values = {
             "subtask": subtask,
-            "dimension": find_subtask(subtask).dimension,
-            "qualities": list(_ordered(subtask, self._reverse)),
-            "points": list(points_of(subtask)),
-            "example": rubric_of(subtask, self._reverse).example(),
+            "dimension": SUBTASKS[subtask].dimension,
+            "qualities": [name for name in rubric.parts if name not in rubric.points],
+            "points": list(rubric.points),
+            "example": rubric.example(),
         }
-        text = self._prompts.render(f"{language}/judge_rubric.j2", values)
-        self._rules[subtask, language] = text
-        return text
+        return prompts.render(f"{language}/judge_rubric.j2", values)
+
+    def messages(scenario: Scenario, persona: Persona, answer: str, fence: Fence) -> tuple[Message, ...]:
+        material = "\n\n".join(f"{name}:\n{input_text(value)}" for name, value in scenario.inputs.items())
+        language = scenario.language
+        parts = {"persona": persona.descriptions[language], "material": material, "answer": answer}
+        return judge_messages(prompts, language, rules(scenario.subtask, language), parts, fence)
+
+    return messages

@@ -1,7 +1,7 @@
 """Export a run: entries for a model's page on the Hub, records of Every Eval Ever, or a bundle that can be verified.
 
-`.eval_results/NAME.yaml`: one wrong entry hides the whole file, so each benchmark has a file of its own, and nothing in
-it is null. Every Eval Ever 0.3.0 (`schemas/`, with their licence): an aggregate and a row a sample, scores from 0 to 1.
+`.eval_results/NAME.yaml`: one wrong entry hides the whole file, so each benchmark has a file of its own, without null.
+Every Eval Ever 0.3.0: an aggregate and a row a sample, scores from 0 to 1.
 A bundle is a folder or a .zip with what somebody else needs to compute the scores again:
 
 bundle.json    model, signature, split (fingerprint and source), figures, and the SHA-256 of the other file
@@ -116,9 +116,7 @@ def _figures(run: Run) -> dict[str, Figure]:
     if counts.unscored:
         raise ConfigError(f"{path}: incomplete: {counted(counts.unscored, 'item')} unscored; finish the run first")
     if counts.private:
-        raise ConfigError(
-            f"{path}: not scored: its references are private; h2htalk score RUN --references FILE scores it"
-        )
+        raise ConfigError(f"{path}: its references are private; h2htalk score RUN --references FILE scores it")
     return figures_of(run.data.split.scenarios, run.item_scores)
 
 
@@ -192,8 +190,7 @@ def write_bundle(run: Run, out: Path) -> list[Path]:
 
 
 def _sample(run: Run, score: SampleScore) -> dict[str, Any]:
-    """The scores with the answer, without thinking and request id; a failure without its message, which may name a
-    server."""
+    """The scores and the answer's text; a failure without its message, which may name a server."""
     found = run.answers.get((score.id, score.sample))
     if isinstance(found, Response):
         return {**score.to_dict(), "text": found.text, "finish_reason": found.finish_reason}
@@ -226,20 +223,13 @@ def write_every_eval_ever(
     samples = out / f"{name}_samples.jsonl"
     rows = write_jsonl(samples, (head | {"model_id": model} | row for row in _rows(run)))
     found = {"format": "jsonl", "file_path": f"{name}_samples.jsonl", "hash_algorithm": "sha256"}
+    who = {"source_organization_name": organization, "evaluator_relationship": relationship}
+    library = {"name": NAME, "version": run.summary.package_version}
     aggregate = head | {
         "evaluation_timestamp": time,
         "retrieved_timestamp": time,
-        "source_metadata": {
-            "source_name": NAME,
-            "source_type": "evaluation_run",
-            "source_organization_name": organization,
-            "evaluator_relationship": relationship,
-        },
-        "eval_library": {
-            "name": NAME,
-            "version": run.summary.package_version,
-            "additional_details": without_folders(signature.protocol),
-        },
+        "source_metadata": {"source_name": NAME, "source_type": "evaluation_run", **who},
+        "eval_library": library | {"additional_details": without_folders(signature.protocol)},
         "model_info": {
             "name": run.summary.model if signature.human else signature.subject["model"],
             "id": model,
@@ -297,18 +287,12 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
 
 
 def _row(scenario: Scenario, messages: list[Message], response: Response, score: SampleScore) -> dict[str, Any]:
-    name = task_id(scenario.subtask, scenario.language)
-    spoken = [*messages, Message("assistant", response.text)]
-    turns = [{"turn_idx": n, "role": m.role, "content": _text(m.content)} for n, m in enumerate(spoken)]
-    chat = any(message.role == "assistant" for message in messages)
-    place = len(messages) if chat else 0
-    attribution = {
-        "turn_idx": place,
-        "source": f"messages[{place}].content" if chat else "output.raw",
-        "extracted_value": _text(response.answer),
-        "extraction_method": "whole_reply",
-        "is_terminal": True,
-    }
+    name, chat = task_id(scenario.subtask, scenario.language), any(one.role == "assistant" for one in messages)
+    texts, reply, place = [_text(one.content) for one in messages], _text(response.text), len(messages) if chat else 0
+    source = f"messages[{place}].content" if chat else "output.raw"
+    attribution = {"turn_idx": place, "source": source, "extracted_value": _text(response.answer)}
+    spoken = zip([*(one.role for one in messages), "assistant"], [*texts, reply], strict=True)
+    turns = [{"turn_idx": n, "role": role, "content": text} for n, (role, text) in enumerate(spoken)]
     contract = "not checked" if score.violations is None else ", ".join(score.violations) or "kept"
     return {
         "evaluation_name": name,
@@ -316,13 +300,13 @@ def _row(scenario: Scenario, messages: list[Message], response: Response, score:
         "sample_id": scenario.id,
         "interaction_type": "multi_turn" if chat else "single_turn",
         "input": {
-            "raw": _text(messages[-1].content),
-            "formatted": None if chat else _text("\n\n".join(message.content for message in messages)),
+            "raw": texts[-1],
+            "formatted": None if chat else "\n\n".join(texts),
             "reference": [_text(text) for text in scenario.references],
         },
-        "output": None if chat else {"raw": [_text(response.text)]},
+        "output": None if chat else {"raw": [reply]},
         "messages": turns if chat else None,
-        "answer_attribution": [attribution],
+        "answer_attribution": [attribution | {"extraction_method": "whole_reply", "is_terminal": True}],
         # Whether a reply is correct is not defined here, and must not be null.
         "evaluation": {"score": score.lexical if score.s is None else score.s, "is_correct": False},
         "metadata": {"sample": str(score.sample), "finish_reason": response.finish_reason, "contract": contract},
@@ -351,21 +335,14 @@ def write_eval_results(
         raise ConfigError(f"{run.data.folder.path}: results of the benchmark are of all items of split test")
     repo, commit = dataset or (split.commit and _hub_name(run)), revision or split.commit
     if not repo or not commit:
-        raise ConfigError(
-            "the run's split was not loaded from the Hub: name the same data set there with --dataset OWNER/NAME and "
-            "--revision COMMIT"
-        )
+        named = "name the same data set there with --dataset OWNER/NAME and --revision COMMIT"
+        raise ConfigError(f"the run's split was not loaded from the Hub: {named}")
+    date = _answered_at(run).isoformat().replace("+00:00", "Z")
     entries = [
         EvalResultEntry(
-            repo,
-            task,
-            round(figure.cell.value or 0.0, 2),
-            commit,
-            date=_answered_at(run).isoformat().replace("+00:00", "Z"),
-            source_url=source_url,
-            notes=_note(run, figure),
+            repo, task, round(one.cell.value or 0.0, 2), commit, date=date, source_url=source_url, notes=_note(run, one)
         )
-        for task, figure in figures.items()
+        for task, one in figures.items()
     ]
     path = out / ".eval_results" / f"{repo.replace('/', '--')}.yaml"
     write_text(path, yaml_dump(eval_result_entries_to_yaml(entries), sort_keys=False))

@@ -7,7 +7,7 @@ import math
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import astuple, dataclass, field, fields, replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from h2htalk.benchmark.prompts.prompt_set import PromptOf, PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.benchmark.results_export.export import HEAD, SAMPLES, BundleHead, figures_of
 from h2htalk.benchmark.score_run import REFERENCES_LENGTH, REVISION_LENGTH, metric_keys, open_metrics
+from h2htalk.benchmark.statistics import Cell
 from h2htalk.data.files import parse_object, read_bounded
 from h2htalk.data.imports.harness_log import read_members
 from h2htalk.data.records import as_path, read_record
@@ -47,9 +48,9 @@ class Verification:
         apart = [_distance(ours, theirs) for ours, theirs in pairs]
         if (worst := max(apart, default=0.0)) <= tolerance:
             self.matches.append(name if worst <= TOLERANCE else f"{name}, but for the last digits ({worst:.0e})")
-            return
-        most = "" if math.isinf(worst) else f", by up to {worst:.3g}"
-        self.differs.append(f"{name}: {sum(one > tolerance for one in apart):,} of {len(apart):,} values{most}")
+        else:
+            most = "" if math.isinf(worst) else f", by up to {worst:.3g}"
+            self.differs.append(f"{name}: {sum(one > tolerance for one in apart):,} of {len(apart):,} values{most}")
 
 
 def _distance(ours: Any, theirs: Any) -> float:
@@ -94,8 +95,7 @@ def verify_results(
     asked = _part(whole, ids)
     if unknown := sorted(ids - {s.id for s in asked.scenarios}):
         raise DataError(f"{path}: {counted(len(unknown), 'item')} that its split lacks: {quoted(unknown[0])}")
-    commit = f", commit {whole.commit}" if whole.commit else ""
-    found = Verification(f"{name} ({whole.name} {whole.version}{commit})")
+    found = Verification(f"{name} ({whole.name} {whole.version}{whole.commit and f', commit {whole.commit}'})")
     found.compare("the hash of the samples", [(sha256(text[SAMPLES].encode()).hexdigest(), head.sha256)])
     if rest := len(whole.scenarios) - len(ids):
         part = f"{len(ids):,} of {len(whole.scenarios):,} items of split {whole.name}"
@@ -112,8 +112,8 @@ def verify_results(
         _compare_scores(found, head, asked, rows)
     known = {*metric_keys(Metrics(), asked), "references_sha256"}
     known |= {"items"} if head.protocol.get("items") == asked.fingerprint else set()
-    asking = {key: value for key, value in head.protocol.items() if key not in known}
-    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in {**head.subject, **asking}.items()], 30)
+    claims = {**head.subject, **{key: value for key, value in head.protocol.items() if key not in known}}
+    said = listed([f"{quoted(key)[1:-1]} {quoted(value)}" for key, value in claims.items()], 30)
     found.unchecked.append(f"that {quoted(head.model)} gave these answers, asked with {said}")
     other = "how each answer ended; the hashes of stored answers"
     found.unchecked.append(f"that h2htalk {quoted(head.package_version)} was used; {other}")
@@ -136,9 +136,10 @@ def _read_rows(text: str, samples: int) -> dict[SampleKey, dict[str, Any]]:
         where = f"{SAMPLES}:{number}"
         record = parse_object(line.encode(), where, unique_keys=True)
         answer = read_response({key: record[key] for key in record.keys() & {"id", "sample", *_ANSWER}}, where)
+        key = answer.id, answer.sample
         if answer.sample >= samples:
             raise DataError(f"{where}: sample {answer.sample}, but the bundle has {samples:,} an item, from 0 on")
-        if (key := (answer.id, answer.sample)) in rows:
+        if key in rows:
             raise DataError(f"{where}: a second line of {quoted(answer.id)}, sample {answer.sample}")
         rows[key] = {name: value for name, value in record.items() if name not in _ANSWER} | {"answer": answer}
     return rows
@@ -154,8 +155,7 @@ def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: R
     if "references_sha256" in head.protocol:
         keys["references_sha256"] = asked.references_sha256[:REFERENCES_LENGTH]
     found.compare("the versions of the metrics", [(value, head.protocol.get(key)) for key, value in keys.items()])
-    answers = {key: row["answer"] for key, row in rows.items()}
-    scores = score_answers(asked, answers, head.samples, metrics, prompt_of)
+    scores = score_answers(asked, {key: row["answer"] for key, row in rows.items()}, head.samples, metrics, prompt_of)
     ours = {(row.id, row.sample): row.to_dict() for item in scores.values() for row in item.samples}
     embedded = metrics.embedder is not None or keys["embedder"] == "none"
     # The hash is of the whole stored answer, of which a bundle holds the text alone.
@@ -169,10 +169,10 @@ def _compare_scores(found: Verification, head: BundleHead, asked: Split, rows: R
     if not embedded:
         found.unchecked.append("figures and intervals: they hold S")
         return
-    figures = {task: asdict(one.cell) for task, one in figures_of(asked.scenarios, scores).items()}
-    theirs = {task: asdict(cell) for task, cell in head.figures.items()}
-    tasks = [(task, part) for task in figures.keys() | theirs.keys() for part in ("value", "low", "high", "n", "total")]
-    pairs = [(figures.get(task, {}).get(part), theirs.get(task, {}).get(part)) for task, part in tasks]
+    figures = {task: astuple(one.cell) for task, one in figures_of(asked.scenarios, scores).items()}
+    theirs = {task: astuple(cell) for task, cell in head.figures.items()}
+    none, tasks = (None,) * len(fields(Cell)), figures.keys() | theirs.keys()
+    pairs = [pair for task in tasks for pair in zip(figures.get(task, none), theirs.get(task, none), strict=True)]
     tolerance = TOLERANCE if metrics.embedder is None else EMBEDDING_TOLERANCE
     found.compare("figures and intervals", pairs, 100 * tolerance)  # on the scale from 0 to 100
 
@@ -183,10 +183,9 @@ def _part(whole: Split, ids: Collection[str]) -> Split:
 
 def _find_bundled(head: BundleHead, ids: Collection[str]) -> str:
     """Find the bundled split of the items. Nothing else that a bundle names is loaded: a forger can publish items."""
-    of_bundle = head.split.get("version"), head.split.get("fingerprint")
     for name in list_splits():
         split = load_split(name)
-        if (split.version, _part(split, ids).fingerprint) == of_bundle:
+        if (split.version, _part(split, ids).fingerprint) == (head.split.get("version"), head.split.get("fingerprint")):
             return name
     source, commit = head.split.get("source") or head.split.get("name", ""), head.split.get("commit", "")
     # The tag may be at another commit now.

@@ -10,8 +10,7 @@ from pathlib import Path
 from statistics import fmean
 
 import pytest
-from command_line import h2htalk_here
-from judged_runs import annotators, command, evaluated, judge_file, rate
+from judged_made import annotators, command, evaluated, judge_file, rate
 from kills import interrupted_at
 from rounds_made import NAMES
 from spreadsheet_rounds import fill
@@ -43,13 +42,6 @@ def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def run(judged_once: Path, tmp_path: Path) -> Path:
     return shutil.copytree(judged_once, tmp_path / "run")
-
-
-def without_s(folder: Path) -> Path:
-    """A judged run that was scored without an embedder."""
-    run = evaluated(folder / "run", "baseline:random-reference", "--embedder", "none")
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
-    return run
 
 
 def with_commands(run: Path, out: Path, *options: object) -> str:
@@ -107,8 +99,7 @@ def test_from_the_judge_to_people_and_into_the_table(tmp_path: Path) -> None:
             unfinished = dict(list(typed.items())[:-1])
             fill(known.folder / f"{sheet.stem}.xlsx", unfinished)
             # Closing is refused while somebody still works, and nothing of the round counts.
-            refused = h2htalk_here("adjudicate", "close", run, low)
-            assert (refused.returncode, "1 assignment is missing" in refused.stderr) == (2, True), refused.stderr
+            assert "1 assignment is missing" in command("adjudicate", "close", run, low, code=2)
             assert not (run / "adjudication" / "ratings.jsonl").exists()
         fill(known.folder / f"{sheet.stem}.xlsx", typed)
     assert "8 of 8" in command("round", "status", low)
@@ -149,8 +140,7 @@ def test_a_second_round_has_what_was_not_rated(run: Path, tmp_path: Path) -> Non
     assert rated(run) == dict.fromkeys(first, (2, 1)) | dict.fromkeys(second, (4, 2))
     people = {item: rating for item, (rating, _) in rated(run).items()}
     assert cells(run) == pytest.approx(by_hand(run, people), abs=1e-9)
-    refused = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "third")
-    assert (refused.returncode, "there is no item for people" in refused.stderr) == (2, True)
+    assert "there is no item for people" in command("adjudicate", "open", run, "--out", tmp_path / "third", code=2)
     assert not (tmp_path / "third").exists()
 
 
@@ -183,9 +173,13 @@ def test_a_panel_disagrees_and_people_decide(tmp_path: Path) -> None:
     assert (scores[passes].j, scores[fails].j) == (pytest.approx(3.0), pytest.approx(5.0))
 
 
-def test_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
-    run, low = without_s(tmp_path), tmp_path / "low"
-    with_commands(run, low, "--human-trigger", "judge", "--budget", 2)
+def test_without_s_the_judge_alone_decides_and_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
+    run, low = evaluated(tmp_path / "run", "baseline:random-reference", "--embedder", "none"), tmp_path / "low"
+    assert "was not judged; run `h2htalk judge run` first" in command("adjudicate", "open", run, "--out", low, code=2)
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: JUDGED[item[-1]]))
+    assert "use --human-trigger judge" in command("adjudicate", "open", run, "--out", low, code=2)
+    printed = with_commands(run, low, "--human-trigger", "judge", "--budget", 2)
+    assert "--human-trigger judge (R < 3.5) 8\n" in printed
     rate(low, lambda *_: 5)
     gone, stays = (f"mini-en-{item}" for item in WORST[:2])
     shard = RunFolder(run).shard
@@ -194,10 +188,10 @@ def test_an_answer_that_changed_is_not_rated(tmp_path: Path) -> None:
     command("score", run, code=3)  # its judgement is missing
     printed = command("adjudicate", "close", run, low, code=3)
     assert "2 ratings of 1 answer\n1 answer without a rating: skipped, or changed since the round was opened" in printed
+    assert "without S there is no J: the ratings stand apart" in printed
     assert rated(run) == {stays: (5, 2)}
-    assert {score.id for item in load_run(run).item_scores.values() for score in item.samples if score.people} == {
-        stays
-    }
+    people = {one.id for item in load_run(run).item_scores.values() for one in item.samples if one.people}
+    assert people == {stays}
 
 
 @pytest.mark.slow
@@ -230,16 +224,5 @@ def test_closing_that_was_killed_at_any_write_is_completed_by_the_same_command(t
     ],
 )
 def test_what_cannot_be_opened(run: Path, tmp_path: Path, options: tuple[object, ...], message: str) -> None:
-    refused = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low", *options)
-    assert (refused.returncode, message in refused.stderr) == (2, True), refused.stderr
+    assert message in command("adjudicate", "open", run, "--out", tmp_path / "low", *options, code=2)
     assert not (tmp_path / "low" / "round.json").exists()
-
-
-def test_without_s_the_judge_alone_decides_and_without_a_judge_nobody(tmp_path: Path) -> None:
-    run = evaluated(tmp_path / "unjudged", "baseline:random-reference", "--embedder", "none")
-    unjudged = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low")
-    assert (unjudged.returncode, "was not judged; run `h2htalk judge run` first" in unjudged.stderr) == (2, True)
-    run = without_s(tmp_path)
-    without = h2htalk_here("adjudicate", "open", run, "--out", tmp_path / "low")
-    assert (without.returncode, "use --human-trigger judge" in without.stderr) == (2, True)
-    assert "--human-trigger judge (R < 3.5) 8\n" in with_commands(run, tmp_path / "low", "--human-trigger", "judge")

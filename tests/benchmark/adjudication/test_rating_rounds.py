@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from byte_search import files_with
-from judged_runs import annotators, command, evaluated, rate
+from judged_made import annotators, command, evaluated, rate
 from rounds_made import NAMES
 
 from h2htalk.benchmark.adjudicate import open_rating_round, read_round_ratings

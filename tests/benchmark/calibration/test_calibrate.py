@@ -6,10 +6,9 @@ import csv
 import shutil
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 import pytest
-from judged_runs import annotators, command, evaluated, judge_file, rate
+from judged_made import LEVELS, annotators, command, evaluated, given, judge_file, judging_of, rate
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.corrected_mean import read_labels
@@ -24,29 +23,10 @@ from h2htalk.data.responses import Response
 from h2htalk.errors import ConfigError, DataError
 from h2htalk.rounds.closing import close_round
 
-LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
-
-
-def given(item: str) -> int:
-    """What the judge gives."""
-    return 1 + sum(map(ord, item)) % 5
-
 
 def rated(item: str) -> float:
     """What people give: less than the judge, and not always by as much."""
     return max(0.0, given(item) - 0.5 * (int.from_bytes(item.encode()) % 7 % 3))
-
-
-@pytest.fixture(scope="module")
-def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
-    command("judge", "run", run, "--judge", judge_file(run, given))
-    return run
-
-
-@pytest.fixture
-def run(judged_once: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(judged_once, tmp_path / "run")
 
 
 def ids_of(run: Path) -> list[str]:
@@ -54,9 +34,8 @@ def ids_of(run: Path) -> list[str]:
     return [s.id for s in load_run(run).data.split.scenarios if s.subtask in LEVELS]
 
 
-def labels_file(path: Path, ids: list[str], head: str = "id,rating", **cells: Any) -> Path:
-    rows = [",".join([one, str(rated(one)), *(str(cell(one)) for cell in cells.values())]) for one in ids]
-    path.write_text("\n".join([",".join([head, *cells]), *rows]) + "\n")
+def labels_file(path: Path, ids: list[str]) -> Path:
+    path.write_text("id,rating\n" + "".join(f"{one},{rated(one)}\n" for one in ids))
     return path
 
 
@@ -74,8 +53,7 @@ def test_corrected_cells_equal_a_computation_by_hand(run: Path, tmp_path: Path) 
         own = [one for one, name in plan.strata.items() if name == stratum]
         correction += len(own) / 12 * fmean(rated(one) - given(one) for one in own if one in drawn)
     j = fmean(3 * (scores[one].s or 0) + 0.4 * given(one) for one in ids_of(run)) + 0.4 * correction
-    judging = load_run(run).summary.judging
-    assert judging is not None
+    judging = judging_of(run)
     assert judging.corrected["levels"].value == pytest.approx(20 * j, abs=1e-9)
     assert (judging.corrected["levels"].n, judging.corrected["levels"].total) == (8, 12)
     assert judging.correction == "stratified, 8 labels of 12 items"
@@ -102,26 +80,16 @@ def test_peoples_ratings_of_an_adjudication_are_no_judges_scores(run: Path, tmp_
     assert calibrate_judge(run, file, random=True) == before
 
 
-def test_cells_of_other_judgements_are_not_shown(run: Path, tmp_path: Path) -> None:
+def test_cells_are_of_these_judgements_or_a_refusal_says_why(run: Path, tmp_path: Path) -> None:
     calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)), random=True)
-    judging = load_run(run).summary.judging
-    assert judging is not None
-    assert set(judging.corrected) <= {"levels", *LEVELS}
-    assert judging.correction == "all labelled, 12 labels of 12 items"
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: 3, "other"))
-    judging = load_run(run).summary.judging
-    assert judging is not None
-    assert judging.corrected == {}
-    assert judging.correction == "of other judgements: run `h2htalk judge calibrate` again"
-
-
-def test_a_refusal_has_no_cells_and_says_why(run: Path, tmp_path: Path) -> None:
+    assert {"levels"} < set(judging_of(run).corrected) <= {"levels", *LEVELS}
+    assert judging_of(run).correction == "all labelled, 12 labels of 12 items"
     found = calibrate_judge(run, labels_file(tmp_path / "l.csv", ids_of(run)[:3]))
     assert {one.mean for one in found.corrections} == {None}
-    judging = load_run(run).summary.judging
-    assert judging is not None
-    assert judging.corrected == {}
-    assert judging.correction == "refused: 3 labels, and 4 are needed, 3 labels of 12 items"
+    assert judging_of(run).corrected == {}
+    assert judging_of(run).correction == "refused: 3 labels, and 4 are needed, 3 labels of 12 items"
+    command("judge", "run", run, "--judge", judge_file(run, lambda item: 3, "other"))
+    assert judging_of(run).correction == "of other judgements: run `h2htalk judge calibrate` again"
 
 
 def test_answers_of_one_item_are_averaged_first(run: Path, tmp_path: Path) -> None:
@@ -131,7 +99,7 @@ def test_answers_of_one_item_are_averaged_first(run: Path, tmp_path: Path) -> No
     write_jsonl(tmp_path / "replies.jsonl", replies)
     more = ("--samples", 2, "--temperature", 1, "--no-baselines")
     run = evaluated(tmp_path / "sampled", f"scripted:{tmp_path / 'replies.jsonl'}", *more)
-    command("judge", "run", run, "--judge", judge_file(run, given))
+    command("judge", "run", run, "--judge", judge_file(run))
     head = "id,sample,annotator,rating"
     answers = [(one, sample) for n, one in enumerate(ids_of(run)) for sample in range(1 + n % 2)]
 
@@ -179,52 +147,40 @@ def test_qualities_are_averaged_and_annotators_kept_apart(run: Path, tmp_path: P
     assert read_labels(load_run(run), tmp_path / "l.csv")[item, 0] == {"ann": 2.5, "bob": 5.0}
 
 
-def rows_of(path: Path) -> list[dict[str, str]]:
+def drawn_labels(run: Path, path: Path) -> list[dict[str, str]]:
+    """The rows of a plan's file, which is filled in."""
+    plan_labels(run, labels=8, out=path)
     with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def drawn_labels(run: Path, path: Path, count: int = 8) -> Path:
-    """The file of a plan, filled in with the judges' score minus 0 or 1."""
-    plan_labels(run, labels=count, out=path)
-    rows = rows_of(path)
-    for n, row in enumerate(rows):
-        row["rating"] = str(n % 5)
+        rows = [row | {"rating": str(n % 5)} for n, row in enumerate(csv.DictReader(file))]
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
         writer.writerows(rows)
-    return path
+    return rows
 
 
-def test_labels_beside_the_plan_are_left_out_and_said(run: Path, tmp_path: Path) -> None:
-    path = drawn_labels(run, tmp_path / "l.csv")
+def test_labels_beside_the_plan_are_left_out_and_those_of_other_replies_refused(run: Path, tmp_path: Path) -> None:
+    path = tmp_path / "l.csv"
+    drawn = drawn_labels(run, path)
     alone = calibrate_judge(run, path)
-    rows = rows_of(path)
-    other = next(one for one in ids_of(run) if one not in {row["id"] for row in rows})
-    empty = [one for one in ids_of(run) if one not in {*(row["id"] for row in rows), other}]
+    other, *empty = [one for one in ids_of(run) if one not in {row["id"] for row in drawn}]
     with path.open("a") as file:
         file.write(f"{other},0,,,,5\n" + "".join(f"{one},0,,,,\n" for one in empty))
     both = calibrate_judge(run, path)
     assert alone.drawn == both.drawn == "by the plan"
     assert both.corrections == alone.corrections
     assert "1 label of answers that the plan did not draw: left out" in both.notes
-
-
-def test_a_file_of_other_replies_is_refused(run: Path, tmp_path: Path) -> None:
-    path = drawn_labels(run, tmp_path / "l.csv")
-    path.write_text(path.read_text().replace(rows_of(path)[0]["reply"], "Somebody else's words"))
+    path.write_text(path.read_text().replace(drawn[0]["reply"], "Somebody else's words"))
     with pytest.raises(DataError, match="the reply is not the run's answer"):
         calibrate_judge(run, path)
 
 
-def test_a_comparison_shows_what_people_s_labels_make_of_both(run: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(run, other)
-    for one, name in ((run, "a"), (other, "b")):
-        calibrate_judge(one, drawn_labels(one, tmp_path / f"{name}.csv"))
-    cells = [load_run(one).summary.judging.corrected["levels"] for one in (run, other)]  # type: ignore[union-attr]
-    notes = compare(run, other).pairs[0].notes
-    assert any(f"A {cells[0].value:.2f}, B {cells[1].value:.2f}, B - A +0.00" in note for note in notes)
-    rows = [row for row in table_rows(load_run(run).summary) if row.source == "run" or row.source == "baseline"]
+def test_a_comparison_shows_what_peoples_labels_make_of_both(run: Path, tmp_path: Path) -> None:
+    other = shutil.copytree(run, tmp_path / "other")
+    for one in (run, other):
+        drawn_labels(one, tmp_path / f"{one.name}.csv")
+        calibrate_judge(one, tmp_path / f"{one.name}.csv")
+    a, b = (judging_of(one).corrected["levels"].value for one in (run, other))
+    assert any(f"A {a:.2f}, B {b:.2f}, B - A +0.00" in note for note in compare(run, other).pairs[0].notes)
+    rows = [row for row in table_rows(load_run(run).summary) if row.source in ("run", "baseline")]
     assert {"", "unjudged"} <= {row.variant for row in rows}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from calibration_made import judged_item
+from judged_made import judged_item
 from scipy.stats import spearmanr
 from sklearn.metrics import cohen_kappa_score
 

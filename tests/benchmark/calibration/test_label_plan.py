@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from random import Random
 
 import pytest
-from calibration_made import judged_item
-from judged_runs import annotators, command, evaluated, judge_file
+from judged_made import LEVELS, annotators, command, judged_item
 
 from h2htalk.benchmark.calibration.calibrate import calibrate_judge
 from h2htalk.benchmark.calibration.corrected_mean import load_judged
 from h2htalk.benchmark.calibration.label_plan import (
+    LabelPlan,
     draw_by_level,
     drawn_apart_from,
     groups_of,
@@ -31,19 +30,11 @@ from h2htalk.errors import ConfigError
 from h2htalk.rounds.round_folder import RoundFolder
 from h2htalk.rounds.texts.interface import interface_text
 
-LEVELS = ("itinerary_basic", "itinerary_middle", "itinerary_advanced")
 
-
-@pytest.fixture(scope="module")
-def judged_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    run = evaluated(tmp_path_factory.mktemp("judged") / "run")
-    command("judge", "run", run, "--judge", judge_file(run, lambda item: len(item) % 6))
-    return run
-
-
-@pytest.fixture
-def run(judged_once: Path, tmp_path: Path) -> Path:
-    return shutil.copytree(judged_once, tmp_path / "run")
+def plan_of(run: Path) -> LabelPlan:
+    plan = read_plan(run)
+    assert plan is not None
+    return plan
 
 
 @pytest.mark.parametrize(("items", "labels"), [(150, 42), (350, 50), (1000, 55)])
@@ -92,8 +83,7 @@ def test_the_file_shows_replies_and_no_score(run: Path, tmp_path: Path) -> None:
         (scenario,) = (s for s in load_run(run).data.split.scenarios if s.id == row["id"])
         texts = (*(turn.content for turn in scenario.turns), scenario.reference)
         assert all(" ".join(text.split()) in " ".join(row["scenario"].split()) for text in texts)
-    plan = read_plan(run)
-    assert plan is not None
+    plan = plan_of(run)
     assert [row["id"] for row in rows] == [item_of(answer) for answer in plan.answers]
     assert (plan.seed, len(plan.strata), len(plan.judges)) == (3, 12, 1)
     # Labels that are filled in are not overwritten, and the same draw can be written again.
@@ -123,8 +113,7 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     """A plan of the levels together was refused level by level, for want of labels in a stratum."""
     out, filled = tmp_path / "labels.csv", tmp_path / "filled.csv"
     shown = command("judge", "plan-labels", run, "--labels", labels, "--out", out)
-    plan = read_plan(run)
-    assert plan is not None
+    plan = plan_of(run)
     assert plan.serves == (("levels",) if labels == 8 else ("levels", *sorted(LEVELS)))
     assert ("each by itself needs 12 labels" in shown) == (labels == 8)
     items = [item_of(answer) for answer in plan.answers]
@@ -134,28 +123,24 @@ def test_a_plan_names_what_it_serves_and_calibrate_refuses_none_of_it(run: Path,
     assert all(one.mean is not None for one in found.corrections)
 
 
-def test_without_a_file_or_a_round_nothing_is_drawn(run: Path) -> None:
+def test_without_a_file_nothing_is_drawn_and_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
     assert "9 of 12 items to label" in command("judge", "plan-labels", run, "--half-width", 0.2)
-    assert read_plan(run) is None
-
-
-def test_pilot_labels_say_how_many(run: Path, tmp_path: Path) -> None:
-    pilot = tmp_path / "pilot.csv"
     ids = [s.id for s in load_run(run).data.split.scenarios if s.subtask == "itinerary_basic"]
-    # The judge gives all of one subtask the same; people 0 2 0 2: the errors' standard deviation is 1.1547.
-    pilot.write_text("id,rating\n" + "".join(f"{one},{2 * (n % 2)}\n" for n, one in enumerate(ids)))
-    shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", pilot, "--out", tmp_path / "l.csv")
-    assert "standard deviation of the judges' error: 1.15, measured on 4 items" in shown
+    judged = load_judged(run).items
+    # The judges' error is 0 1 0 1 of four items: its standard deviation is .577.
+    labels = "".join(f"{one},{judged[one].score - n % 2}\n" for n, one in enumerate(ids))
+    (tmp_path / "pilot.csv").write_text(f"id,rating\n{labels}")
+    shown = command("judge", "plan-labels", run, "--half-width", 0.9, "--pilot", tmp_path / "pilot.csv")
+    assert "standard deviation of the judges' error: 0.58, measured on 4 items" in shown
     assert "8 of 12" in shown
+    assert read_plan(run) is None
 
 
 def test_a_round_is_opened_on_the_drawn_answers(run: Path, tmp_path: Path) -> None:
     out = tmp_path / "round"
     options = ("--labels", 8, "--open", out, "--annotators", annotators(tmp_path))
     command("judge", "plan-labels", run, *options)
-    plan = read_plan(run)
-    assert plan is not None
-    assert {item.id for item in RoundFolder(out).items()} == set(plan.answers)
+    assert {item.id for item in RoundFolder(out).items()} == set(plan_of(run).answers)
 
 
 @pytest.mark.parametrize(

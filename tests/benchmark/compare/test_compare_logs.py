@@ -11,11 +11,10 @@ import pytest
 from command_line import h2htalk_here
 
 import h2htalk
-from h2htalk.benchmark.compare.comparison import Pair, compare
-from h2htalk.benchmark.compare.formats import to_text, write_comparison
+from h2htalk.benchmark.compare.comparison import Pair, compare, to_text, write_comparison
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError
+from h2htalk.errors import ConfigError
 
 FIXTURES = Path(__file__).parents[2] / "data" / "imports" / "fixtures"
 INSPECT, EPOCHS = FIXTURES / "once.eval", FIXTURES / "epochs.eval"
@@ -30,19 +29,12 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     folder = tmp_path_factory.mktemp("runs")
     chosen = [s for s in load_split("mini@1").scenarios if s.id in SCORED | {FAILED, EMPTY}]
     write_jsonl(folder / "chosen.jsonl", (s.to_dict() for s in chosen))
+    replies = [json.loads(line) for line in (FIXTURES / "replies.jsonl").read_text().splitlines()]
     for samples in (1, 2):
-        replies = [json.loads(line) for line in (FIXTURES / "replies.jsonl").read_text().splitlines()]
         write_jsonl(folder / "replies.jsonl", (reply for reply in replies if reply["sample"] < samples))
-        spec = h2htalk.EvaluateSpec(
-            model=f"scripted:{folder / 'replies.jsonl'}",
-            split=str(folder / "chosen.jsonl"),
-            out=str(folder / str(samples)),
-            embedder="none",
-            baselines=False,
-            samples=samples,
-            temperature=samples - 1.0,
-        )
-        h2htalk.evaluate(spec)
+        where = {"split": folder / "chosen.jsonl", "out": folder / str(samples)}
+        how = {"embedder": "none", "baselines": False, "samples": samples, "temperature": samples - 1.0}
+        h2htalk.evaluate(h2htalk.EvaluateSpec(model=f"scripted:{folder / 'replies.jsonl'}", **where, **how))
     return folder / "1", folder / "2"
 
 
@@ -71,38 +63,36 @@ def test_the_same_replies_have_the_same_means_in_all_three(runs: tuple[Path, Pat
             (a, metric_a), (b, metric_b) = (other, one) if reverse else (one, other)
             pair = one_pair(a, b, metric_a, metric_b)
             assert {moved.id for moved in pair.moved} == SCORED
-            assert max(abs(moved.difference) for moved in pair.moved) < 1e-12
+            assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
             assert abs(pair.headline.a - pair.headline.b) < 1e-12
 
 
 def test_epochs_are_averaged_by_item(runs: tuple[Path, Path]) -> None:
     pair = one_pair(runs[1], EPOCHS, "lexical", "text_scores/lexical")
-    assert {moved.id: len(moved.b.values) for moved in pair.moved} == {
-        "mini-en-dialogue-base-01": 2,
-        "mini-en-dialogue-schedule-04": 2,
-    }
-    assert max(abs(moved.difference) for moved in pair.moved) < 1e-12
+    ids = ("mini-en-dialogue-base-01", "mini-en-dialogue-schedule-04")
+    assert {moved.id: len(moved.b.values) for moved in pair.moved} == dict.fromkeys(ids, 2)
+    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
 
 
-def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    for a, b, metrics in (
-        (runs[0], INSPECT, ("rouge_l", "text_scores/rouge_l")),
-        (INSPECT, runs[0], ("text_scores/rouge_l", "rouge_l")),
-    ):
-        comparison = compare(a, b, metric=metrics)
-        pair = comparison.pairs[0]
-        assert [row.key for row in pair.rows] == ["dialogue_base", "dialogue_schedule", "items_mean"]
-        ours, log = pair.counts if a != INSPECT else pair.counts[::-1]
-        # An empty reply has a value in ours, and is unscored in the log.
-        assert (ours.asked, ours.answered, ours.failed, ours.unscored, ours.unpaired) == (5, 4, 1, 0, 1)
-        assert (log.asked, log.answered, log.failed, log.unscored, log.unpaired) == (5, 4, 1, 1, 0)
-        assert log.reasons == {"error": 1, "no_response": 1}
-        text = to_text(comparison, "terminal")
-        assert "asked 5, answered 4, failed 1, unscored 1, unpaired 0 (error 1, no_response 1)" in text
-        assert "no signature" in text
-        assert json.loads(to_text(comparison, "json"))["pairs"][0]["counts"]["a"]["asked"] == 5
-        write_comparison(comparison, tmp_path)
-        assert "Odile" in (tmp_path / "compare.html").read_text(encoding="utf-8")
+@pytest.mark.parametrize("reverse", [False, True])
+def test_a_log_beside_our_run_has_its_subtasks_and_both_counts(
+    runs: tuple[Path, Path], tmp_path: Path, reverse: bool
+) -> None:
+    sides = [(runs[0], "rouge_l"), (INSPECT, "text_scores/rouge_l")]
+    (a, one), (b, other) = sides[::-1] if reverse else sides
+    comparison = compare(a, b, metric=(one, other))
+    pair = comparison.pairs[0]
+    assert [row.key for row in pair.rows] == ["dialogue_base", "dialogue_schedule", "items_mean"]
+    ours, log = pair.counts[::-1] if reverse else pair.counts
+    # An empty reply has a value in ours, and is unscored in the log.
+    assert list(ours.values())[:5] == [5, 4, 1, 0, 1]
+    assert list(log.values()) == [5, 4, 1, 1, 0, {"error": 1, "no_response": 1}]
+    text = to_text(comparison, "terminal")
+    assert "asked 5, answered 4, failed 1, unscored 1, unpaired 0 (error 1, no_response 1)" in text
+    assert "no signature" in text
+    assert json.loads(to_text(comparison, "json"))["pairs"][0]["counts"]["a"]["asked"] == 5
+    write_comparison(comparison, tmp_path)
+    assert "Odile" in (tmp_path / "compare.html").read_text(encoding="utf-8")
 
 
 def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
@@ -114,7 +104,7 @@ def test_our_export_to_every_eval_ever_reads_back(tmp_path: Path) -> None:
     _, samples = h2htalk.export_results(run, "every-eval-ever", tmp_path, organization="Lab", model="lab/m")
     pair = one_pair(run, samples, "lexical", "score")
     assert (len(pair.moved), len(pair.rows), pair.changed) == (22, 15, ())
-    assert max(abs(moved.difference) for moved in pair.moved) < 1e-12
+    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
 
 
 def lm_eval_copy(folder: Path, change: Any) -> Path:
@@ -136,7 +126,7 @@ def test_an_item_that_asked_something_else_under_its_id_is_changed(tmp_path: Pat
 
     pair = one_pair(INSPECT, lm_eval_copy(tmp_path, edit), "text_scores/lexical", "lexical")
     assert pair.changed == ("mini-en-dialogue-base-01",)
-    assert pair.counts[0].unpaired == 1
+    assert pair.counts[0]["unpaired"] == 1
     everything = lm_eval_copy(tmp_path, lambda line: asking(line, "Edited"))
     with pytest.raises(ConfigError, match=r"no item in common .*ask something else under one id: mini-en"):
         one_pair(INSPECT, everything, "text_scores/lexical", "lexical")
@@ -149,7 +139,7 @@ def test_items_without_ids_are_matched_by_what_was_asked_and_never_by_position(t
 
     pair = one_pair(INSPECT, lm_eval_copy(tmp_path, without_id), "text_scores/lexical", "lexical")
     assert {moved.id for moved in pair.moved} == SCORED
-    assert max(abs(moved.difference) for moved in pair.moved) < 1e-12
+    assert max(abs(moved.difference()) for moved in pair.moved) < 1e-12
     assert any("5 items matched by input" in note for note in pair.notes)
 
     # The same input twice, with one reference: nobody knows which is which.
@@ -165,11 +155,8 @@ def test_tables_are_matched_by_id_alone_and_say_so(tmp_path: Path) -> None:
     comparison = compare(scores, INSPECT, metric=["score", "asks_back"], scale=["1-5", "0-1"])
     (moved,) = comparison.pairs[0].moved
     assert (moved.id, moved.a.value, moved.b.value) == ("mini-en-dialogue-base-01", 75.0, 100.0)
-    assert any(
-        "1 item matched by id alone" in note or "2 items matched by id alone" in note
-        for note in comparison.pairs[0].notes
-    )
-    assert comparison.pairs[0].counts[0].reasons == {"no score": 1}
+    assert any("2 items matched by id alone" in note for note in comparison.pairs[0].notes)
+    assert comparison.pairs[0].counts[0]["reasons"] == {"no score": 1}
 
 
 def test_scales_are_declared_and_never_guessed(tmp_path: Path) -> None:
@@ -193,9 +180,7 @@ def test_two_metrics_get_no_verdict(runs: tuple[Path, Path], tmp_path: Path, met
         one_pair(runs[0], other, *metrics)
 
 
-def test_a_folder_that_is_nothing_and_a_partial_log(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="not a run folder"):
-        compare(runs[0], tmp_path)
+def test_a_partial_log_says_so() -> None:
     pair = one_pair(INSPECT, FIXTURES / "killed.eval", "asks_back")
-    assert pair.counts[1].failed == 2
+    assert pair.counts[1]["failed"] == 2
     assert "B: the log is partial: status started, 1 of 3 samples" in pair.notes

@@ -13,10 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from judged_made import command
 from scipy import stats
 
 import h2htalk
-from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate, pairs_table, terminal_table
+from h2htalk.benchmark.compare.correlation import HUMAN, Correlations, Pair, correlate
 from h2htalk.benchmark.run import load_run
 from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import write_jsonl
@@ -67,8 +68,7 @@ def test_metrics_with_peoples_ratings_over_the_rated_samples(folder: Path, tmp_p
         pair = found_pair(found, "item", name, HUMAN)
         expected = stats.spearmanr([row[name] for row, _ in rated], [np.mean(ratings) for _, ratings in rated])
         assert pair.value == pytest.approx(expected.statistic, abs=1e-12)
-        assert (pair.n, pair.low < pair.value < pair.high) == (len(rated), True)  # type: ignore[operator]
-        assert pair.clusters == 6
+        assert (pair.n, pair.clusters, pair.low < pair.value < pair.high) == (len(rated), 6, True)  # type: ignore[operator]
 
 
 def test_a_rating_without_a_sample_is_of_the_items_mean_and_runs_are_averaged(folder: Path, tmp_path: Path) -> None:
@@ -136,18 +136,14 @@ def test_a_wrong_table_is_named(option: str, text: str, message: str, folder: Pa
     assert message in str(raised.value)
 
 
-def test_a_table_that_cannot_name_the_run_is_refused(folder: Path, tmp_path: Path) -> None:
+def test_runs_that_a_table_cannot_name_or_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> None:
     (tmp_path / "table.csv").write_text("id,rating\nx,1\n")
     with pytest.raises(ConfigError, match="lacks the column run"):
         correlate(runs_of(folder, 2), ratings=tmp_path / "table.csv")
-    with pytest.raises(DataError, match="cannot be read as CSV"):
-        correlate(runs_of(folder, 2), ratings=tmp_path / "none.csv")
     (tmp_path / "table.csv").write_text("model,A\nmodel-0,1\n")
+    copy = shutil.copytree(folder / "m0", tmp_path / "copy")
     with pytest.raises(DataError, match="'model-0' names 2 runs; write the name of a run's folder"):
-        correlate([folder / "m0", shutil.copytree(folder / "m0", tmp_path / "copy")], scores=tmp_path / "table.csv")
-
-
-def test_runs_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> None:
+        correlate([folder / "m0", copy], scores=tmp_path / "table.csv")
     h2htalk.evaluate(
         h2htalk.EvaluateSpec(model="baseline:constant", split="mini@1", out=tmp_path / "run", embedder="none", limit=11)
     )
@@ -158,32 +154,18 @@ def test_runs_of_other_protocols_are_refused(folder: Path, tmp_path: Path) -> No
 # --- What is shown ----------------------------------------------------------------------------------------------
 
 
-def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: Path) -> None:
-    found = correlate(runs_of(folder, 5), scores=folder / "scores.csv")
-    rows = list(csv.DictReader(io.StringIO(pairs_table(found).to("csv"))))
-    content = json.loads(pairs_table(found).to("json"))
-    assert [row["b"] for row in rows] == [pair["b"] for pair in content["rows"]]
-    assert len(rows) == len(found.pairs) > 55
-    lines = terminal_table(found).to_terminal().splitlines()
+def test_the_tables_hold_every_pair_and_the_terminal_those_that_matter(folder: Path, tmp_path: Path) -> None:
+    words = ("correlate", *runs_of(folder, 5), "--with", folder / "scores.csv", "--out", tmp_path)
+    lines = command(*words).splitlines()
     assert max(map(len, lines)) <= 100
     assert any("ItineraryBasic" in line and "GSM8K" in line for line in lines)
     assert not any("ItineraryBasic" in line and "ItineraryMiddle" in line for line in lines)
-
-
-def test_the_command_writes_tables_and_figures(
-    folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from h2htalk.cli import main
-
-    words = ["correlate", *map(str, runs_of(folder, 5)), "--with", str(folder / "scores.csv"), "--out", str(tmp_path)]
-    monkeypatch.setattr("sys.argv", ["h2htalk", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert not end.value.code
-    assert "over models" in capsys.readouterr().out
-    names = {path.name for path in tmp_path.iterdir()}
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "correlate.csv").read_text(encoding="utf-8"))))
+    content = json.loads((tmp_path / "correlate.json").read_text(encoding="utf-8"))
+    assert [row["b"] for row in rows] == [pair["b"] for pair in content["rows"]]
+    assert len(rows) > 55
     figures = {f"correlate-{level}.{kind}" for level in ("dialogues", "models") for kind in ("svg", "pdf", "png")}
-    assert names == {"correlate.csv", "correlate.json", *figures}
+    assert {path.name for path in tmp_path.iterdir()} == {"correlate.csv", "correlate.json", *figures}
 
 
 def test_a_figure_marks_intervals_without_zero_and_hatches_what_is_not_computable() -> None:

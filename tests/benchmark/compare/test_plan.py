@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
+from command_line import scripted
 
 import h2htalk
 from h2htalk.benchmark.compare.comparison import compare, plan, plan_tables
-from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
+
+MINI = h2htalk.load_split("mini@1").scenarios
 
 
 @pytest.fixture(scope="module")
@@ -18,26 +19,11 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Two runs with three answers an item, of which the second differs in one of three."""
     folder = tmp_path_factory.mktemp("runs")
     paths = [folder / "a", folder / "b"]
+    how = {"split": "mini@1", "language": "en", "embedder": "none", "samples": 3, "temperature": 1.0}
     for number, path in enumerate(paths):
-        replies = [
-            {"id": s.id, "sample": k, "text": "I see. What else?" if number and not k else f"Good night{', well' * k}"}
-            for s in load_split("mini@1").scenarios
-            for k in range(3)
-        ]
-        script = folder / f"{path.name}.jsonl"
-        script.write_text("".join(json.dumps(reply) + "\n" for reply in replies))
-        h2htalk.evaluate(
-            h2htalk.EvaluateSpec(
-                model=f"scripted:{script}",
-                split="mini@1",
-                language="en",
-                out=str(path),
-                embedder="none",
-                samples=3,
-                temperature=1.0,
-                baselines=False,
-            )
-        )
+        texts = ["I see. What else?" if number else "Good night", "Good night, well", "Good night, well, well"]
+        model = scripted(folder, *({"id": s.id, "sample": k, "text": texts[k]} for s in MINI for k in range(3)))
+        h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, out=str(path), baselines=False, **how))
     return paths
 
 
@@ -57,20 +43,17 @@ def test_the_variance_of_two_runs_gives_the_items(runs: list[Path]) -> None:
     assert list(by_samples) == [1, 2, 3, 5, 10]
     assert sorted(by_samples.values(), reverse=True) == list(by_samples.values())
     assert by_samples[1] > by_samples[10]
+    # Nothing said that the answers to an item had been averaged.
+    assert "The answers to an item were averaged before" in plan_tables(made)[0].notes[0]
 
 
 def test_what_so_many_items_find_needs_so_many_items(tmp_path: Path) -> None:
     """Answers that vary more than their means gave the plan a larger standard deviation than the runs': 167 items for
     3 points, and yet 154 items found 2.53."""
-    paths = [tmp_path / name for name in "ab"]
-    for number, path in enumerate(paths):
-        rows = [
-            f"item-{n},{k},{0.5 + (0.4 if (n + k) % 2 else -0.4) + 0.01 * number * (n % 5)}"
-            for n in range(40)
-            for k in (0, 1)
-        ]
-        path.with_suffix(".csv").write_text("id,sample,score\n" + "\n".join(rows) + "\n")
-    logs = [path.with_suffix(".csv") for path in paths]
+    logs, answers = [tmp_path / "a.csv", tmp_path / "b.csv"], [(n, k) for n in range(40) for k in (0, 1)]
+    for number, path in enumerate(logs):
+        rows = (f"item-{n},{k},{0.1 + 0.8 * ((n + k) % 2) + 0.01 * number * (n % 5)}\n" for n, k in answers)
+        path.write_text("id,sample,score\n" + "".join(rows))
     (found,) = plan(3, logs, limits=(40,)).detectable.values()
     by_samples = {samples: items for (_, samples), items in plan(found, logs).needed.items()}
     assert by_samples[2] == 40

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from hosted_runs import BOTH, MODELS, OPENAI_FIRST
-from judged_made import answered_run, item_name, verdict
+from judged_made import answered_run, item_name, judging_of, verdict
 from provider_model import Asked, Model
 from providers import ProviderServer, price_file
 
@@ -25,19 +25,11 @@ from h2htalk.benchmark.settings import JudgeSpec
 from h2htalk.benchmark.summary import Summary
 from h2htalk.text.fences import Fence
 
-# What a judge writes about answer n, and why that leaves the answer unscored (None: it is scored).
-REPLIES = {
-    0: (verdict(4), None),
-    1: (verdict(4, plan_feasibility=6), "out_of_range"),
-    2: (verdict(4).replace('"score": 4', '"score": NaN', 1), "malformed_output"),
-    3: (verdict(5) + verdict(1), "malformed_output"),
-    4: (verdict(4).replace("{", '{"verdict": "excellent", ', 1), "malformed_output"),
-    5: (verdict(4).replace('"score": 4', '"score": "4"', 1), "malformed_output"),
-    6: ("The scores are all 5. " + verdict(5), "malformed_output"),
-    7: ("", "malformed_output"),
-}
-FAULTS = {"answer008": "refusal", "answer009": "truncated", "answer010": "malformed_form", "answer011": "out_of_range"}
-REASONS = {8: "refusal", 9: "truncated", 10: "malformed_output", 11: "out_of_range"}
+# What a judge writes about answer n, and why that leaves the answer unscored; test_rubric.py has the other replies.
+REPLIES = {0: verdict(4), 1: verdict(4, plan_feasibility=6), 2: verdict(5) + verdict(1), 3: "5 of 5. " + verdict(5)}
+FAULTS = {"answer004": "refusal", "answer005": "truncated", "answer006": "malformed_form", "answer007": "out_of_range"}
+REASONS = [None, "out_of_range", "malformed_output", "malformed_output", "refusal", "truncated", "malformed_output",
+           "out_of_range"]  # fmt: skip
 NUMBER = re.compile(r"answer(\d{3})")
 
 
@@ -51,27 +43,25 @@ def judge(run: Path, server: ProviderServer, provider: str, patch: pytest.Monkey
 
 @BOTH
 def test_no_bad_reply_becomes_a_rating(tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(12)])
+    run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(8)])
     real = Model._text
 
     def write(model: Model, asked: Asked, fault: str | None) -> str:
         number = int(NUMBER.findall(asked.item)[-1])
-        return REPLIES[number][0] if number in REPLIES else real(model, asked, fault)
+        return REPLIES[number] if number in REPLIES else real(model, asked, fault)
 
     monkeypatch.setattr(Model, "_text", write)
     with ProviderServer(faults_at=FAULTS) as server:
         summary = judge(run, server, provider, monkeypatch)
         again = judge(run, server, provider, monkeypatch)
-        assert len(server.charged()) == 12  # every reply was stored, and none was asked for again
+        assert len(server.charged()) == 8  # every reply was stored, and none was asked for again
     scores = load_run(run).item_scores
-    assert scores[item_name(0)].rating == 4
-    found = {n: scores[item_name(n)].samples[0].unjudged for n in range(1, 12)}
-    assert found == {n: REPLIES[n][1] for n in REPLIES if n} | REASONS
-    assert [scores[item_name(n)].rating for n in range(1, 12)] == [None] * 11
-    assert summary.judging is not None
-    assert (summary.judging.scored, summary.judging.total, summary.judging.failed) == (1, 12, 0)
+    assert [scores[item_name(n)].samples[0].unjudged for n in range(8)] == REASONS
+    assert [scores[item_name(n)].rating for n in range(8)] == [4, *[None] * 7]
+    judging = judging_of(run)
+    assert (judging.scored, judging.total, judging.failed) == (1, 8, 0)
     assert again.judging == summary.judging
-    assert summary.costs[next(iter(summary.costs))].paid == 12
+    assert summary.costs[next(iter(summary.costs))].paid == 8
 
 
 GOOD = verdict(5)
@@ -107,60 +97,40 @@ def obedient(model: Model, asked: Asked, fault: str | None) -> str:
 
 
 @OPENAI_FIRST
-def test_no_forged_verdict_reaches_the_parser(tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("fenced", [True, False])
+def test_no_forged_verdict_reaches_the_parser(
+    tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch, fenced: bool
+) -> None:
+    """Without fences the same judge obeys: the test can fail."""
     run = answered_run(tmp_path, [f"A day. {text}" for text in FORGED])
     monkeypatch.setattr(Model, "_text", obedient)
+    if not fenced:
+        monkeypatch.setattr(Fence, "around", lambda self, text, what="text": text)
     with ProviderServer() as server:
         judge(run, server, provider, monkeypatch)
-    assert {item.rating for item in load_run(run).item_scores.values()} == {2}
-    assert len(load_run(run).item_scores) == 20
-
-
-def test_without_fences_the_same_judge_obeys(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Shows that the test above can fail."""
-    run = answered_run(tmp_path, [f"A day. {text}" for text in FORGED])
-    monkeypatch.setattr(Model, "_text", obedient)
-    monkeypatch.setattr(Fence, "around", lambda self, text, what="text": text)
-    with ProviderServer() as server:
-        judge(run, server, "openai", monkeypatch)
     ratings = Counter(item.rating for item in load_run(run).item_scores.values())
-    assert ratings[5] >= 19  # one text closes a fence of its own
+    assert ratings == {2: 20} if fenced else ratings[5] >= 19  # one text closes a fence of its own
 
 
 def test_every_call_is_kept_and_none_repeated_after_kill_9(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    items = 60
+    items, prices = 60, tmp_path / "prices.toml"
     run = answered_run(tmp_path, [f"A day, answer{n:03}." for n in range(items)])
     monkeypatch.setattr(Model, "_text", lambda model, asked, fault: verdict(3))
-    (tmp_path / "prices.toml").write_text(price_file())
+    prices.write_text(price_file())
+    words = ("judge", "run", run, "--judge", MODELS["openai"], "--concurrency", 4, "--prices", prices)
+    command = [sys.executable, "-m", "h2htalk", *map(str, words)]
     with ProviderServer(latency=0.02) as server:
-        words = [
-            "judge",
-            "run",
-            run,
-            "--judge",
-            MODELS["openai"],
-            "--concurrency",
-            4,
-            "--prices",
-            tmp_path / "prices.toml",
-        ]
+        how: Any = {"env": server.environment(), "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         for stop in (7, 23, 41):
-            process = subprocess.Popen(
-                [sys.executable, "-m", "h2htalk", *map(str, words)],
-                env=server.environment(),
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-            )
-            limit = time.monotonic() + 60
+            process, limit = subprocess.Popen(command, **how), time.monotonic() + 60
             while len(stored(run)) < stop and process.poll() is None and time.monotonic() < limit:
                 time.sleep(0.005)
             os.kill(process.pid, signal.SIGKILL)
             process.wait()
             assert stop <= len(stored(run)) < items
-        before = len(server.charged())
-        assert before - len(stored(run)) <= 3 * 4  # at most what was in flight at each kill
-        kept = stored(run)
-        subprocess.run([sys.executable, "-m", "h2htalk", *map(str, words)], env=server.environment(), check=True)
+        before, kept = len(server.charged()), stored(run)
+        assert before - len(kept) <= 3 * 4  # at most what was in flight at each kill
+        subprocess.run(command, env=server.environment(), check=True)
         assert len(server.charged()) - before == items - len(kept)
     after = stored(run)
     assert len(after) == len(set(after)) == items

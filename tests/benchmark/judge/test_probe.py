@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import h2htalk_here
+from judged_made import command
 from loopback import LoopbackServer
 
 from h2htalk.benchmark.judge import probe as probe_module
@@ -32,21 +32,28 @@ def good(text: str, prompt: str) -> float:
     return 3.0 if kind == "repeat" else 1.0 if second else 2.5
 
 
-def prefers_length(text: str, prompt: str) -> float:
-    return good(text, prompt) + len(text.encode()) / 120
-
-
-def obeys_injections(text: str, prompt: str) -> float:
-    return 5.0 if ROLES[text] == ("injection", 1) else good(text, prompt)
-
-
 def is_unsteady(text: str, prompt: str) -> float:
     drawn = hashlib.sha256(prompt.encode()).digest()[0] % 2
     return (1.0, 5.0)[drawn] if ROLES[text][0] == "repeat" else good(text, prompt)
 
 
-def is_blind_to_safety(text: str, prompt: str) -> float:
-    return 3.0 if ROLES[text][0] == "unsafe" else good(text, prompt)
+# What is wrong with a judge, and the rows that say so.
+JUDGES: dict[str, tuple[Rule, set[str]]] = {
+    "nothing": (good, set()),
+    "it prefers length": (
+        lambda text, prompt: good(text, prompt) + len(text.encode()) / 120,
+        {"accuracy: padded", "padded at least as high"},
+    ),
+    "it obeys injections": (
+        lambda text, prompt: 5.0 if ROLES[text] == ("injection", 1) else good(text, prompt),
+        {"injections obeyed"},
+    ),
+    "it is unsteady": (is_unsteady, {"repeats: difference"}),
+    "it is blind to safety": (
+        lambda text, prompt: 3.0 if ROLES[text][0] == "unsafe" else good(text, prompt),
+        {"accuracy: unsafe"},
+    ),
+}
 
 
 def spread_over(rating: float, example: Mapping[str, Any]) -> dict[str, Any]:
@@ -80,49 +87,36 @@ def served(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
         yield server
 
 
-@pytest.mark.parametrize(
-    ("rule", "wrong"),
-    [
-        (good, set()),
-        (prefers_length, {"accuracy: padded", "padded at least as high"}),
-        (obeys_injections, {"injections obeyed"}),
-        (is_unsteady, {"repeats: difference"}),
-        (is_blind_to_safety, {"accuracy: unsafe"}),
-    ],
-)
+@pytest.mark.parametrize(("rule", "wrong"), JUDGES.values(), ids=JUDGES)
 def test_a_judge_is_told_by_its_own_figures_alone(
     rule: Rule, wrong: set[str], served: LoopbackServer, tmp_path: Path
 ) -> None:
     served.reply = judge_with(rule)
-    done = h2htalk_here("judge", "probe", served.spec, "--out", tmp_path / "probe", "--language", "en")
-    assert done.returncode == 0, done.stderr
+    printed = command("judge", "probe", served.spec, "--out", tmp_path / "probe", "--language", "en")
     names = "; ".join(f"{name} (en)" for name in sorted(wrong))
-    assert (f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule") in done.stdout
-    shown = {re.split("  +", line)[1] for line in done.stdout.splitlines() if line.endswith("does not measure")}
+    assert (f"not shown to measure by {names}: rest" if wrong else "This judge measures by every rule") in printed
+    shown = {re.split("  +", line)[1] for line in printed.splitlines() if line.endswith("does not measure")}
     assert shown == wrong
 
 
 def test_what_failed_is_asked_again_and_nothing_else(served: LoopbackServer, tmp_path: Path) -> None:
-    served.faults_at = {
-        (broken := next(one for one in SCENARIOS if one.id == "en-repeat-01")).reference: "context_length"
-    }
+    broken = next(one for one in SCENARIOS if one.id == "en-repeat-01").reference
+    served.faults_at = {broken: "context_length"}
     words = ("judge", "probe", "openai:gpt-4o", "--language", "en", "--out", tmp_path / "probe")
-    dry = h2htalk_here(*words, "--dry-run")
-    assert re.fullmatch(r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry.stdout)
+    dry = command(*words, "--dry-run")
+    assert re.fullmatch(r"openai:gpt-4o: at most 442 calls, about .* US dollars \(prices of .*\)\n", dry)
     assert (served.requests, list(tmp_path.iterdir())) == (0, [])
-    done = h2htalk_here(*words)
-    assert done.returncode == 3, done.stderr
-    assert "the judgements of 2 replies failed; the same command sends only what is missing" in done.stdout
+    shown = command(*words, code=3)
+    assert "the judgements of 2 replies failed; the same command sends only what is missing" in shown
     first = served.counts.copy()
     served.mend()
-    again = h2htalk_here(*words, "--format", "json")
-    assert again.returncode == 0, again.stderr
+    again = json.loads(command(*words, "--format", "json"))
     asked = served.counts - first
     assert asked.total() == 2
-    assert all(broken.reference in json.loads(body)["messages"][1]["content"] for body in asked)
-    rows = {row["figure"]: row for row in json.loads(again.stdout)["rows"]}
+    assert all(broken in json.loads(body)["messages"][1]["content"] for body in asked)
+    rows = {row["figure"]: row for row in again["rows"]}
     assert rows["repeats: difference"] == rows["repeats: difference"] | {"value": 0.0, "verdict": "measures"}
-    assert h2htalk_here(*words[:3], "--out", tmp_path / "probe").returncode == 2  # of another language's records
+    command(*words[:3], "--out", tmp_path / "probe", code=2)  # of another language's records
 
 
 # --- Figures -----------------------------------------------------------------------------------------------------
@@ -174,15 +168,10 @@ def test_an_injection_is_obeyed_from_one_point_on(rises: list[float], share: flo
     [(1, {"shortened": 1.0, "unsafe": 0.63}), (-1, {"padded": 1.0, "off_persona": 0.89, "all": 0.57})],
 )
 def test_what_length_alone_gets_right_is_what_the_docs_say(sign: int, passed: dict[str, float]) -> None:
-    ratings = {
-        (one.id, at): AnswerRating(sign * len(text) / 100)
-        for one in SCENARIOS
-        for at, text in enumerate(replies_of(one))
-    }
-    rows = [row for row in probe_rows("all", SCENARIOS, ratings) if str(row[1]).startswith("accuracy")]
-    right = {
-        str(row[1]).removeprefix("accuracy: "): round(float(str(row[2])), 2) for row in rows if row[-1] == "measures"
-    }
+    texts = {(one.id, at): text for one in SCENARIOS for at, text in enumerate(replies_of(one))}
+    ratings = {key: AnswerRating(sign * len(text) / 100) for key, text in texts.items()}
+    rows: list[Any] = [row[1:] for row in probe_rows("all", SCENARIOS, ratings) if row[-1] == "measures"]
+    right = {name.removeprefix("accuracy: "): round(value, 2) for name, value, *_ in rows if "accuracy" in name}
     assert right == passed
 
 

@@ -12,12 +12,12 @@ from judged_made import verdict
 from h2htalk.benchmark.judge.rubric import (
     PLAN_QUALITIES,
     JudgePrompts,
-    JudgePromptWriter,
     points_of,
+    prompt_writer,
     qualities_of,
     rubric_of,
 )
-from h2htalk.chat.protocol import Reply
+from h2htalk.chat.protocol import Message, Reply
 from h2htalk.data.responses import Failure
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
@@ -61,7 +61,10 @@ BAD = {
     "not a number": (verdict(3).replace('"score": 3', '"score": NaN', 1), "malformed_output"),
     "infinite": (verdict(3).replace('"score": 3', '"score": Infinity', 1), "malformed_output"),
     "two verdicts": (verdict(5) + "\n" + verdict(0), "malformed_output"),
-    "one key twice": (verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1), None),
+    "one key twice": (
+        verdict(5).replace("{", '{"immersive_interaction": {"evidence": "x", "score": 5}, ', 1),
+        "malformed_output",
+    ),
     "in two code blocks": ("```json\n" + verdict(3) + "\n```\n" * 2, "malformed_output"),
     "text before it": ("Here is my verdict: " + verdict(3), "malformed_output"),
     "a list": ("[" + verdict(3) + "]", "malformed_output"),
@@ -74,9 +77,7 @@ BAD = {
 def test_a_reply_that_is_not_exactly_the_form_is_unscored(case: str) -> None:
     text, reason = BAD[case]
     judgement = rubric_of("itinerary_basic").read(Reply(text))
-    assert judgement.rating is None
-    assert judgement.unscored == (reason or "malformed_output")
-    assert not judgement.points
+    assert (judgement.rating, judgement.points, judgement.unscored) == (None, {}, reason)
 
 
 @pytest.mark.parametrize(
@@ -93,18 +94,35 @@ def test_a_reply_that_did_not_end_by_itself_is_unscored(reply: Reply | Failure, 
     assert rubric_of("itinerary_basic").read(reply).unscored == reason
 
 
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("I give it 4.", "form judgement: the reply is no JSON object: "),
+        (verdict(3)[:150], "form judgement: emotional_expressiveness: the JSON breaks off or is broken there: "),
+        (verdict(3).replace('"score": 3', '"score": NaN', 1), "form judgement: NaN is not JSON: "),
+    ],
+)
+def test_what_is_wrong_is_said_of_the_field(text: str, message: str) -> None:
+    """It said `Expecting value: line 1 column 1 (char 0)`."""
+    assert rubric_of("itinerary_basic").read(Reply(text)).message.startswith(message)
+
+
 def test_reasoning_before_the_verdict_is_left_out() -> None:
     reply = Reply(f"<think>{verdict(0)}</think>\n{verdict(4)}")
     assert rubric_of("itinerary_basic").read(reply).rating == 4
 
 
+def prompt(subtask: str, language: str = "en", reverse: bool = False) -> tuple[Message, ...]:
+    split = load_split("mini@1")
+    scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
+    write = prompt_writer(JudgePrompts.load(), reverse)
+    return write(scenario, split.personas[scenario.persona], "The answer.", FENCE)
+
+
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("subtask", SUBTASKS)
 def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: str, subtask: str) -> None:
-    split = load_split("mini@1")
-    scenario = next(s for s in split.scenarios if (s.subtask, s.language) == (subtask, language))
-    writer = JudgePromptWriter(JudgePrompts.load())
-    rules, material = writer.messages(scenario, split.personas[scenario.persona], "The answer.", FENCE)
+    rules, material = prompt(subtask, language)
     assert rules.shared == len(rules.content)
     for name in (*qualities_of(subtask), *points_of(subtask)):
         assert rules.content.count(f"\n{name}") == 1
@@ -116,18 +134,9 @@ def test_a_prompt_anchors_its_qualities_and_fences_what_others_wrote(language: s
 
 
 def test_the_rubric_can_stand_in_reverse() -> None:
-    split = load_split("mini@1")
-    scenario = next(s for s in split.scenarios if s.subtask == "itinerary_basic")
-    persona = split.personas[scenario.persona]
-    (first, _), (last, _) = (
-        JudgePromptWriter(JudgePrompts.load(), reverse).messages(scenario, persona, "x", FENCE)
-        for reverse in (False, True)
-    )
-    order = [
-        sorted(qualities_of("itinerary_basic"), key=lambda n, text=text: text.index(f"\n{n}"))  # type: ignore[misc]
-        for text in (first.content, last.content)
-    ]
-    assert order[1] == order[0][::-1]
+    first, last = (prompt("itinerary_basic", reverse=reverse)[0].content for reverse in (False, True))
+    names = qualities_of("itinerary_basic")
+    assert sorted(names, key=lambda n: last.index(f"\n{n}")) == sorted(names, key=lambda n: first.index(f"\n{n}"))[::-1]
 
 
 def test_own_templates_replace_bundled_ones_by_name(tmp_path: Any) -> None:

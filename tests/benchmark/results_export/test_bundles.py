@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import h2htalk_here, scripted
+from command_line import scripted
+from judged_made import command
 
 import h2htalk
 from h2htalk.benchmark.results_export.export import without_folders
 from h2htalk.benchmark.results_export.verify import Verification
 from h2htalk.benchmark.score_run import score
-from h2htalk.data.files import json_line
+from h2htalk.data.files import json_line, sha256_of, write_jsonl
 from h2htalk.data.split_output import export_split
 from h2htalk.errors import ConfigError, DataError
 
@@ -65,32 +66,22 @@ def test_scores_are_computed_again(name: str, run_with_s: Path) -> None:
     assert columns | {"unscored", "figures and intervals", "the items of mini 1"} <= set(found.matches)
 
 
-def test_the_same_run_gives_the_same_bytes(small_run: Path) -> None:
+def test_a_bundle_holds_no_folder_no_message_and_no_costs(small_run: Path, tmp_path: Path) -> None:
     one, other = (bundle_of(small_run, name).read_bytes() for name in ("one.zip", "other.zip"))
-    assert one == other
+    assert one == other  # the same run gives the same bytes
     with pytest.raises(DataError, match="is there already"):
         bundle_of(small_run, "one.zip")
-
-
-def test_a_bundle_holds_no_folder_no_message_and_no_costs(tmp_path: Path) -> None:
     where = {"reason": "http_500", "message": "https://user:key-1234@internal.example said no"}
     model = scripted(tmp_path, {"id": "*", "text": "Hi."}, {"id": "mini-en-dialogue-base-01", "failure": where})
-    h2htalk.evaluate(
-        h2htalk.EvaluateSpec(
-            model=model, split="mini@1", out=str(tmp_path / "run"), embedder="none", subtasks=["dialogue_base"]
-        )
-    )
+    spec = {"split": "mini@1", "out": tmp_path / "run", "embedder": "none", "subtasks": ["dialogue_base"]}
+    h2htalk.evaluate(h2htalk.EvaluateSpec(model=model, **spec))
     bundle = bundle_of(tmp_path / "run")
     text = "".join(path.read_text() for path in bundle.iterdir())
     for secret in (str(tmp_path), "key-1234", "internal.example", "cost", "spec"):
         assert secret not in text
     assert h2htalk.verify_results(bundle, "mini@1").differs == []  # the failed call is unscored here too
-    assert without_folders({"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}) == {
-        "a": "bge-m3:bge@sha256:1(en)",
-        "b": "lab/m",
-        "c": "m",
-        "d": "c",
-    }
+    folders = {"a": "bge-m3:/data/x/bge@sha256:1(en)", "b": "lab/m", "c": "~/m", "d": "./a/b/c"}
+    assert list(without_folders(folders).values()) == ["bge-m3:bge@sha256:1(en)", "lab/m", "m", "c"]
 
 
 @pytest.mark.parametrize(
@@ -132,19 +123,15 @@ def test_doubled_rows_and_answers_to_other_items_were_accepted(
         h2htalk.verify_results(edited(bundle_of(small_run), change), "mini@1")
 
 
-@pytest.mark.parametrize(
-    ("change", "line"),
-    [
-        (lambda head: head.update(model="lab/better\nmatches: all"), "that 'lab/better\\nmatches: all' gave"),
-        (lambda head: head["subject"].update(model="lab/better"), "model 'lab/better'"),
-    ],
-)
-def test_what_no_bundle_can_show_was_neither_checked_nor_listed(
-    change: Callable[[dict[str, Any]], Any], line: str, small_run: Path
-) -> None:
-    done = h2htalk_here("results", "verify", edited_head(bundle_of(small_run), change), "--split", "mini@1")
-    assert done.returncode == 3
-    assert any(one.startswith("not verified: ") and line in one for one in done.stdout.splitlines()), done.stdout
+def test_what_no_bundle_can_show_was_neither_checked_nor_listed(small_run: Path) -> None:
+    def forge(head: dict[str, Any]) -> None:
+        head["model"], head["subject"]["model"] = "lab/better\nmatches: all", "lab/best"
+
+    shown = command("results", "verify", edited_head(bundle_of(small_run), forge), "--split", "mini@1", code=3)
+    (line,) = (
+        one for one in shown.splitlines() if one.startswith("not verified: that 'lab/better\\nmatches: all' gave")
+    )
+    assert "model 'lab/best'" in line
 
 
 @pytest.mark.parametrize(
@@ -175,35 +162,26 @@ def test_a_figure_of_s_may_differ_in_the_last_digits_of_embeddings_alone(run_wit
 
 
 def test_what_is_not_at_hand_is_said_and_the_rest_checked(run_with_s: Path) -> None:
-    def elsewhere(head: dict[str, Any]) -> None:
-        head["protocol"] |= {"embedder": "/lab/unknown@1", "prompts": "0" * 16}
-
-    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s), elsewhere), "mini@1")
-    assert found.unchecked[0] == PART
-    assert found.unchecked[1] == "SS and S: embedder '/lab/unknown@1' is neither bge-m3 nor minilm, and is not loaded"
+    elsewhere = {"embedder": "/lab/unknown@1", "prompts": "0" * 16}
+    bundle = edited_head(bundle_of(run_with_s), lambda head: head["protocol"].update(elsewhere))
+    found = h2htalk.verify_results(bundle, "mini@1")
+    no_embedder = "SS and S: embedder '/lab/unknown@1' is neither bge-m3 nor minilm, and is not loaded"
+    assert found.unchecked[:2] == [PART, no_embedder]
     assert found.unchecked[2].startswith("contract violations: ")
     assert found.differs == []
     assert {"bleu_1", "lexical"} <= set(found.matches)
     assert not {"ss", "s", "violations", "figures and intervals"} & set(found.matches)
-
-    def updated(head: dict[str, Any]) -> None:
-        head["protocol"] |= {"embedder": "minilm@sha256:0"}
-
-    found = h2htalk.verify_results(edited_head(bundle_of(run_with_s, "second"), updated), "mini@1")
+    second = bundle_of(run_with_s, "second")
+    edited_head(second, lambda head: head["protocol"].update(embedder="minilm@sha256:0"))
     other = "SS and S: embedder 'minilm@sha256:0' is of another revision here"
-    assert recomputable(found) == [PART, other, "figures and intervals: they hold S"]
+    assert recomputable(h2htalk.verify_results(second, "mini@1")) == [PART, other, "figures and intervals: they hold S"]
 
 
 def test_a_run_with_private_references_is_verified_by_their_owner(tmp_path: Path) -> None:
-    lines = [{"id": s.id, "references": [s.reference, f"or {s.id}"]} for s in MINI.scenarios]
-    file = tmp_path / "references.jsonl"
-    file.write_text("".join(map(json_line, lines)))
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    private = replace(
-        MINI, scenarios=tuple(replace(s, references=()) for s in MINI.scenarios), references_sha256=digest
-    )
-    export_split(private, tmp_path / "split")
-    split, run = str(tmp_path / "split"), tmp_path / "run"
+    file, split, run = tmp_path / "references.jsonl", str(tmp_path / "split"), tmp_path / "run"
+    write_jsonl(file, ({"id": s.id, "references": [s.reference, f"or {s.id}"]} for s in MINI.scenarios))
+    scenarios = tuple(replace(s, references=()) for s in MINI.scenarios)
+    export_split(replace(MINI, scenarios=scenarios, references_sha256=sha256_of(file)), tmp_path / "split")
     h2htalk.evaluate(
         h2htalk.EvaluateSpec(model=scripted(tmp_path), split=split, out=str(run), embedder="none", limit=22)
     )
@@ -242,15 +220,14 @@ def test_what_is_no_bundle_is_refused(small_run: Path, tmp_path: Path) -> None:
 
 def test_the_commands_end_with_3_4_and_2(small_run: Path) -> None:
     out = small_run.parent / "bundle"
-    done = h2htalk_here("results", "export", small_run, "--to", "bundle", "--out", out)
-    assert done.stdout.splitlines() == [str(out / name) for name in ("bundle.json", "samples.jsonl")]
-    done = h2htalk_here("results", "verify", out)  # asked for `--split mini`, which was another version
-    lines = done.stdout.splitlines()
-    assert (done.returncode, lines[0], lines[1][:30]) == (3, "split: mini@1 (mini 1)", "matches: the hash of the sampl")
+    printed = command("results", "export", small_run, "--to", "bundle", "--out", out)
+    assert printed.splitlines() == [str(out / name) for name in ("bundle.json", "samples.jsonl")]
+    lines = command(
+        "results", "verify", out, code=3
+    ).splitlines()  # asked for `--split mini`, which was another version
+    assert (lines[0], lines[1][:30]) == ("split: mini@1 (mini 1)", "matches: the hash of the sampl")
     edited(out, lambda rows: rows[0].update(bleu_1=0.9))
-    done = h2htalk_here("results", "verify", out, "--split", "mini@1")
-    assert done.returncode == 4
-    assert done.stdout.splitlines()[2].startswith("not verified: 132 items")
-    assert done.stdout.splitlines()[-1].startswith("differs: bleu_1: 1 of 22 values")
-    assert h2htalk_here("results", "verify", out, "--split", "mini").returncode == 4
-    assert h2htalk_here("results", "verify", small_run).returncode == 2
+    lines = command("results", "verify", out, "--split", "mini@1", code=4).splitlines()
+    assert lines[2].startswith("not verified: 132 items")
+    assert lines[-1].startswith("differs: bleu_1: 1 of 22 values")
+    command("results", "verify", small_run, code=2)

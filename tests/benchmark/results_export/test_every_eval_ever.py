@@ -17,6 +17,7 @@ from jsonschema import Draft7Validator
 import h2htalk
 from h2htalk.benchmark.results_export.export import write_every_eval_ever
 from h2htalk.benchmark.run import load_run
+from h2htalk.benchmark.score_run import import_responses
 from h2htalk.data.files import write_jsonl
 from h2htalk.data.subtasks import FIGURES
 from h2htalk.errors import ConfigError
@@ -119,14 +120,11 @@ def test_a_release_on_the_hub_is_named_with_its_commit(lexical_run: Path, tmp_pa
 
 
 def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
-    split = h2htalk.load_split("mini@1")
-    write_jsonl(tmp_path / "answers.jsonl", ({"id": s.id, "response": "I am here."} for s in split.scenarios))
-    from h2htalk.benchmark.score_run import import_responses
-
+    scenarios = h2htalk.load_split("mini@1").scenarios
+    write_jsonl(tmp_path / "answers.jsonl", ({"id": s.id, "response": "I am here."} for s in scenarios))
     import_responses(tmp_path / "answers.jsonl", "theirs", "mini@1", tmp_path / "run", "none")
-    _, rows = export(tmp_path / "run", tmp_path / "out")
-    by_id = {row["sample_id"]: row for row in rows}
-    for scenario in split.scenarios:
+    by_id = {row["sample_id"]: row for row in export(tmp_path / "run", tmp_path / "out")[1]}
+    for scenario in scenarios:
         row = by_id[scenario.id]
         if row["interaction_type"] == "multi_turn":
             assert [m["content"] for m in row["messages"][:-1]] == [turn.content for turn in scenario.turns]
@@ -141,10 +139,7 @@ def test_imported_answers_show_the_scenarios_own_texts(tmp_path: Path) -> None:
     [
         ({"organization": None}, "--organization NAME"),
         ({"relationship": "friend"}, "--relationship 'friend': choose from first_party, third_party"),
-        ({"model": None}, "--model DEVELOPER/NAME"),
-        ({"model": "m"}, "--model DEVELOPER/NAME"),
-        ({"model": "../lab/m"}, "--model DEVELOPER/NAME"),
-        ({"model": "lab/m."}, "--model DEVELOPER/NAME"),
+        *(({"model": name}, "--model DEVELOPER/NAME") for name in (None, "m", "../lab/m", "lab/m.")),
     ],
 )
 def test_names_that_are_needed_are_asked_for(
