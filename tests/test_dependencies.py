@@ -25,7 +25,7 @@ NOT_IMPORTED = {
     "mlcroissant": "whoever gets a release validates its metadata with it; imported by tests alone",
     "gguf": "transformers reads the checkpoint of `embedded` with it",
     "anthropic": "`hosted_chat` imports it by the name in its record of the provider",
-    "vllm": "runs as a server, which `chat/vllm/server.py` starts by its module name",
+    "vllm": "runs as a server, which `chat/vllm/engine.py` starts by its module name",
     "mypy": "a command of make check",
     "ruff": "a command of make check",
     "uv": "a command of make lowest",

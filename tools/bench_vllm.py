@@ -25,11 +25,10 @@ from typing import Any
 from h2htalk.benchmark.prompts.prompt_set import PromptSet
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.local.checkpoints import describe_checkpoint, find_source
+from h2htalk.chat.local.checkpoints import describe_checkpoint
 from h2htalk.chat.protocol import Arrived, Message, Reply, Request, Sampling
 from h2htalk.chat.server import exchange
-from h2htalk.chat.vllm.engine import VLLMChat, VLLMOptions, serve_arguments
-from h2htalk.chat.vllm.server import URL
+from h2htalk.chat.vllm.engine import URL, VLLMChat, VLLMOptions, serve_arguments
 from h2htalk.chat.vllm.supervisor import children
 from h2htalk.data.splits import load_split
 from h2htalk.errors import H2HTalkError
@@ -68,7 +67,7 @@ def measure(arguments: argparse.Namespace) -> dict[str, Any]:
     assert server is not None
     from vllm import LLM, SamplingParams
 
-    description = describe_checkpoint(find_source("vllm", str(arguments.checkpoint)))
+    description = describe_checkpoint("vllm", str(arguments.checkpoint))
     given = serve_arguments(VLLMOptions.parse(options), description, None)
     llm = LLM(**{key: value for key, value in given.items() if key not in SERVER_ONLY})
     conversations = prompts(arguments.items, arguments.distinct, arguments.sap)

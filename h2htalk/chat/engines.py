@@ -10,12 +10,12 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from h2htalk.chat.store.call_store import StageCalls
 from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, quoted, suggest
 
 if TYPE_CHECKING:
     from h2htalk.chat.protocol import Chat
+    from h2htalk.chat.store.call_store import StageCalls
     from h2htalk.chat.wires import WireFormat
 
 
@@ -57,31 +57,28 @@ def model_identity(model: str) -> str:
     Raises:
         ConfigError: the script or the folder cannot be read.
     """
-    engine, _, name = model.partition(":")
-    if model_kind(engine) == "file" and name:
-        return f"{model_name(model)}, sha256 {sha256_of(Path(name))[:16]}"
-    if (folder := _folder(engine, name)) is not None:
-        return f"{model_name(model)}, sha256 {_folder_sha256(folder)[:16]}"
-    return model_name(model)
+    name, path = _named(model)
+    if path is None:
+        return name
+    return f"{name}, sha256 {(_folder_sha256(path) if path.is_dir() else sha256_of(path))[:16]}"
 
 
 def model_name(model: str) -> str:
     """`ENGINE:NAME` without a path or an address: the name of a script's file or a model's folder."""
+    return _named(model)[0]
+
+
+def _named(model: str) -> tuple[str, Path | None]:
+    """A model's name for people, and the script or the folder that it is."""
     engine, _, name = model.partition(":")
-    if model_kind(engine) == "file" and name:
-        return f"{engine}:{Path(name).name}"
+    kind = model_kind(engine)
+    if kind == "file" and name:
+        return f"{engine}:{Path(name).name}", Path(name)
     if (address := re.search("@?https?:", name, re.IGNORECASE)) is not None:  # it may hold a password
-        return f"{engine}:{name[: address.start()]}".rstrip(":")
-    folder = _folder(engine, name)
-    return model if folder is None else f"{engine}:{folder.resolve().name}"
-
-
-def _folder(engine: str, name: str) -> Path | None:
-    """The folder that a model's name is; None for other names."""
-    if model_kind(engine) != "folder" or not name:
-        return None
-    folder = Path(name).expanduser()
-    return folder if any((folder / settings).is_file() for settings in _SETTINGS) else None
+        return f"{engine}:{name[: address.start()]}".rstrip(":"), None
+    if kind == "folder" and name and any(((folder := Path(name).expanduser()) / one).is_file() for one in _SETTINGS):
+        return f"{engine}:{folder.resolve().name}", folder
+    return model, None
 
 
 def _folder_sha256(folder: Path) -> str:
@@ -143,11 +140,11 @@ class Engine:
 
     def check_options(self, given: Mapping[str, str]) -> None:
         """Raise ConfigError for options that this engine does not have, or that cannot be."""
-        if given and not self.options:
-            names = " and ".join(engine.name for engine in ENGINES.values() if engine.options)
-            raise ConfigError(f"{self.name} has no engine options ({', '.join(given)}); {names} has")
         if self.options:
             _load(self.options).parse(given)
+        elif given:
+            names = " and ".join(engine.name for engine in ENGINES.values() if engine.options)
+            raise ConfigError(f"{self.name} has no engine options ({', '.join(given)}); {names} has")
 
     def open_wire(self, model_name: str) -> WireFormat:
         """Return the wire format of a hosted API, without a key or a connection."""
@@ -221,12 +218,9 @@ def open_chat(model: str, options: ChatOptions | None = None) -> Chat:
         ConfigError: no such engine, or the model cannot be opened.
         MissingExtraError: the engine's packages are not installed.
     """
-    from h2htalk.chat.engines import ChatOptions
-
     engine, name = parse_model(model)
     options = options or ChatOptions()
-    if options.engine_options:
-        engine.check_options(options.engine_options)
+    engine.check_options(options.engine_options)
     if options.batch:
         require_batches(engine)
     return engine.open(name, options)

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
     from pydantic_core import ErrorDetails
 
-
-_CUT = frozenset({"length", "context"})
-# A reply that ended normally, or whose server does not report how it ended.
-_ENDED = frozenset({"stop", "unknown"})
 # The error types of pydantic for numbers, texts and lists that are out of bounds.
 _BOUNDS = frozenset({
     "greater_than", "greater_than_equal", "less_than", "less_than_equal", "multiple_of", "string_too_short",
@@ -57,27 +53,30 @@ class ResponseSchema:
         """
         from pydantic import ValidationError
 
+        finish = reply.finish_reason
         said = shorten(quoted(reply.text), 80) if reply.text.strip() else "the reply is empty"
+        if finish == "refusal":
+            return Failure("refusal", f"form {self.name}: the model declined: {said}")
         if reply.finish_reason == "refusal":
             return Failure("refusal", f"form {self.name}: the model declined: {said}")
         text = fenced[1] if (fenced := _FENCE.fullmatch(reply.text)) else reply.text
         try:
             # One JSON object with distinct keys, without NaN.
-            value = UNIQUE_KEYS.decode(text)
-            if not isinstance(value, dict):
+            if not isinstance(UNIQUE_KEYS.decode(text), dict):
                 raise ValueError("not an object")  # noqa: TRY004 - the reply is wrong, not the caller
             # Strict, so that no "7" becomes 7 and no true becomes 1.
             filled = self.model.model_validate_json(text, strict=True, extra="forbid")
         except ValidationError as error:
-            return self._wrong(error.errors(include_url=False, include_context=False), said)
+            reason, why = _wrong(error.errors(include_url=False, include_context=False))
+            return Failure(reason, f"form {self.name}: {why}: {said}")
         except (ValueError, RecursionError) as error:
-            reason = "truncated" if reply.finish_reason in _CUT else "malformed_output"
+            reason = "truncated" if finish in ("length", "context") else "malformed_output"
             return Failure(reason, f"form {self.name}: {self._broken(text, error)}: {said}")
-        if reply.finish_reason in _ENDED:
+        if finish in ("stop", "unknown"):  # or the server does not report how it ended
             return filled
         # A reply that was cut may lack its last digit and still be closed by the server's grammar.
-        reason = "refusal" if reply.finish_reason == "content_filter" else "truncated"
-        return Failure(reason, f"form {self.name}: the reply did not end by itself ({reply.finish_reason})")
+        reason = "refusal" if finish == "content_filter" else "truncated"
+        return Failure(reason, f"form {self.name}: the reply did not end by itself ({finish})")
 
     def _broken(self, text: str, error: ValueError | RecursionError) -> str:
         """Say what is wrong with a text that is no JSON object: of one that breaks off, in which field of the form."""
@@ -88,15 +87,15 @@ class ResponseSchema:
         reached = [name for name in self.model.model_fields if f'"{name}"' in text[: error.pos]]
         return f"{reached[-1]}: the JSON breaks off or is broken there" if reached else "the reply is no JSON object"
 
-    def _wrong(self, errors: Sequence[ErrorDetails], said: str) -> Failure:
-        """Return the failure for pydantic's errors in a reply: wrong types come before values out of bounds."""
-        types = [error for error in errors if error["type"] not in _BOUNDS]
-        first = (types or errors)[0]
-        where = shorten(printable(".".join(map(str, first["loc"]))), 200) or "the object"
-        message = f"form {self.name}: {where}: {printable(first['msg'])}, not {quoted(first['input'])}"
-        if first["type"] == "missing":
-            message = f"form {self.name}: {where} is missing"
-        return Failure("malformed_output" if types else "out_of_range", f"{message}: {said}")
+
+def _wrong(errors: Sequence[ErrorDetails]) -> tuple[str, str]:
+    """Return reason and message for pydantic's errors in a reply: wrong types come before values out of bounds."""
+    types = [error for error in errors if error["type"] not in _BOUNDS]
+    first = (types or errors)[0]
+    where = shorten(printable(".".join(map(str, first["loc"]))), 200) or "the object"
+    missing = first["type"] == "missing"
+    message = f"{where} is missing" if missing else f"{where}: {printable(first['msg'])}, not {quoted(first['input'])}"
+    return "malformed_output" if types else "out_of_range", message
 
 
 # Of no use to a model that writes a reply, or wrong where every property must be written.
@@ -127,13 +126,12 @@ def _strict_schema(model: type[BaseModel]) -> dict[str, Any]:
 def _changed(schema: dict[str, Any], change: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
     """Change each part of a schema, the innermost first."""
     parts = dict(schema)
-    for key, value in schema.items():
-        if key in ("properties", "$defs"):
-            parts[key] = {name: _changed(part, change) for name, part in value.items()}
-        elif key in ("anyOf", "oneOf"):
-            parts[key] = [_changed(part, change) for part in value]
-        elif key == "items":
-            parts[key] = _changed(value, change)
+    for key in {"properties", "$defs"} & schema.keys():
+        parts[key] = {name: _changed(part, change) for name, part in schema[key].items()}
+    for key in {"anyOf", "oneOf"} & schema.keys():
+        parts[key] = [_changed(part, change) for part in schema[key]]
+    if "items" in schema:
+        parts["items"] = _changed(schema["items"], change)
     return change(parts)
 
 
@@ -141,11 +139,10 @@ def described(schema: dict[str, Any], unenforced: Callable[[str, Any], bool]) ->
     """Move the keywords for which `unenforced` holds into descriptions, as `{minimum: 1, maximum: 10}`."""
 
     def change(part: dict[str, Any]) -> dict[str, Any]:
-        moved = {key: value for key, value in part.items() if unenforced(key, value)}
-        kept = {key: value for key, value in part.items() if key not in moved}
-        if moved:
+        if moved := {key: value for key, value in part.items() if unenforced(key, value)}:
             words = "{" + ", ".join(f"{key}: {value}" for key, value in moved.items()) + "}"
-            kept["description"] = f"{kept['description']}\n\n{words}" if "description" in kept else words
-        return kept
+            part = {key: value for key, value in part.items() if key not in moved}
+            part["description"] = "\n\n".join(filter(None, (part.get("description"), words)))
+        return part
 
     return _changed(schema, change)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import heapq
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -31,27 +31,23 @@ DEFAULT_ID = "*"
 
 
 class ScriptedChat:
-    """Answers from a file; an item without a line fails as `missing`."""
+    """Answers from a file; an item without a line fails as `missing`.
+
+    `subject`: `engine`, `model` (the file's name) and the SHA-256 of the file.
+
+    Raises:
+        ConfigError: no file is named.
+        DataError: the file cannot be read, or a line is not what it should be; the message names file and line.
+    """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        """Read the whole file.
-
-        Raises:
-            ConfigError: no file is named.
-            DataError: the file cannot be read, or a line is not what it should be; the message names file and line.
-        """
         if not name:
             raise ConfigError("scripted needs a file of replies, such as scripted:replies.jsonl")
         self._path = Path(name)
         self._lines = read_lines(self._path)
         self._endings = sorted({name for name, _ in self._lines if name.startswith(DEFAULT_ID)}, key=len, reverse=True)
         self._concurrency = options.concurrency
-        self._hash = sha256_of(self._path)
-
-    @property
-    def subject(self) -> Mapping[str, str]:
-        """`engine`, `model` (the file's name) and the SHA-256 of the file."""
-        return {"engine": "scripted", "model": self._path.name, "file_sha256": self._hash}
+        self.subject = {"engine": "scripted", "model": self._path.name, "file_sha256": sha256_of(self._path)}
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Look every request up; delays run with `concurrency` requests in flight.

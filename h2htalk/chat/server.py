@@ -18,7 +18,7 @@ from yarl import URL
 
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.local.chat_template import SWITCHES
+from h2htalk.chat.local.chat_template import reasoning_switch
 from h2htalk.chat.protocol import (
     CONNECT_TIMEOUT,
     LARGEST_REPLY,
@@ -38,19 +38,13 @@ EXAMPLE = "server:qwen2.5@http://127.0.0.1:8000/v1"
 KEY_VARIABLE = "H2HTALK_SERVER_KEY"
 
 _ROUTE = "/chat/completions"
+KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
 VERSION = r"(api-version=[A-Za-z0-9.-]{1,40})?"
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A model and the URL that its requests go to (the whole chat completions URL)."""
-
-    model: str
-    url: str
-
-
-def parse_endpoint(name: str) -> Endpoint:
-    """Split `MODEL@URL` at the last `@http://` or `@https://`; a model name may hold `/`, `:` and `@`.
+def parse_endpoint(name: str) -> tuple[str, str]:
+    """Split `MODEL@URL` at the last `@http://` or `@https://`, and return the model, whose name may hold `/`, `:` and
+    `@`, and the whole URL that its requests go to.
 
     Raises:
         ConfigError: a part is missing, or the URL carries a user, a password or a key. A model's name is written to
@@ -61,9 +55,7 @@ def parse_endpoint(name: str) -> Endpoint:
     if at <= 0 or not model.strip() or not model.isprintable():
         raise ConfigError(f"server needs a model and a URL, such as {EXAMPLE}")
     parts = http_parts(url, f"server:{clean(model)}", EXAMPLE, f"a key belongs in {KEY_VARIABLE}")
-    path = parts.path.rstrip("/")
-    path = path if path.endswith(_ROUTE) else path + _ROUTE
-    return Endpoint(model, urlunsplit(parts._replace(path=path)))
+    return model, urlunsplit(parts._replace(path=parts.path.rstrip("/").removesuffix(_ROUTE) + _ROUTE))
 
 
 def http_parts(url: str, what: str, example: str, advice: str, query: str = VERSION) -> SplitResult:
@@ -111,18 +103,15 @@ def read_key(variable: str = KEY_VARIABLE) -> str | None:
     return key or None
 
 
-def read_proxy(endpoint: Endpoint) -> str | None:
-    """The proxy that the environment names for this URL; never one for this machine itself."""
-    parts = urlsplit(endpoint.url)
-    if is_loopback(endpoint.url) or proxy_bypass(parts.hostname or ""):
+def read_proxy(url: str) -> str | None:
+    """The proxy that the environment names for a URL; never one for this machine itself."""
+    parts = urlsplit(url)
+    if is_loopback(url) or proxy_bypass(parts.hostname or ""):
         return None
     proxy = getproxies().get(parts.scheme)
     if proxy and not proxy.startswith(("http://", "https://")):
         raise ConfigError(f"{parts.scheme}_proxy is not an HTTP proxy: unset it, or name the host in no_proxy")
     return proxy or None
-
-
-KEEP_ALIVE = 4.0  # seconds: uvicorn, which serves vLLM, closes a connection that was idle for 5
 
 
 def open_session(
@@ -185,37 +174,26 @@ def _reason(error: Exception) -> str:
 
 
 class ServerChat:
-    """An OpenAI-compatible chat completions server."""
+    """An OpenAI-compatible chat completions server.
+
+    `subject`: `engine` and `model`; the URL is the `endpoint`, without query and route: a server may move between a run
+    and its restart.
+
+    Args:
+        name: `MODEL@URL`, such as `qwen2.5@http://127.0.0.1:8000/v1`.
+        options: `concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
+
+    Raises:
+        ConfigError: name, key or proxy cannot be used. Nothing is sent before `complete`.
+    """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        """Check the name, the key and the proxy; nothing is sent before `complete`.
-
-        Args:
-            name: `MODEL@URL`, such as `qwen2.5@http://127.0.0.1:8000/v1`.
-            options: `concurrency` requests are in flight at once; one may take 2 x `timeout` seconds in all.
-
-        Raises:
-            ConfigError: name, key or proxy cannot be used.
-        """
-        self._endpoint = parse_endpoint(name)
+        model, self.url = parse_endpoint(name)
+        self.subject = {"engine": "server", "model": model}
+        self.endpoint = base_url(self.url)
         self._options = options
-        self._key = read_key()
-        self._proxy = read_proxy(self._endpoint)
-
-    @property
-    def subject(self) -> Mapping[str, str]:
-        """`engine` and `model`; the URL is the `endpoint`: a server may move between a run and its restart."""
-        return {"engine": "server", "model": self._endpoint.model}
-
-    @property
-    def endpoint(self) -> str:
-        """The server's URL without query and route."""
-        return base_url(self.url)
-
-    @property
-    def url(self) -> str:
-        """The URL that requests are sent to."""
-        return self._endpoint.url
+        self._wire = ServerWire(model, read_key(), self.url)
+        self._proxy = read_proxy(self.url)
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """See `Chat.complete`. Runs an event loop of its own; `on_done` is called in its thread (`run_alone`).
@@ -224,9 +202,8 @@ class ServerChat:
             ConfigError: before its first answer the server refuses the key or does not know the model.
             ModelCallError: no server answers at the URL; a `PausedError` where it stopped answering.
         """
-        wire = ServerWire(self._endpoint.model, self._key, self.url)
         advice = "check host, port and proxy" if self._proxy else "start it, or check host and port"
-        connection = Connection(wire, self.url, advice, self._connect)
+        connection = Connection(self._wire, self.url, advice, self._connect)
         deadline = 2 * self._options.timeout  # time for two timeouts
         return run_calls(connection, requests, self._options, on_done, calls=None, deadline=deadline)
 
@@ -236,8 +213,8 @@ class ServerChat:
     @asynccontextmanager
     async def _connect(self) -> AsyncIterator[Send]:
         headers = {"content-type": "application/json"}
-        if self._key is not None:
-            headers["authorization"] = f"Bearer {self._key}"
+        if self._wire.key is not None:
+            headers["authorization"] = f"Bearer {self._wire.key}"
         url, proxy = URL(self.url), self._proxy
         async with open_session(self._options.concurrency, self._options.timeout, headers) as session:
 
@@ -278,15 +255,10 @@ class ServerWire(OpenAIWire):
         }
         if sampling.temperature is not None:
             body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
-        if sampling.thinking is not None:
-            # What templates of thinking models call their switch; vLLM and SGLang hand it to them.
-            body["chat_template_kwargs"] = dict.fromkeys(SWITCHES, sampling.thinking > 0)
-        if request.response_schema is not None:
-            form = {
-                "name": request.response_schema.name,
-                "schema": request.response_schema.schema(),
-                "strict": True,
-            }
+        if switches := reasoning_switch(sampling.thinking):  # vLLM and SGLang hand them to the template
+            body["chat_template_kwargs"] = switches
+        if (schema := request.response_schema) is not None:
+            form = {"name": schema.name, "schema": schema.schema(), "strict": True}
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         return body
 

@@ -1,8 +1,8 @@
 """The command line. Exit codes: 0 done, 2 the user's input, 3 incomplete, 4 a check failed, 130 Ctrl-C, 1 a
 bug.
 
-Each command parses, calls one library function and prints; what it needs is imported when it runs, so that
-`h2htalk --help` loads nothing heavy.
+Each command parses, calls one library function and prints; the modules that it needs are loaded when it runs
+(`options.lazy_imports`), so that `h2htalk --help` loads nothing heavy.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ for name in ["evaluate", "score", "report", "costs", "leaderboard", "compare", "
 for group, (module, text) in GROUPS.items():
     commands = typer.Typer(help=text, no_args_is_help=True)
     for name, command in vars(module).items():
-        if name.startswith(f"{group}_"):
+        if name.startswith(f"{group}_") and callable(command):
             commands.command(name.removeprefix(f"{group}_").replace("_", "-"))(command)
     app.add_typer(commands, name=group)
 

@@ -13,7 +13,27 @@ import h2htalk
 from h2htalk.benchmark.settings import EvaluateSpec, JudgeSpec, read_spec
 from h2htalk.cli import options
 from h2htalk.cli.options import say
+from h2htalk.data.files import write_output, write_text
 from h2htalk.errors import ConfigError
+
+with options.lazy_imports():
+    from h2htalk import parallel
+    from h2htalk.analysis.figures import correlation as figures
+    from h2htalk.analysis.figures import saving
+    from h2htalk.analysis.report import terminal, write_analysis
+    from h2htalk.benchmark import evaluate as evaluation
+    from h2htalk.benchmark import score_run
+    from h2htalk.benchmark.calibration import calibrate, label_plan
+    from h2htalk.benchmark.compare import comparison, correlation
+    from h2htalk.benchmark.gate import gate as gates
+    from h2htalk.benchmark.judge import judge_run as judging
+    from h2htalk.benchmark.judge import probe
+    from h2htalk.benchmark.prompts import prompt_set
+    from h2htalk.benchmark.report import costs as run_costs
+    from h2htalk.benchmark.report import leaderboard as boards
+    from h2htalk.benchmark.report import table2
+    from h2htalk.data import links, splits
+    from h2htalk.data.releases import hub
 
 OWN = "The run's own when left out."
 COMPARED = "The reference run, then the runs to compare with it; also other harnesses' logs."
@@ -34,9 +54,7 @@ def evaluate(
     given |= {key: value for key, value in (("model", model), ("split", split), ("out", out)) if value is not None}
     parsed = read_spec(spec, given) if spec else EvaluateSpec.from_dict(given, "")
     if dry_run:
-        from h2htalk.benchmark.evaluate import estimate
-
-        say(estimate(parsed))
+        say(evaluation.estimate(parsed))
     else:
         options.finish(h2htalk.evaluate(parsed), parsed.out_path, verbose)
 
@@ -49,20 +67,15 @@ def score(
     verbose: options.Verbose = False,
 ) -> None:
     """Score a run's stored responses again; the model is not asked."""
-    from h2htalk.benchmark.score_run import score as run_score
-
-    options.finish(run_score(run, embedder, rouge, references), run, verbose)
+    options.finish(score_run.score(run, embedder, rouge, references), run, verbose)
 
 
 def report(run: options.Run, format: options.TableFormat = "terminal", verbose: options.Verbose = False) -> None:
     """Print the table of a scored run; `--format terminal` also writes its tables and page again."""
-    from h2htalk.benchmark.report.table2 import model_rows, table_text
-    from h2htalk.benchmark.score_run import report as run_report
-
     if format == "terminal":
-        options.finish(run_report(run), run, verbose)
+        options.finish(score_run.report(run), run, verbose)
     summary = h2htalk.load_run(run).summary
-    typer.echo(table_text(model_rows(summary), format), nl=False)
+    typer.echo(table2.table_text(table2.model_rows(summary), format), nl=False)
     raise Exit(3 if summary.incomplete else 0)
 
 
@@ -72,9 +85,7 @@ def costs(
     format: options.DataFormat = "terminal",
 ) -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
-    from h2htalk.benchmark.report.costs import costs_text
-
-    say(costs_text(run, calls, format))
+    say(run_costs.costs_text(run, calls, format))
 
 
 def leaderboard(
@@ -85,23 +96,20 @@ def leaderboard(
     format: options.TableFormat = "terminal",
 ) -> None:
     """Rank your runs among each other; --paper adds the paper's Table 2."""
-    from h2htalk.benchmark.report.leaderboard import check_paper as checked_rows
-    from h2htalk.benchmark.report.leaderboard import print_check, print_leaderboard
-    from h2htalk.benchmark.report.table2 import table_text
-
     if check_paper and (runs or paper or format not in ("terminal", "json")):
         raise ConfigError("--check-paper takes neither run folders nor --paper, and prints to the terminal or as json")
     if check_paper and format == "json":
-        typer.echo(json.dumps(checked_rows(), ensure_ascii=False, indent=2))
+        typer.echo(json.dumps(boards.check_paper(), ensure_ascii=False, indent=2))
     elif check_paper:
-        print_check(checked_rows(), options.console())
+        boards.print_check(boards.check_paper(), options.console())
     elif not runs and not paper:
         raise ConfigError("no run folder is named: name one or more, or add --paper for the paper's rows")
-    elif format == "terminal":
-        print_leaderboard(h2htalk.leaderboard(runs or [], paper=paper, metric=metric), options.console())
     else:
         board = h2htalk.leaderboard(runs or [], paper=paper, metric=metric)
-        typer.echo(table_text(board.rows, format), nl=False)
+        if format == "terminal":
+            boards.print_leaderboard(board, options.console())
+        else:
+            typer.echo(table2.table_text(board.rows, format), nl=False)
 
 
 def compare(
@@ -112,14 +120,11 @@ def compare(
     out: Annotated[Path | None, Option(help="A folder for compare.html, .csv, .json and .tex.")] = None,
 ) -> None:
     """Compare runs item by item: paired tests, intervals, and the items that moved most."""
-    from h2htalk.benchmark.compare.comparison import to_text, write_comparison
-    from h2htalk.data.links import link_copies
-
-    comparison = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
+    compared = h2htalk.compare(*runs, metric=metric or None, scale=scale or "0-1")
     if out is not None:
-        link_copies(runs, out)
-        write_comparison(comparison, out)
-    typer.echo(to_text(comparison, format), nl=False)
+        links.link_copies(runs, out)
+        comparison.write_comparison(compared, out)
+    typer.echo(comparison.to_text(compared, format), nl=False)
     if out is not None and format == "terminal":
         say(f"page: {(out / 'compare.html').resolve()}")
 
@@ -132,21 +137,16 @@ def correlate(
     out: Annotated[Path | None, Option(help="A folder for correlate.csv, .json and figures.")] = None,
 ) -> None:
     """Correlate metrics with people's ratings, and dimensions with each other and with other benchmarks."""
-    from h2htalk.analysis.figures.correlation import draw_correlations
-    from h2htalk.analysis.figures.saving import save_figure
-    from h2htalk.benchmark.compare.correlation import TITLES, pairs_table, terminal_table
-    from h2htalk.data.files import write_text
-
-    found = h2htalk.correlate(runs, ratings=ratings, scores=scores)
-    texts = {kind: pairs_table(found).to(kind) for kind in ("csv", "json")}
+    found, titles = h2htalk.correlate(runs, ratings=ratings, scores=scores), correlation.TITLES
+    texts = {kind: correlation.pairs_table(found).to(kind) for kind in ("csv", "json")}
     if out is not None:
         for kind, text in texts.items():
             write_text(out / f"correlate.{kind}", text)
         for level in dict.fromkeys(pair.level for pair in found.pairs):
             own = [pair for pair in found.pairs if pair.level == level]
-            cells = {(TITLES.get(one.a, one.a), TITLES.get(one.b, one.b)): one[3:6] for one in own}
-            save_figure(draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
-    typer.echo(texts.get(format) or terminal_table(found).to_terminal() + "\n", nl=False)
+            cells = {(titles.get(one.a, one.a), titles.get(one.b, one.b)): one[3:6] for one in own}
+            saving.save_figure(figures.draw_correlations(cells, f"over {level}s"), out, f"correlate-{level}s")
+    typer.echo(texts.get(format) or correlation.terminal_table(found).to_terminal() + "\n", nl=False)
 
 
 def plan(
@@ -156,10 +156,8 @@ def plan(
     metric: Annotated[str | None, Option(help="As of compare.")] = None,
 ) -> None:
     """Say how many items and samples a difference needs, and what fewer items can still detect."""
-    from h2htalk.benchmark.compare.comparison import LIMITS, plan_tables
-
-    made = h2htalk.plan(difference, runs or (), limit or LIMITS, metric)
-    say(*(f"{table.to_terminal()}\n" for table in plan_tables(made)))
+    made = h2htalk.plan(difference, runs or (), limit or comparison.LIMITS, metric)
+    say(*(f"{table.to_terminal()}\n" for table in comparison.plan_tables(made)))
 
 
 def gate(
@@ -170,19 +168,13 @@ def gate(
     markdown: Annotated[Path | None, Option(help="Write Markdown here, with the transcripts behind each no.")] = None,
 ) -> None:
     """Hold a run against a reference run and a policy. Exit code 4: not passed; 3: values are missing."""
-    from h2htalk.benchmark.gate.gate import JUNIT, MARKDOWN, gate_table, to_junit, to_markdown
-    from h2htalk.data.files import write_output
-    from h2htalk.data.links import link_copies
-
-    report = h2htalk.gate(run, reference_run, policy)
-    say(gate_table(report).to_terminal())
-    for file in filter(None, (junit, markdown)):
-        link_copies(filter(None, (run, reference_run)), file)
-    if junit is not None:
-        write_output(junit, to_junit(report), JUNIT)
-    if markdown is not None:
-        write_output(markdown, to_markdown(report), MARKDOWN)
-    raise Exit(4 if not report.passed else 3 if report.incomplete else 0)
+    verdict = h2htalk.gate(run, reference_run, policy)
+    say(gates.gate_table(verdict).to_terminal())
+    for file, write, what in ((junit, gates.to_junit, gates.JUNIT), (markdown, gates.to_markdown, gates.MARKDOWN)):
+        if file is not None:
+            links.link_copies(filter(None, (run, reference_run)), file)
+            write_output(file, write(verdict), what)
+    raise Exit(4 if not verdict.passed else 3 if verdict.incomplete else 0)
 
 
 def results_export(
@@ -198,8 +190,6 @@ def results_export(
     relationship: Annotated[str, Option(help="first_party, third_party, collaborative or other.")] = "third_party",
 ) -> None:
     """Write the results of a scored run in a format of others; only --push sends anything."""
-    from h2htalk.data.releases.hub import open_pull_request
-
     if push is not None and to != "eval-results":
         raise ConfigError("--push is for --to eval-results")
     about_data = {"dataset": dataset, "revision": revision, "source_url": source_url}
@@ -210,7 +200,7 @@ def results_export(
         say(written[0].read_text(encoding="utf-8").rstrip("\n"))
     if push is not None:
         name = written[0].relative_to(out).as_posix()
-        say(f"pull request: {open_pull_request(push, name, written[0], 'Add results of h2htalk')}")
+        say(f"pull request: {hub.open_pull_request(push, name, written[0], 'Add results of h2htalk')}")
 
 
 def results_verify(
@@ -237,21 +227,16 @@ def analyze(
     processes: Annotated[int | None, Option(help="Processes that parse and draw; default: one a core.")] = None,
 ) -> None:
     """Measure a split: lengths, words, verb-noun pairs, diversity, coverage."""
-    from h2htalk.analysis.report.terminal import overview
-    from h2htalk.analysis.report.write_analysis import require_output, write_analysis
-    from h2htalk.data.splits import list_splits
-    from h2htalk.parallel import usable_cores
-
     for option, name in (("SPLIT", split), ("--compare-with", compare_with)):
         if name is not None and not name.strip():
-            bundled = ", ".join(list_splits())
+            bundled = ", ".join(splits.list_splits())
             raise ConfigError(f"{option} is empty: name a bundled split ({bundled}), a folder or a file")
-    require_output(out)
+    write_analysis.require_output(out)
     models = tuple(spacy_model or ())
     spec = h2htalk.AnalyzeSpec(split, compare_with, language, limit, tokenizer, models, embedder, processes)
     analysis = h2htalk.analyze(spec)
-    page = write_analysis(analysis, out, processes or usable_cores())
-    say(f"{overview(analysis)}\n\npage: {page.resolve()}")
+    page = write_analysis.write_analysis(analysis, out, processes or parallel.usable_cores())
+    say(f"{terminal.overview(analysis)}\n\npage: {page.resolve()}")
 
 
 @options.with_options(JudgeSpec)
@@ -263,11 +248,9 @@ def judge_run(
     **given: Any,
 ) -> None:
     """Judge the answers of a scored run: R, and J (Eq. 3) in its tables. The same command again resumes."""
-    from h2htalk.benchmark.judge.judge_run import estimate_judging
-
     spec = JudgeSpec(run=run, judges=tuple(judge), **given)
     if dry_run:
-        say(estimate_judging(spec))
+        say(judging.estimate_judging(spec))
     else:
         options.finish(h2htalk.judge_run(spec), run, verbose)
 
@@ -282,15 +265,13 @@ def judge_probe(
     **given: Any,
 ) -> None:
     """Probe a judge on bundled replies whose order is known. The same command again resumes."""
-    from h2htalk.benchmark.judge.probe import default_folder, estimate_probe
-
-    spec = JudgeSpec(run=out or default_folder(judge), judges=(judge,), **given)
+    spec = JudgeSpec(run=out or probe.default_folder(judge), judges=(judge,), **given)
     if dry_run:
-        say(estimate_probe(spec, language))
+        say(probe.estimate_probe(spec, language))
         return
-    probe = h2htalk.judge_probe(spec, language)
-    say(probe.table.to(format).rstrip())
-    raise Exit(3 if probe.incomplete else 0)
+    found = h2htalk.judge_probe(spec, language)
+    say(found.table.to(format).rstrip())
+    raise Exit(3 if found.incomplete else 0)
 
 
 def judge_plan_labels(
@@ -305,12 +286,13 @@ def judge_plan_labels(
     seed: Annotated[int, Option(help="Seed of the draw.")] = 0,
 ) -> None:
     """Say how many answers people should label for an interval; --out and --open draw them by judge score."""
-    from h2htalk.benchmark.calibration.label_plan import plan_labels
-
     if annotators is not None and open is None:
         raise ConfigError("--annotators is of the round that --open opens")
-    options = {"annotators": annotators and str(annotators), "where": where}
-    say(*plan_labels(run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=options, seed=seed))
+    opening = {"annotators": annotators and str(annotators), "where": where}
+    lines = label_plan.plan_labels(
+        run, half_width, labels, pilot=pilot, out=out, round_out=open, round_options=opening, seed=seed
+    )
+    say(*lines)
 
 
 def judge_calibrate(
@@ -320,9 +302,7 @@ def judge_calibrate(
     format: Literal["terminal", "json"] = "terminal",
 ) -> None:
     """Compare a run's judges with people: agreement, bias, and means that are corrected or refused."""
-    from h2htalk.benchmark.calibration.calibrate import calibrate_judge
-
-    say(calibrate_judge(run, human, random=random).to(format))
+    say(calibrate.calibrate_judge(run, human, random=random).to(format))
 
 
 @options.round_options
@@ -331,9 +311,7 @@ def adjudicate_open(
     out: options.Out,
     human_trigger: Annotated[str, Option(help="J (Eq. 4: J below 3.5) or judge (R below 3.5).")] = "J",
     budget: Annotated[int | None, Option(help="Items at most, the worst first.")] = None,
-    disagreement: Annotated[
-        float | None, Option(help="Instead, where a panel's judges differ so much, 0 to 5.")
-    ] = None,
+    disagreement: Annotated[float | None, Option(help="Instead, where judges differ so much, 0 to 5.")] = None,
     **given: Any,
 ) -> None:
     """Open a round in which people rate the low items of a judged run."""
@@ -356,16 +334,12 @@ def prompts_show(
     every: Annotated[bool, Option("--all", help="Print every scenario as JSONL: id, messages.")] = False,
 ) -> None:
     """Print the exact messages that a model gets for a scenario."""
-    from h2htalk.benchmark.prompts.prompt_set import prompt_lines
-
     if (scenario_id is None) != every:
         raise ConfigError("name a scenario by its id, or every one with --all")
-    for line in prompt_lines(scenario_id, split, sap, prompts):
+    for line in prompt_set.prompt_lines(scenario_id, split, sap, prompts):
         typer.echo(line)  # control characters are escaped already, and a line may be long
 
 
 def prompts_export(out: options.Out) -> None:
     """Write the templates of the bundled prompts into a folder, to change them and use them with --prompts."""
-    from h2htalk.benchmark.prompts.prompt_set import export_templates
-
-    say(*map(str, export_templates(out)))
+    say(*map(str, prompt_set.export_templates(out)))

@@ -5,22 +5,37 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 from typer import Argument, Exit, Option
 
 from h2htalk.cli import options
 from h2htalk.cli.options import say
-from h2htalk.curation.stage_table import STAGES
+from h2htalk.curation.stage_table import STAGES, find_stage
+from h2htalk.data.subtasks import in_table_order
 from h2htalk.errors import ConfigError, H2HTalkError, counted
 from h2htalk.rounds.settings import ANNOTATORS, make_spec
 from h2htalk.text.escaping import printable
 
-if TYPE_CHECKING:
-    from h2htalk.curation.curate import StageSummary
-    from h2htalk.curation.release.build import Release
-    from h2htalk.data.erasure.folder_kinds import FolderErasure
+with options.lazy_imports():
+    from h2htalk.analysis import analyze
+    from h2htalk.analysis.report import write_analysis
+    from h2htalk.benchmark import score_run, split_changes
+    from h2htalk.curation import curate, erase, funnel, history
+    from h2htalk.curation import dry_run as estimates
+    from h2htalk.curation import workspace as workspaces
+    from h2htalk.curation.quasi_identifiers import report as identifiers
+    from h2htalk.curation.release import build, card, check, diff, gates, invented_values
+    from h2htalk.curation.release import items as release_items
+    from h2htalk.data import split_output, splits
+    from h2htalk.data.erasure import folder_kinds
+    from h2htalk.data.imports import response_files
+    from h2htalk.data.releases import erasure, hub, release_folder
+    from h2htalk.rounds import annotator_removal, closing, opening, reopening, terminal
+    from h2htalk.rounds import status as statuses
+    from h2htalk.text import record_diff
+    from h2htalk.text.contracts import split_check as contracts
 
 FileFormat = Literal["jsonl", "parquet"]
 STAGE = f"Run only this stage ({', '.join(STAGES)}); may be repeated."
@@ -29,29 +44,23 @@ NOT_SEARCHED = (
     "not searched: exported splits, analyses, backups, runs made elsewhere (name moved folders with --also), caches of "
     "`datasets` elsewhere (`cache_dir`), spreadsheets that come back (`round status` erases from them)"
 )
+ERASED = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
 _SHOWN = 20  # findings of a gate
 
 
 def split_list() -> None:
     """List the bundled splits."""
-    from h2htalk.data.splits import list_splits
-
-    say(*(f"{name}  {description}" for name, description in list_splits().items()))
+    say(*(f"{name}  {description}" for name, description in splits.list_splits().items()))
 
 
 def split_info(name: options.Split) -> None:
     """Describe a split: counts by subtask and language, personas, fingerprint."""
-    from h2htalk.data.split_output import describe_split
-    from h2htalk.data.splits import load_split
-
-    say(describe_split(load_split(name)).rstrip("\n"))
+    say(split_output.describe_split(splits.load_split(name)).rstrip("\n"))
 
 
 def split_check(name: Annotated[str, Argument(help="A split's folder or file.")]) -> None:
     """Check the items of a split: every error of every line, and references against their contract."""
-    from h2htalk.text.contracts.split_check import check_split
-
-    number, errors = check_split(name)
+    number, errors = contracts.check_split(name)
     say(*errors, err=True)
     say(f"{counted(number, 'item')}, {counted(len(errors), 'error')}")
     raise Exit(2 if errors else 0)
@@ -63,9 +72,7 @@ def split_new(
     study: Annotated[str, Option(help="Cases instead: high_risk, look_alike, instructions or arcs.")] = "",
 ) -> None:
     """Write a split to begin with: one example of each subtask, or of a study, to replace by your own items."""
-    from h2htalk.data.split_output import write_new_split
-
-    say(*map(str, write_new_split(folder, language, study)))
+    say(*map(str, split_output.write_new_split(folder, language, study)))
 
 
 def split_diff(
@@ -74,26 +81,17 @@ def split_diff(
     runs: Annotated[list[Path] | None, Option(help="A run whose moved cells are listed; repeatable.")] = None,
 ) -> None:
     """List the items that differ between two splits, and the cells of runs that the difference moves."""
-    from h2htalk.benchmark.split_changes import diff_splits
-    from h2htalk.text.record_diff import format_diff
-
-    diff, tables = diff_splits(old, new, runs or ())
-    say(format_diff(diff), *(table.to_terminal() for table in tables))
+    diff, tables = split_changes.diff_splits(old, new, runs or ())
+    say(record_diff.format_diff(diff), *(table.to_terminal() for table in tables))
 
 
 def split_export(name: options.Split, out: options.Out, format: FileFormat = "jsonl") -> None:
     """Write a split as a folder that can be edited and evaluated."""
-    from h2htalk.curation.release.invented_values import InventedValues
-    from h2htalk.curation.release.items import ReleaseItem
-    from h2htalk.data.releases.release_folder import private_folder
-    from h2htalk.data.split_output import export_split
-    from h2htalk.data.splits import load_split
-
-    split = load_split(name)
-    say(*map(str, export_split(split, out, format)))
-    items = tuple(map(ReleaseItem, split.scenarios)) if split.surrogates else ()
-    if items and (known := InventedValues.find(name, items)):
-        say(f"{known.write(private_folder(out), items)}: never publish it")
+    split = splits.load_split(name)
+    say(*map(str, split_output.export_split(split, out, format)))
+    items = tuple(map(release_items.ReleaseItem, split.scenarios)) if split.surrogates else ()
+    if items and (known := invented_values.InventedValues.find(name, items)):
+        say(f"{known.write(release_folder.private_folder(out), items)}: never publish it")
 
 
 def split_from(
@@ -103,10 +101,7 @@ def split_from(
     format: FileFormat = "jsonl",
 ) -> None:
     """Make a split from the candidates of a workspace's stage."""
-    from h2htalk.curation.stage_table import find_stage
-    from h2htalk.curation.workspace import Workspace
-
-    Workspace(workspace).require_begun()
+    workspaces.Workspace(workspace).require_begun()
     split_export(str(workspace / find_stage(stage).name if stage else workspace), out, format)
 
 
@@ -119,19 +114,15 @@ def import_responses(
     human: Annotated[bool, Option("--human", help="People wrote the responses; tables say so.")] = False,
 ) -> None:
     """Score responses that another tool produced, or people wrote."""
-    from h2htalk.benchmark.score_run import import_responses as run_import
-
-    options.finish(run_import(file, name, split, out, embedder, human), out)
+    options.finish(score_run.import_responses(file, name, split, out, embedder, human), out)
 
 
 def import_authors(
     folder: Annotated[Path, Argument(help="The folder of the authors' released files.")], out: options.Out
 ) -> None:
     """Import the authors' released references under their true subtasks, and list what is missing."""
-    from h2htalk.data.imports.response_files import read_authors_release, write_authors_references
-
-    release = read_authors_release(folder)
-    written = write_authors_references(release, out)
+    release = response_files.read_authors_release(folder)
+    written = response_files.write_authors_references(release, out)
     say(*(f"missing  {line}" for line in release.missing), err=True)
     say(f"{sum(map(len, release.references.values())):,} references in {written}")
 
@@ -145,15 +136,12 @@ def curate_run(
     dry_run: options.DryRun = False,
 ) -> None:
     """Run the stages that are not finished."""
-    from h2htalk.curation.curate import curate, summaries
-    from h2htalk.curation.dry_run import estimate_run
-
     stages = tuple(stage or ())
     if dry_run:
-        say(estimate_run(spec, stages, workspace=workspace, from_stage=from_stage))
+        say(estimates.estimate_run(spec, stages, workspace=workspace, from_stage=from_stage))
     else:
-        place = curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
-        _print_funnel(summaries(place))
+        place = curate.curate(spec, stages, workspace=workspace, from_stage=from_stage, processes=processes)
+        _print_funnel(curate.summaries(place))
 
 
 def curate_funnel(
@@ -161,14 +149,10 @@ def curate_funnel(
     draw: Annotated[Path | None, Option(help="Also draw it to a .svg, .pdf or .png file.")] = None,
 ) -> None:
     """Show how many records each stage read, kept and rejected, and why."""
-    from h2htalk.curation.curate import summaries
-    from h2htalk.curation.funnel import draw_funnel
-    from h2htalk.curation.workspace import Workspace
-
-    found = summaries(Workspace(workspace))
+    found = curate.summaries(workspaces.Workspace(workspace))
     _print_funnel(found)
     if draw is not None:
-        draw_funnel(found, draw)
+        funnel.draw_funnel(found, draw)
         say(f"drawn: {draw.resolve()}")
 
 
@@ -177,10 +161,7 @@ def curate_explain(
     item: Annotated[str, Argument(help="The id of a dialogue, candidate or person, or its id in the raw data.")],
 ) -> None:
     """Show what each stage did with one item, what people decided on it, and where it was released."""
-    from h2htalk.curation.history import explain, format_history
-    from h2htalk.curation.workspace import Workspace
-
-    say(format_history(explain(Workspace(workspace), item)))
+    say(history.format_history(history.explain(workspaces.Workspace(workspace), item)))
 
 
 def curate_identifiers(
@@ -190,11 +171,8 @@ def curate_identifiers(
     output: Annotated[Path | None, Option(help="Also write all dialogues found to a .csv file.")] = None,
 ) -> None:
     """List the dialogues whose ages, places, jobs, schools and dates together may name a person."""
-    from h2htalk.curation.quasi_identifiers.report import identifier_tables, report_identifiers
-    from h2htalk.curation.workspace import Workspace
-
-    report = report_identifiers(Workspace(workspace), stage, shared_by)
-    say("\n\n".join(table.to_terminal() for table in identifier_tables(report)))
+    report = identifiers.report_identifiers(workspaces.Workspace(workspace), stage, shared_by)
+    say("\n\n".join(table.to_terminal() for table in identifiers.identifier_tables(report)))
     if output is not None:
         report.write_csv(output)
         say(f"written: {output.resolve()}")
@@ -208,10 +186,7 @@ def curate_erase(
     also: Annotated[list[Path] | None, Option(help="A folder with other rounds, runs or releases; repeatable.")] = None,
 ) -> None:
     """Erase a person or a dialogue from every stage, and from rounds, runs and releases."""
-    from h2htalk.curation.erase import erase
-    from h2htalk.curation.workspace import Workspace
-
-    erased = erase(Workspace(workspace), source_id, tuple(also or ()))
+    erased = erase.erase(workspaces.Workspace(workspace), source_id, tuple(also or ()))
     say(f"erased {counted(len(erased.ids), 'id')}: {', '.join(erased.ids[:5])}")
     if erased.copies:
         say(f"copies among them: {', '.join(erased.copies[:5])}")
@@ -219,39 +194,33 @@ def curate_erase(
         say(f"similar dialogues of other or unknown people stay: {', '.join(erased.others)}; erase each by its id")
     if erased.removed:
         say(f"removed stages: {', '.join(erased.removed)}; to make them again: h2htalk curate run SPEC")
-    did = {"hub": "cached copies erased", "copy": "not changed", "": "missing"}
     folders = [redrawn(folder) for folder in erased.folders]
     for folder in folders:
-        done = did.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
-        lines = (f"{folder.kind} {folder.name}: {done}".strip(), *(f"  {message}" for message in folder.messages))
-        say(*map(printable, lines))
+        done = ERASED.get(folder.kind, f"{counted(folder.removed, 'item')} erased")
+        say(printable(f"{folder.kind} {folder.name}: {done}".strip()))
+        say(*(printable(f"  {message}") for message in folder.messages))
     say(NOT_SEARCHED)
     say(*(f"your own file still holds the raw text: {place}" for place in erased.raw), err=True)
     if any(folder.unfinished for folder in folders):
         say("not finished: do what the lines above say, and start the same command again", err=True)
-        raise typer.Exit(3)
+        raise Exit(3)
 
 
-def redrawn(folder: FolderErasure) -> FolderErasure:
+def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
     """Make the figures of a release's card again from the rows left; nothing outside of the release is written."""
-    from h2htalk.analysis.analyze import AnalyzeSpec, analyze
-    from h2htalk.analysis.report.write_analysis import write_analysis
-    from h2htalk.curation.release.card import redraw_figures
-    from h2htalk.data.releases.erasure import lost_figures, partial_folders, remove_leftovers
-
     release = Path(folder.name)
-    if folder.kind != "release" or not lost_figures(release):
+    if folder.kind != "release" or not erasure.lost_figures(release):
         return folder
     try:
-        made = partial_folders(release)[0]
-        write_analysis(analyze(AnalyzeSpec(release)), made)
-        redraw_figures(release, made)
-        return replace(folder, messages=(*folder.messages, "its figures were made again from the rows left"))
+        made = erasure.partial_folders(release)[0]
+        write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
+        card.redraw_figures(release, made)
+        message, failed = "its figures were made again from the rows left", False
     except H2HTalkError as error:
-        failed = f"its figures were removed, and not made again: {error}"
-        return replace(folder, messages=(*folder.messages, failed), unfinished=True)
+        message, failed = f"its figures were removed, and not made again: {error}", True
     finally:
-        remove_leftovers(release)
+        erasure.remove_leftovers(release)
+    return replace(folder, messages=(*folder.messages, message), unfinished=folder.unfinished or failed)
 
 
 def curate_purge(
@@ -259,25 +228,19 @@ def curate_purge(
     yes: Annotated[bool, Option("--yes", help="Do not ask; required in scripts.")] = False,
 ) -> None:
     """Remove the raw inputs, the private index and the key of the surrogates."""
-    from h2htalk.curation.erase import purge, unfinished_stages
-    from h2htalk.curation.workspace import Workspace
-
     if not yes:
-        unfinished = unfinished_stages(Workspace(workspace))
+        unfinished = erase.unfinished_stages(workspaces.Workspace(workspace))
         lost = "".join(f", the unfinished {folder.path.name} stage" for folder in unfinished)
         what = f"{workspace}: removes the raw inputs, the private index{lost} and the key; no stage can be made again"
         if not sys.stdin.isatty():
             raise ConfigError(f"{what}; add --yes")
         typer.confirm(f"{what}. Purge?", abort=True)
-    for path in purge(Workspace(workspace)):
+    for path in erase.purge(workspaces.Workspace(workspace)):
         say(f"removed  {path}")
 
 
-def _print_funnel(summaries: list[StageSummary]) -> None:
-    from h2htalk.curation.funnel import funnel_notes, funnel_table
-
-    say(funnel_table(summaries).to_terminal())
-    say(funnel_notes(summaries))
+def _print_funnel(summaries: list[Any]) -> None:
+    say(funnel.funnel_table(summaries).to_terminal(), funnel.funnel_notes(summaries))
 
 
 @options.round_options
@@ -289,9 +252,7 @@ def round_open(
     **given: Any,
 ) -> None:
     """Open a round: assign items to annotators. The same command completes an interrupted opening."""
-    from h2htalk.rounds.opening import open_round
-
-    options.print_status(*open_round(make_spec(kind, items, given, settings), out))
+    options.print_status(*opening.open_round(make_spec(kind, items, given, settings), out))
 
 
 def round_status(
@@ -300,9 +261,7 @@ def round_status(
     mistakes: Annotated[bool, Option("--mistakes", help="List every mistake, not some of each kind.")] = False,
 ) -> None:
     """Collect new annotations, and show the progress by annotator and language."""
-    from h2htalk.rounds.status import round_status as read_status
-
-    status = read_status(round)
+    status = statuses.round_status(round)
     options.print_status(status, table=True, each_mistake=mistakes)
     for item, count in status.missing.items() if each else ():
         say(f"{item}: {status.by_item[item]:,} completed, {count:,} missing")
@@ -315,11 +274,8 @@ def round_close(
     adjudication: Annotated[Path | None, Option(help="A closed round that adjudicates this round's ties.")] = None,
 ) -> None:
     """Close a round: write decisions.jsonl, agreement.json and annotator_statistics.csv. Ties stay ties."""
-    from h2htalk.rounds.closing import close_round
-    from h2htalk.rounds.terminal import decisions_table, grouped
-
-    status, decisions = close_round(round, force=force, adjudication=adjudication)
-    say(*grouped(status.notes), decisions_table(round, decisions).to_terminal())
+    status, decisions = closing.close_round(round, force=force, adjudication=adjudication)
+    say(*terminal.grouped(status.notes), terminal.decisions_table(round, decisions).to_terminal())
     say(f"decisions: {(round / 'decisions.jsonl').resolve()}")
 
 
@@ -329,9 +285,7 @@ def round_reopen(
     annotators: Annotated[Path | None, Option(help=ANNOTATORS)] = None,
 ) -> None:
     """Assign items that were skipped, left, unclear or tied to other annotators."""
-    from h2htalk.rounds.reopening import reopen_round
-
-    options.print_status(*reopen_round(round, without=tuple(without or ()), annotators=annotators))
+    options.print_status(*reopening.reopen_round(round, without=tuple(without or ()), annotators=annotators))
 
 
 def round_remove_annotator(
@@ -341,18 +295,13 @@ def round_remove_annotator(
     undo: Annotated[bool, Option("--undo", help="Let the annotations count again.")] = False,
 ) -> None:
     """Leave all answers of an annotator out of decisions, agreement and overlap; a closed round is decided anew."""
-    from h2htalk.rounds.annotator_removal import remove_annotator
-
-    options.print_status(*remove_annotator(round, name, why=why, undo=undo))
+    options.print_status(*annotator_removal.remove_annotator(round, name, why=why, undo=undo))
 
 
 def round_list(folder: Annotated[Path, Argument(help="Folder to search, with its subfolders.")] = Path(".")) -> None:
     """List the rounds in a folder, as of their last status."""
-    from h2htalk.rounds.status import list_rounds
-    from h2htalk.rounds.terminal import rounds_table
-
-    rounds = list(list_rounds(folder))
-    say(rounds_table(rounds).to_terminal(), *(line for one in rounds for line in one.notes))
+    rounds = list(statuses.list_rounds(folder))
+    say(terminal.rounds_table(rounds).to_terminal(), *(line for one in rounds for line in one.notes))
 
 
 def release_build(
@@ -362,9 +311,7 @@ def release_build(
     dry_run: options.DryRun = False,
 ) -> None:
     """Build a release from a workspace and its closed rounds; nothing is written while a gate finds something."""
-    from h2htalk.curation.release.build import build_release
-
-    release = build_release(spec, out, allow=allow or (), dry_run=dry_run)
+    release = build.build_release(spec, out, allow=allow or (), dry_run=dry_run)
     print_release(release)
     if release.path is not None:
         passed = "no other gate stopped" if allow else "every gate passed"
@@ -376,37 +323,31 @@ def release_check(
     folder: Annotated[str, Argument(help="A release's folder, or a split (as of `evaluate`).")],
 ) -> None:
     """Run every gate over a release, and hold its files against its manifest; or run the gates over a split."""
-    from h2htalk.curation.release.check import check_release
-
-    release = check_release(folder)
+    release = check.check_release(folder)
     print_release(release)
     passed = "every other gate" if release.unchecked else "every gate"
     say(f"{passed} passed; {'release' if release.path else 'split'} {release.hash}")
     raise Exit(3 if release.unchecked else 0)
 
 
-def print_release(release: Release) -> None:
+def print_release(release: build.Release) -> None:
     """Print what was accepted, refused and chosen, then what the gates found, with exit code 4."""
-    from h2htalk.curation.release.gates import GATES
-    from h2htalk.data.subtasks import in_table_order
-
-    accepted, splits = release.accepted, release.content.splits
+    accepted, content = release.accepted, release.content
     say(*release.notes)
     if accepted is not None:
         say(f"accepted: {len(accepted.items):,} of {counted(len(accepted.items) + len(accepted.refused), 'item')}")
         say(*(f"  refused: {reason}: {count:,}" for reason, count in accepted.reasons().items()))
-        chosen = {split: [item.scenario.subtask for item in items] for split, items in splits.items()}
+        chosen = {split: [item.scenario.subtask for item in items] for split, items in content.splits.items()}
         for name in in_table_order({name for names in chosen.values() for name in names}):
             say(f"{name}: " + ", ".join(f"{split} {names.count(name):,}" for split, names in chosen.items()))
-    for config, rows in release.content.configs().items():
+    for config, rows in content.configs().items():
         say(f"config {config}: " + ", ".join(f"{split} {count:,}" for split, count in rows.items()))
-    for gate in GATES.values():
+    for gate in gates.GATES.values():
         if found := [one for one in release.findings if one.gate == gate.name]:
             say(f"gate {gate.name}: {gate.stops}: {counted(len(found), 'finding')}")
             shown = (f"{one.item}: {one.detail}" if one.item else one.detail for one in found[:_SHOWN])
             say(*(f"  {printable(line)}" for line in shown))  # votes may be anybody's
-            if len(found) > _SHOWN:
-                say(f"  and {len(found) - _SHOWN:,} more")
+            say(*(f"  and {left:,} more" for left in [len(found) - _SHOWN] if left > 0))
     say(*release.unchecked)
     if release.findings:
         if accepted is not None:
@@ -419,11 +360,7 @@ def release_diff(
     new: Annotated[str, Argument(help="Another one.")],
 ) -> None:
     """List the items that were added, removed and changed between two releases, and why."""
-    from h2htalk.curation.release.diff import diff_releases
-    from h2htalk.data.releases.hub import release_folder
-    from h2htalk.text.record_diff import format_diff
-
-    say(format_diff(diff_releases(release_folder(old), release_folder(new))).rstrip("\n"))
+    say(record_diff.format_diff(diff.diff_releases(*map(hub.release_folder, (old, new)))).rstrip("\n"))
 
 
 def release_publish(
@@ -435,9 +372,7 @@ def release_publish(
     dry_run: Annotated[bool, Option("--dry-run", help="List files and sizes; send nothing.")] = False,
 ) -> None:
     """Publish a release on the Hub: one commit, verified and tagged. The same command continues an interrupted one."""
-    from h2htalk.data.releases.hub import publish
-
-    done = publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
+    done = hub.publish(folder, repo, private=not public, tag=tag, dry_run=dry_run, message=message)
     say(*(f"{size:>14,}  {name}" for name, size in done.files.items() if dry_run))
     size, commit = sum(done.files.values()), f"commit {done.commit}" if done.commit else "nothing was sent"
     say(f"hub:{done.repo}@{done.tag}: {len(done.files):,} files, {size:,} bytes, {commit}", *done.notes)
@@ -445,7 +380,5 @@ def release_publish(
 
 def release_pull(name: Annotated[str, Argument(help="hub:OWNER/NAME@TAG.")], out: options.Out) -> None:
     """Copy a release of the Hub into a new folder, and check every file against its hash."""
-    from h2htalk.data.releases.hub import pull
-
-    release = pull(name, out)
+    release = hub.pull(name, out)
     say(f"{release} (commit {release.commit}): {out.resolve()}")

@@ -12,9 +12,11 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from functools import cache
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import LazyLoader
 from pathlib import Path
 from types import NoneType, UnionType
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from typer import Argument, Exit, Option
 
@@ -26,9 +28,31 @@ from h2htalk.errors import ConfigError, H2HTalkError, quoted, shorten
 from h2htalk.rounds.settings import RoundSpec
 from h2htalk.text.escaping import printable
 
-if TYPE_CHECKING:
-    from h2htalk.benchmark.summary import Summary
-    from h2htalk.rounds.status import Status
+
+class _LazyFinder(PathFinder):
+    @classmethod
+    def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        spec = super().find_spec(fullname, path, target)
+        if spec is not None and spec.loader is not None:
+            spec.loader = LazyLoader(spec.loader)
+        return spec
+
+
+@contextlib.contextmanager
+def lazy_imports() -> Iterator[None]:
+    """Load the modules that are imported in this block when they are first used, so that `--help` loads none."""
+    sys.meta_path.insert(0, _LazyFinder)
+    try:
+        yield
+    finally:
+        sys.meta_path.remove(_LazyFinder)
+
+
+with lazy_imports():
+    from h2htalk.benchmark import summary as summaries
+    from h2htalk.benchmark.report import terminal as run_terminal
+    from h2htalk.rounds import status as statuses
+    from h2htalk.rounds import terminal
 
 
 def read_folder(name: str) -> Path:
@@ -59,25 +83,21 @@ DataFormat = Literal["terminal", "csv", "json"]
 TableFormat = Literal["terminal", "csv", "json", "latex"]
 
 
-def finish(summary: Summary, folder: Path, verbose: bool = False) -> None:
+def finish(summary: summaries.Summary, folder: Path, verbose: bool = False) -> None:
     """Print a run's table; exit code 3 when items are unscored."""
-    from h2htalk.benchmark.report.terminal import print_summary
-
-    print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
+    run_terminal.print_summary(summary, console(), {"report": (folder / "report.html").resolve()}, verbose)
     raise Exit(3 if summary.incomplete else 0)
 
 
 def print_status(
-    status: Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
+    status: statuses.Status, messages: list[str] | None = None, *, table: bool = False, each_mistake: bool = False
 ) -> None:
     """Print how far a round is, and what is wrong in it."""
-    from h2htalk.rounds.terminal import grouped, progress_table, status_lines
-
-    say(*(messages or ()), *status_lines(status))
+    say(*(messages or ()), *terminal.status_lines(status))
     if table and status.progress:
-        say(progress_table(status).to_terminal())
-    say(*grouped(status.notes))
-    say(*(status.mistakes if each_mistake else grouped(status.mistakes)), err=True)
+        say(terminal.progress_table(status).to_terminal())
+    say(*terminal.grouped(status.notes))
+    say(*(status.mistakes if each_mistake else terminal.grouped(status.mistakes)), err=True)
 
 
 def console() -> Any:

@@ -9,12 +9,17 @@ from typing import Annotated, Any
 from typer import Argument, Exit, Option
 
 import h2htalk
+from h2htalk.benchmark.prompts.sap import PRINCIPLES
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.settings import APP_MODEL, CASES, SAP_ARMS, StudySpec
 from h2htalk.cli import options
 from h2htalk.cli.options import say
 from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
+
+with options.lazy_imports():
+    from h2htalk.benchmark.studies import applications, exports, people, report, run_study
+    from h2htalk.data import split_output
 
 Model = Annotated[str, Argument(help=f"{options.MODEL}.")]
 Folder = Annotated[str, Option(help="The study's folder; an unfinished study is continued.")]
@@ -46,8 +51,6 @@ def study_sap(
     **asked: Any,
 ) -> None:
     """Safety with and without SAP, with two control arms (Table 3). The same command again resumes."""
-    from h2htalk.benchmark.prompts.sap import PRINCIPLES
-
     chosen = _words(arms) or (SAP_ARMS if each_principle else ())
     if each_principle:
         chosen += tuple(name for one in PRINCIPLES if (name := f"no-{one.replace('_', '-')}") not in chosen)
@@ -96,14 +99,12 @@ def study_app(
     **asked: Any,
 ) -> None:
     """Run a study on a companion application with its own prompt and memory."""
-    from h2htalk.benchmark.studies.applications import try_app
-
     if not out and not try_:
         raise ConfigError("--out is missing: name the study's folder, or send one message with --try")
     asked |= {"model": APP_MODEL + url, "out": out or "-", "app": adapter, "concurrency": concurrency}
     asked |= {"embedder": "none", "split": split or CASES.get(study, (study,))[0]}
     if try_:
-        say(printable_lines(try_app(_spec(study, asked))))
+        say(printable_lines(applications.try_app(_spec(study, asked))))
     else:
         _run(study, asked, dry_run)
 
@@ -124,19 +125,15 @@ def _spec(study: str, given: Mapping[str, Any]) -> StudySpec:
 
 
 def _run(study: str, given: Mapping[str, Any], dry_run: bool) -> None:
-    from h2htalk.benchmark.studies.run_study import estimate_study
-
     spec = _spec(study, given)
     if dry_run:
-        say(estimate_study(spec))
+        say(run_study.estimate_study(spec))
     else:
         _finish(h2htalk.run_study(spec))
 
 
 def _finish(result: Any) -> None:
-    from h2htalk.benchmark.studies.report import study_text
-
-    say(study_text(result), f"report: {(result.study.path / 'report.html').resolve()}")
+    say(report.study_text(result), f"report: {(result.study.path / 'report.html').resolve()}")
     raise Exit(3 if result.incomplete else 0)
 
 
@@ -155,16 +152,12 @@ def study_open_round(
     **given: Any,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
-    from h2htalk.benchmark.studies.people import open_study_round
-
-    options.print_status(*open_study_round(study, out, ask, _words(arms), budget, given, settings))
+    options.print_status(*people.open_study_round(study, out, ask, _words(arms), budget, given, settings))
 
 
 def study_close_round(study: options.Run, round: options.Round) -> None:
     """Put people's answers into a study, and compute its figures again."""
-    from h2htalk.benchmark.studies.people import close_study_round
-
-    result, messages = close_study_round(study, round)
+    result, messages = people.close_study_round(study, round)
     say(*messages)
     _finish(result)
 
@@ -179,11 +172,9 @@ def study_export(
     ] = True,
 ) -> None:
     """Write accepted conversations as training data; licences and the canary are kept."""
-    from h2htalk.benchmark.studies.exports import export_chats
-
     if not chat_format:
         raise ConfigError("--chat-format is the one form there is; name it")
-    say(export_chats(study, out, arm, all_points=all_points))
+    say(exports.export_chats(study, out, arm, all_points=all_points))
 
 
 def study_radar(
@@ -191,17 +182,12 @@ def study_radar(
     out: Annotated[Path, Option(help="The SVG file to write.")],
 ) -> None:
     """Draw several models of the study of instructions as one radar (figure 7 of the paper)."""
-    from h2htalk.benchmark.studies.report import write_radar
-    from h2htalk.benchmark.studies.run_study import load_study
-
-    say(write_radar([*map(load_study, studies)], out))
+    say(report.write_radar([*map(run_study.load_study, studies)], out))
 
 
 def study_dossier(runs: Annotated[list[Path], Argument(help="Studies and evaluations.")], out: options.Out) -> None:
     """Write one document for a compliance file (HTML, and PDF where Chromium is present). No legal advice."""
-    from h2htalk.benchmark.studies.exports import write_dossier
-
-    say(*write_dossier(runs, out))
+    say(*exports.write_dossier(runs, out))
 
 
 def cases_new(
@@ -210,7 +196,5 @@ def cases_new(
     study: Annotated[str, Option(help="high_risk, look_alike, instructions or arcs.")] = "instructions",
 ) -> None:
     """Write a template of cases of your own: one need in every degree of explicitness, or one case of another study."""
-    from h2htalk.data.split_output import write_new_cases
-
-    number = write_new_cases(file, language, study)
+    number = split_output.write_new_cases(file, language, study)
     say(f"{file}: {counted(number, 'case')} to begin with; describe yours, then: h2htalk split check {file}")

@@ -11,61 +11,45 @@ import hashlib
 import re
 import secrets
 from array import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
-from h2htalk.chat.protocol import Message, OnDone, Request, Sampling
+from h2htalk.chat.protocol import Message, OnDone, Outcome, Request, Sampling
 from h2htalk.data.responses import Failure, split_thinking
 from h2htalk.errors import ConfigError
 
 _PROBE = "h2htalk-system-probe"
-# Names of the template variable that switches reasoning on: Qwen and most others; DeepSeek and Granite.
-SWITCHES = ("enable_thinking", "thinking")
 _THINK_TAG = re.compile(r"</?think(?:ing)?>", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Prompt:
-    """A conversation as token ids that end where the assistant's turn begins.
-
-    `thinks`: it ends inside a think block, so the reply begins with reasoning.
-    """
+class Prompt(NamedTuple):
+    """A conversation up to the assistant's turn; `thinks`: it ends inside a think block, so the reply begins with
+    reasoning."""
 
     tokens: array[int]
     thinks: bool
 
 
 class PromptRefusal(Exception):
-    """Messages that no prompt can be made of; `reason` is that of the `Failure`."""
-
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason
-
-
-class Template(Protocol):
-    """What turns messages into tokens; see `ChatTemplate`."""
-
-    always_thinks: bool
-
-    def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt: ...
+    """Messages that no prompt can be made of; its arguments are the reason and the message of the `Failure`."""
 
 
 class ChatTemplate:
     """The chat template that came with a tokenizer.
 
-    `folds_system`: it has no system role, so the system text goes into the first user message. `switches`: a
-    variable switches its reasoning. `always_thinks`: it opens a think block even with reasoning switched off.
+    `sha256`: of its text. `folds_system`: it has no system role, so the system text goes into the first user message.
+    `switches`: a variable switches its reasoning. `always_thinks`: it opens a think block even with reasoning off.
 
     Raises:
         ConfigError: there is no template, or it cannot render a single user message. The message begins with `where`.
     """
 
     def __init__(self, tokenizer: Any, where: str) -> None:
-        self._tokenizer = tokenizer
+        self._tokenizer, self._where = tokenizer, where
         try:
-            self._text = str(tokenizer.get_chat_template())
+            text = str(tokenizer.get_chat_template())
         except ValueError:
             raise ConfigError(
                 f"{where}: its tokenizer has no chat template, so it is no chat model; choose its instruct "
@@ -75,20 +59,16 @@ class ChatTemplate:
         try:
             self._render(hello)
         except PromptRefusal as error:
-            raise ConfigError(f"{where}: its chat template cannot render a user message: {error}") from error
+            raise ConfigError(f"{where}: its chat template cannot render a user message: {error.args[1]}") from error
+        self.sha256 = hashlib.sha256(text.encode()).hexdigest()
         self.folds_system = not self._takes_system()
         unthinking = self._render(hello, thinking=0)
         self.switches = self._render(hello, thinking=1) != unthinking
         self.always_thinks = _ends_thinking(unthinking)
-        self._marks = _mark_heads(tokenizer, self._text)
+        self._marks = _mark_heads(tokenizer, text)
         self._unseen = _unseen_tokens(tokenizer)
         # A random marker of the places where a rendered prompt is cut; no message contains it.
         self._cut = secrets.token_hex(16)
-
-    @property
-    def sha256(self) -> str:
-        """The SHA-256 of the template's text."""
-        return hashlib.sha256(self._text.encode()).hexdigest()
 
     def prompt(self, messages: Sequence[Message], thinking: int | None = None) -> Prompt:
         """Render and tokenize a conversation, up to where the assistant's turn begins.
@@ -96,10 +76,16 @@ class ChatTemplate:
         `thinking` switches reasoning on (above 0) or off (0) where the template has a switch; None is its default.
 
         Raises:
+            ConfigError: thinking 0, but the template always opens a think block.
             PromptRefusal: the template refuses the messages (`chat_template`), or a message contains a special token
                 that cannot be read as plain text (`special_tokens`).
             UnicodeEncodeError: a message contains half of a surrogate pair.
         """
+        if thinking == 0 and self.always_thinks:
+            raise ConfigError(
+                f"{self._where}: its chat template always opens a think block, so thinking cannot be 0; name a number "
+                "of tokens, such as 2048"
+            )
         tokens = array("i")
         pieces = self._pieces(fold_system(messages) if self.folds_system else messages, thinking)
         for piece in pieces:
@@ -128,10 +114,9 @@ class ChatTemplate:
 
         Think tags stay even where they are special tokens: without them reasoning would be read as the answer.
         """
-        if self._unseen is None:
-            return str(self._tokenizer.decode(tokens, skip_special_tokens=True, clean_up_tokenization_spaces=False))
-        seen = [token for token in tokens if token not in self._unseen]
-        return str(self._tokenizer.decode(seen, skip_special_tokens=False, clean_up_tokenization_spaces=False))
+        skip, unseen = self._unseen is None, self._unseen or ()
+        seen = [token for token in tokens if token not in unseen]
+        return str(self._tokenizer.decode(seen, skip_special_tokens=skip, clean_up_tokenization_spaces=False))
 
     def _takes_system(self) -> bool:
         """Whether the template renders a system message: some refuse it, some drop it silently."""
@@ -144,7 +129,7 @@ class ChatTemplate:
         from jinja2 import TemplateError
 
         turns = [{"role": message.role, "content": message.content} for message in messages]
-        switches = {} if thinking is None else dict.fromkeys(SWITCHES, thinking > 0)
+        switches = reasoning_switch(thinking)
         try:
             return str(
                 self._tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True, **switches)
@@ -154,11 +139,15 @@ class ChatTemplate:
             raise PromptRefusal("chat_template", f"the template refuses these messages: {reason}") from error
 
 
-def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
-    """Split a model's text into its answer and its reasoning (None where there is none).
+def reasoning_switch(thinking: int | None) -> dict[str, bool]:
+    """The variables that switch reasoning: of Qwen's templates and most others; of DeepSeek's and Granite's."""
+    return {} if thinking is None else dict.fromkeys(("enable_thinking", "thinking"), thinking > 0)
 
-    A text without reasoning stays exactly as the model wrote it. `thinks`: see `Prompt`. Where the text ends inside
-    the reasoning, the answer is empty.
+
+def read_reply(text: str, thinks: bool) -> tuple[str, str | None]:
+    """Split a model's text into its answer and its reasoning; without reasoning (None) it stays exactly as it is.
+
+    `thinks`: see `Prompt`. Where the text ends inside the reasoning, the answer is empty.
     """
     answer, thinking = split_thinking(text, thinks)
     return (text, None) if thinking is None else (answer, thinking)
@@ -209,15 +198,12 @@ def fold_system(messages: Sequence[Message]) -> list[Message]:
 
 @dataclass(frozen=True, slots=True)
 class TokenRequest:
-    """A request with its prompt as tokens; `index` is its position among the requests.
+    """A request and its prompt, which may end inside a think block (`thinks`); `finish` delivers its outcome."""
 
-    `thinks`: the prompt ends inside a think block.
-    """
-
-    index: int
     request: Request
     prompt: array[int]
     thinks: bool
+    finish: Callable[[Outcome], None]
 
     @property
     def sampling(self) -> Sampling:
@@ -230,50 +216,50 @@ class TokenRequest:
 
 
 def tokenize_requests(
-    template: Template, where: str, context: int | None, requests: Sequence[Request], finish: OnDone
-) -> list[TokenRequest]:
-    """Tokenize the prompts; a request whose prompt is invalid or too long is finished here, as a failure.
+    template: Callable[[Sequence[Message], int | None], Prompt],
+    context: int | None,
+    requests: Sequence[Request],
+    on_done: OnDone | None,
+    unenforced: str = "",
+) -> tuple[list[TokenRequest], dict[int, Outcome]]:
+    """Tokenize the prompts by a `template` (`ChatTemplate.prompt`); one that is invalid or too long has failed already.
 
-    `where`: the model as the user wrote it. `context`: tokens that prompt and reply may have together (None: no limit).
-    Raises ConfigError for a request without a temperature, or thinking 0 where the template opens a think block.
+    `context`: tokens that prompt and reply may have together (None: no limit). `unenforced`: the engine, where it
+    enforces no response schema: ConfigError for a request with one. Returns the requests that are left, and the
+    outcomes by index, to which each `finish` adds one.
     """
-    jobs = []
-    last: tuple[tuple[Message, ...], int | None] | None = None
-    prompt: Prompt | Failure = Failure("missing", "no prompt")
+    jobs: list[TokenRequest] = []
+    outcomes: dict[int, Outcome] = {}
+
+    def finish(index: int, outcome: Outcome) -> None:
+        outcomes[index] = outcome
+        if on_done is not None:
+            on_done(index, outcome)
+
+    @lru_cache(maxsize=1)  # the samples of an item follow each other
+    def read(messages: tuple[Message, ...], thinking: int | None) -> Prompt | Failure:
+        try:
+            return template(messages, thinking)
+        except PromptRefusal as error:
+            return Failure(*error.args)
+        except UnicodeEncodeError as error:
+            return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
+
     for index, request in enumerate(requests):
         request.sampling.require_temperature()
-        thinking = request.sampling.thinking
-        if thinking == 0 and template.always_thinks:
+        if unenforced and (schema := request.response_schema) is not None:
             raise ConfigError(
-                f"{where}: its chat template always opens a think block, so thinking cannot be 0; name a number "
-                "of tokens, such as 2048"
+                f"{unenforced} cannot enforce the response schema {schema.name!r}; choose vllm:, openai:, anthropic: "
+                "or server:"
             )
-        if last != (request.messages, thinking):
-            prompt, last = _read(template, request.messages, thinking), (request.messages, thinking)
+        prompt = read(request.messages, request.sampling.thinking)
         if isinstance(prompt, Failure):
             finish(index, prompt)
             continue
-        job = TokenRequest(index, request, prompt.tokens, prompt.thinks)
+        job = TokenRequest(request, *prompt, partial(finish, index))
         if context is not None and job.tokens > context:
             asked = f"the prompt has {len(job.prompt)} tokens; with {job.sampling.budget} for the answer"
             finish(index, Failure("context_length", f"{asked} that is more than the model's {context}"))
         else:
             jobs.append(job)
-    return jobs
-
-
-def refuse_response_schema(request: Request, engine: str) -> None:
-    """Raise ConfigError for a request with a response schema, which `engine` cannot enforce."""
-    if (schema := request.response_schema) is not None:
-        raise ConfigError(
-            f"{engine} cannot enforce the response schema {schema.name!r}; choose vllm:, openai:, anthropic: or server:"
-        )
-
-
-def _read(template: Template, messages: Sequence[Message], thinking: int | None) -> Prompt | Failure:
-    try:
-        return template.prompt(messages, thinking)
-    except PromptRefusal as error:
-        return Failure(error.reason, str(error))
-    except UnicodeEncodeError as error:
-        return Failure("unreadable_text", f"the prompt is not valid Unicode: {error.reason}")
+    return jobs, outcomes

@@ -14,39 +14,18 @@ from h2htalk.data.files import sha256_of
 from h2htalk.errors import ConfigError, MissingExtraError
 
 _SETTINGS = ("config", "generation_config", "tokenizer", "special_tokens", "added_tokens", "vocab", "merges")
-INSTALL_LOCAL = "pip install 'h2htalk[local]'"
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where a checkpoint is: a folder, or a repository of the Hub (`folder` is None), which `download` may fetch."""
-
-    engine: str
-    name: str
-    folder: Path | None
-    download: bool = False
-
-    @property
-    def where(self) -> str:
-        """The name as the user wrote it: `hf:OWNER/NAME`."""
-        return f"{self.engine}:{self.name}"
-
-    @property
-    def location(self) -> str:
-        """The first argument of `from_pretrained`."""
-        return str(self.folder or self.name)
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """Arguments of every `from_pretrained`: no code of the checkpoint runs; only `download` uses the network."""
-        return {"trust_remote_code": False, "local_files_only": not self.download}
 
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """All of a checkpoint except its weights. `commit`: the Hub's; None for a folder."""
+    """All of a checkpoint except its weights.
 
-    source: Source
+    `location`: the first argument of `from_pretrained`. `folder`: None for a repository of the Hub, which has a
+    `commit`, None for a folder.
+    """
+
+    location: str
+    folder: Path | None
     config: Any
     generation_config: Any
     tokenizer: Any
@@ -54,15 +33,14 @@ class Description:
 
     def identity(self) -> dict[str, str]:
         """Return `model`, and the Hub's commit or the SHA-256 of the folder's weights and settings."""
-        folder = self.source.folder
-        if folder is None:
-            return {"model": self.source.name, "revision": str(self.commit)}
+        if self.folder is None:
+            return {"model": self.location, "revision": str(self.commit)}
         # Settings decide an answer too: those of the architecture, the tokenizer, the stop tokens.
-        settings = [file for file in folder.iterdir() if file.is_file() and file.name.startswith(_SETTINGS)]
-        found = {"weights_sha256": folder.glob("*.safetensors"), "settings_sha256": settings}
+        settings = [file for file in self.folder.iterdir() if file.is_file() and file.name.startswith(_SETTINGS)]
+        found = {"weights_sha256": self.folder.glob("*.safetensors"), "settings_sha256": settings}
         lines = {name: "".join(f"{f.name} {sha256_of(f)}\n" for f in sorted(files)) for name, files in found.items()}
         hashes = {name: hashlib.sha256(text.encode()).hexdigest() for name, text in lines.items()}
-        return {"model": folder.resolve().name, **hashes}
+        return {"model": self.folder.resolve().name, **hashes}
 
     def stop_tokens(self) -> frozenset[int]:
         """Return every token that ends an answer: those of the generation config, and the tokenizer's."""
@@ -79,7 +57,7 @@ class Description:
 def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any]:
     """Load a checkpoint and its model: on the GPU in the checkpoint's own precision, on the CPU in float32.
 
-    Only safetensors are read (no pickle), and no code of the checkpoint is run. `name`: see `find_source`.
+    Only safetensors are read (no pickle), and no code of the checkpoint is run. `name`: see `describe_checkpoint`.
 
     Raises:
         ConfigError: no such model, or one that cannot be run.
@@ -88,26 +66,18 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
     try:
         import torch
         import transformers
-        from huggingface_hub import try_to_load_from_cache
     except ImportError:
-        raise MissingExtraError("a local model (hf:)", INSTALL_LOCAL) from None
-    source = find_source("hf", name, download)
-    if source.folder is None and not download and not try_to_load_from_cache(name, "config.json"):
-        raise ConfigError(
-            f"hf:{name}: not in the local Hugging Face cache: fetch it with --download or `hf download {name}`, or "
-            "name a folder"
-        )
+        raise MissingExtraError("a local model (hf:)", "pip install 'h2htalk[local]'") from None
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    description = describe_checkpoint(source)
-    with _loading(source):
+    description = describe_checkpoint("hf", name, download)
+    with _loading(f"hf:{name}", description.folder):
         model, loading = transformers.AutoModelForCausalLM.from_pretrained(
-            source.location,
+            description.location,
             config=description.config,
             dtype="auto" if device == "cuda" else torch.float32,
             use_safetensors=True,
             output_loading_info=True,
-            revision=description.commit or "main",
-            **source.options,
+            **_options(download, description.commit),
         )
         model.to(device).eval()
     if absent := sorted([*loading["missing_keys"], *(str(key) for key in loading["mismatched_keys"])]):
@@ -116,30 +86,50 @@ def open_checkpoint(name: str, download: bool = False) -> tuple[Description, Any
     return description, model
 
 
-def describe_checkpoint(source: Source, revision: str | None = None, tokenizer: str | None = None) -> Description:
+def describe_checkpoint(
+    engine: str, name: str, download: bool = False, revision: str | None = None, tokenizer: str | None = None
+) -> Description:
     """Read a checkpoint's configuration and tokenizer, and check that its weights are safetensors.
 
-    `revision`: branch, tag or commit of a repository; `tokenizer`: another folder or repository that it comes from.
+    `name`: a folder, or `OWNER/NAME` on the Hub, which `download` may fetch; `revision`: branch, tag or commit of a
+    repository; `tokenizer`: another folder or repository that it comes from.
+
     Raises ConfigError for a model or tokenizer that is not there or not whole.
     """
     import transformers
+    from huggingface_hub import try_to_load_from_cache
 
-    if source.folder is not None and not any(source.folder.glob("*.safetensors")):
+    where, folder = f"{engine}:{name}", _find_folder(engine, name)
+    if folder is not None and not any(folder.glob("*.safetensors")):
         raise ConfigError(
-            f"{source.where}: contains no *.safetensors, and no other weights are read (no pickle); convert them"
+            f"{where}: contains no *.safetensors, and no other weights are read (no pickle); convert them"
         )
-    if source.folder is not None and revision:
-        raise ConfigError(f"{source.where}: a folder has no revisions: leave out the engine option revision")
-    options = {**source.options, "revision": revision or "main"}
-    with _loading(source):
-        config = transformers.AutoConfig.from_pretrained(source.location, **options)
-        commit = None if source.folder else getattr(config, "_commit_hash", None)
-        options["revision"] = commit or options["revision"]
-        generation = _generation_config(source, config, options)
-    words = find_source(source.engine, tokenizer, source.download) if tokenizer else source
-    with _loading(words):
-        read = transformers.AutoTokenizer.from_pretrained(words.location, **(words.options if tokenizer else options))
-    return Description(source, config, generation, read, commit)
+    if folder is not None and revision:
+        raise ConfigError(f"{where}: a folder has no revisions: leave out the engine option revision")
+    if folder is None and not download and not try_to_load_from_cache(name, "config.json"):
+        raise ConfigError(
+            f"{where}: not in the local Hugging Face cache: fetch it with --download or `hf download {name}`, or name "
+            "a folder"
+        )
+    location = str(folder or name)
+    with _loading(where, folder):
+        options = _options(download, revision)
+        config = transformers.AutoConfig.from_pretrained(location, **options)
+        commit = None if folder else getattr(config, "_commit_hash", None)
+        options = _options(download, commit or revision)
+        try:
+            generation = transformers.GenerationConfig.from_pretrained(location, **options)
+        except OSError:
+            # One that cannot be read is an error: transformers would ignore it, and no answer would end.
+            if folder is not None and (folder / transformers.utils.GENERATION_CONFIG_NAME).exists():
+                raise
+            # It is optional; the model's configuration then names the end of text.
+            generation = transformers.GenerationConfig.from_model_config(config)
+    words = _find_folder(engine, tokenizer) if tokenizer else folder
+    with _loading(f"{engine}:{tokenizer or name}", words):
+        options = _options(download) if tokenizer else options
+        read = transformers.AutoTokenizer.from_pretrained(str(words or tokenizer or name), **options)
+    return Description(location, folder, config, generation, read, commit)
 
 
 def engine_versions() -> str:
@@ -150,35 +140,26 @@ def engine_versions() -> str:
     return f"transformers {transformers.__version__}, torch {torch.__version__}"
 
 
-def find_source(engine: str, name: str, download: bool = False) -> Source:
-    """Return the folder or repository that `name` names. Raises ConfigError where it can be neither."""
+def _find_folder(engine: str, name: str) -> Path | None:
+    """Return the folder that `name` is, None for a repository of the Hub; raise ConfigError where it can be neither."""
     if not name:
         raise ConfigError(f"{engine} needs a model: {engine}:OWNER/NAME on the Hugging Face Hub, or {engine}:FOLDER")
     path = Path(name).expanduser()
     if (path / "config.json").is_file():
-        return Source(engine, name, path)
+        return path
     # A Hub name is `name` or `owner/name`; any other name must be a folder.
     if path.exists() or name.count("/") > 1 or name[0] in "./~":
         raise ConfigError(f"{engine}:{name}: not a folder with a config.json; name one, or OWNER/NAME on the Hub")
-    return Source(engine, name, None, download)
+    return None
 
 
-def _generation_config(source: Source, config: Any, options: dict[str, Any]) -> Any:
-    """Read the generation config, which names the stop tokens. One that cannot be read is an error: transformers would
-    ignore it, and no answer would end."""
-    import transformers
-
-    try:
-        return transformers.GenerationConfig.from_pretrained(source.location, **options)
-    except OSError:
-        if source.folder is not None and (source.folder / transformers.utils.GENERATION_CONFIG_NAME).exists():
-            raise
-        # It is optional; the model's configuration then names the end of text.
-        return transformers.GenerationConfig.from_model_config(config)
+def _options(download: bool, revision: str | None = None) -> dict[str, Any]:
+    """Arguments of every `from_pretrained`: no code of the checkpoint runs; only `download` uses the network."""
+    return {"trust_remote_code": False, "local_files_only": not download, "revision": revision or "main"}
 
 
 @contextmanager
-def _loading(source: Source) -> Iterator[None]:
+def _loading(where: str, folder: Path | None) -> Iterator[None]:
     """Read a checkpoint without progress bars and notices on stderr; an error becomes a ConfigError of one line."""
     from huggingface_hub.utils import logging as hub_logging
     from safetensors import SafetensorError
@@ -193,17 +174,15 @@ def _loading(source: Source) -> Iterator[None]:
     try:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError, SafetensorError) as error:
-        reason = " ".join(str(error).split())
+        reason, check = " ".join(str(error).split()), "check that the checkpoint is complete"
+        if folder is None:
+            check = "check the connection, the name and your access on the Hub, or name a folder"
         if "trust_remote_code" in reason:
-            reason = "the model needs code of its own, which h2htalk never runs; serve it and use server:MODEL@URL"
-        else:
-            check = "the connection, the name and your access on the Hub, or name a folder"
-            if source.folder is not None:
-                check = "that the checkpoint is complete"
-            if "instantiate the backend tokenizer" in reason:  # the text is long and about other packages
-                reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
-            reason = f"{reason[:300].rstrip('.')}; check {check}"
-        raise ConfigError(f"{source.where}: cannot be loaded: {reason}") from error
+            reason = "the model needs code of its own, which h2htalk never runs"
+            check = "serve it and use server:MODEL@URL"
+        elif "instantiate the backend tokenizer" in reason:  # the text is long and about other packages
+            reason = "its tokenizer cannot be read: tokenizer.json is missing or damaged"
+        raise ConfigError(f"{where}: cannot be loaded: {reason[:300].rstrip('.')}; {check}") from error
     finally:
         for one, verbosity in before:
             one.set_verbosity(verbosity)

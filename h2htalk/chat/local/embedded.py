@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import re
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.local.chat_template import Prompt, TokenRequest, refuse_response_schema, tokenize_requests
+from h2htalk.chat.local.chat_template import Prompt, TokenRequest, tokenize_requests
 from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, ModelCallError
@@ -53,50 +53,38 @@ NO_TOKENS: Tokens = np.empty(0, np.int64)
 class EmbeddedChat:
     """The embedded model; `name` is empty or `smollm2`. The first call loads it (2-3 s).
 
+    `subject`: engine, model, hash of the weights, engine and version, precision.
     Raises ConfigError for another name or changed weights, MissingExtraError where OpenVINO or weights are missing.
     """
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         if name not in ("", "smollm2"):
             raise ConfigError(f"unknown embedded model {name!r}; choose embedded or embedded:smollm2")
-        self._engine_version = str(import_openvino("openvino_genai", FEATURE).get_version())
-        self._weights = find_packaged(SMOLLM2_GGUF, FEATURE)
-        self._concurrency = max(1, options.concurrency)
-        self._engine: EmbeddedEngine | None = None
-
-    @property
-    def subject(self) -> Mapping[str, str]:
-        """Engine, model, hash of the weights, engine and version, precision."""
-        return {
+        version = import_openvino("openvino_genai", FEATURE).get_version()
+        self.subject = {
             "engine": "embedded",
             "model": "SmolLM2-135M-Instruct.Q4_1",
             "weights_sha256": SMOLLM2_GGUF.sha256,
-            "engine_version": f"openvino-genai {self._engine_version}",
+            "engine_version": f"openvino-genai {version}",
             "precision": " ".join(f"{key}={value}" for key, value in PRECISION.items()),
         }
+        self._weights = find_packaged(SMOLLM2_GGUF, FEATURE)
+        self._concurrency = max(1, options.concurrency)
+        self._engine: EmbeddedEngine | None = None
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Answer all requests; see `Chat.complete`.
 
         Failures: `context_length` (prompt and answer exceed 8,192 tokens), `unreadable_text` (no valid Unicode).
         """
-        outcomes: dict[int, Outcome] = {}
-
-        def finish(index: int, outcome: Outcome) -> None:
-            outcomes[index] = outcome
-            if on_done is not None:
-                on_done(index, outcome)
-
         engine = self._engine = self._engine or EmbeddedEngine(self._weights, self._concurrency)
-        for request in requests:
-            refuse_response_schema(request, "embedded")
         try:
-            jobs = tokenize_requests(engine, "embedded", CONTEXT_TOKENS, requests, finish)
+            jobs, outcomes = tokenize_requests(engine.prompt, CONTEXT_TOKENS, requests, on_done, "embedded")
             # Prompts with a common beginning are neighbours: big-endian bytes sort as the numbers do.
             for job, output in engine.run(sorted(jobs, key=lambda job: np.array(job.prompt, ">u4").tobytes())):
                 text = str(engine.tokenizer.decode(output.generated_ids, skip_special_tokens=True))
                 usage = Usage(len(job.prompt), len(output.generated_ids))
-                finish(job.index, Reply(text, "stop" if output.finish_reason.name == "STOP" else "length", usage))
+                job.finish(Reply(text, "stop" if output.finish_reason.name == "STOP" else "length", usage))
         finally:
             engine.abandon()
         return [outcomes[index] for index in range(len(requests))]
@@ -111,8 +99,6 @@ class EmbeddedEngine:
 
     `log_probabilities`: whether outputs have them (else zeros). Raises ConfigError for a file that cannot be loaded.
     """
-
-    always_thinks = False
 
     def __init__(self, weights: Path, concurrency: int, log_probabilities: bool = False) -> None:
         self._genai: Any = import_openvino("openvino_genai", FEATURE)

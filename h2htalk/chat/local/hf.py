@@ -12,17 +12,11 @@ seed drew, and a stopping criterion delivers each row at its own end or budget.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.local.chat_template import (
-    ChatTemplate,
-    TokenRequest,
-    read_reply,
-    refuse_response_schema,
-    tokenize_requests,
-)
+from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, tokenize_requests
 from h2htalk.chat.local.checkpoints import engine_versions, open_checkpoint
 from h2htalk.chat.protocol import OnDone, Outcome, Reply, Request
 from h2htalk.data.responses import Failure, Usage
@@ -33,13 +27,15 @@ GPU_CACHE_SHARE = 0.5  # of the memory that the weights leave free; activations 
 # Prompt tokens (padding included) of a forward pass: bounds the memory of the prefill's activations.
 PREFILL_TOKENS = 8192
 
-# Called when a row ends: its place in the batch, the new token ids (a stop token included), and whether it
-# ended at a stop token (else at its max_tokens).
-OnRow = Callable[[int, list[int], bool], None]
+# Called when a row ends: its request, the new token ids (a stop token included), and whether it ended at a stop token
+# (else at its max_tokens).
+OnRow = Callable[[TokenRequest, list[int], bool], None]
 
 
 class TransformersChat:
     """A checkpoint from a folder or the Hugging Face Hub.
+
+    `subject`: engine, model and its weights, chat template, engine and versions, precision, device.
 
     Raises:
         ConfigError: no such model, no chat template, or a model that cannot be run.
@@ -48,16 +44,16 @@ class TransformersChat:
 
     def __init__(self, name: str, options: ChatOptions) -> None:
         checkpoint, self._model = open_checkpoint(name, options.download)
-        self._where = f"hf:{name}"
-        self._template = ChatTemplate(checkpoint.tokenizer, self._where)
+        self._template = ChatTemplate(checkpoint.tokenizer, f"hf:{name}")
         needed = {"attention_mask", "past_key_values", "cache"}  # by a padded batch; the second is `cache` from 5.24 on
         if len(needed & set(inspect.signature(self._model.forward).parameters)) < 2:
             raise ConfigError(f"hf:{name}: its architecture has no KV cache; serve it and use server:MODEL@URL")
-        self._rows = 1 if is_recurrent(self._model) else max(1, options.concurrency)
+        self._recurrent = is_recurrent(self._model)
+        self._rows = 1 if self._recurrent else max(1, options.concurrency)
         self._stop_tokens = checkpoint.stop_tokens()
         self._model.generation_config = type(self._model.generation_config)()  # the rest of it is not used
         self._context = checkpoint.context_tokens()
-        self._subject = {
+        self.subject = {
             "engine": "hf",
             **checkpoint.identity(),
             "chat_template_sha256": self._template.sha256,
@@ -67,30 +63,16 @@ class TransformersChat:
             "device": self._model.device.type,
         }
 
-    @property
-    def subject(self) -> Mapping[str, str]:
-        """Engine, model and its weights, chat template, engine and versions, precision, device."""
-        return self._subject
-
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Answer all requests; see `Chat.complete`.
 
         Failures: `context_length`, `chat_template` (the template refuses the roles), `special_tokens` (a message
         contains one that cannot be read as plain text), `unreadable_text` (not valid Unicode), `out_of_memory`.
         """
-        outcomes: list[Outcome | None] = [None] * len(requests)
-
-        def finish(index: int, outcome: Outcome) -> None:
-            outcomes[index] = outcome
-            if on_done is not None:
-                on_done(index, outcome)
-
-        jobs = tokenize_requests(self._template, self._where, self._context, requests, finish)
-        for job in jobs:
-            refuse_response_schema(job.request, "hf:")
+        jobs, outcomes = tokenize_requests(self._template.prompt, self._context, requests, on_done, "hf:")
         for batch in self._batches(jobs):
-            self._answer(batch, finish)
-        return [outcome for outcome in outcomes if outcome is not None]
+            self._answer(batch)
+        return [outcomes[index] for index in range(len(requests))]
 
     def close(self) -> None:
         """Free the memory of the weights."""
@@ -107,15 +89,12 @@ class TransformersChat:
         for job in sorted(
             jobs, key=lambda j: (_drawing(j), -len(j.prompt), -j.sampling.budget, j.request.id, j.request.sample)
         ):
-            if batch and (
-                len(batch) >= self._rows
-                or _drawing(job) != _drawing(batch[0])
-                or max(longest, job.tokens) * (len(batch) + 1) > budget
-            ):
-                yield batch
-                batch, longest = [], 0
-            batch.append(job)
             longest = max(longest, job.tokens)
+            full = len(batch) >= self._rows or longest * (len(batch) + 1) > budget
+            if batch and (full or _drawing(job) != _drawing(batch[0])):
+                yield batch
+                batch, longest = [], job.tokens
+            batch.append(job)
         if batch:
             yield batch
 
@@ -135,20 +114,20 @@ class TransformersChat:
         total = torch.cuda.get_device_properties(model.device).total_memory
         return int(GPU_CACHE_SHARE * max(0, total - model.get_memory_footprint())) // token_bytes
 
-    def _answer(self, batch: Sequence[TokenRequest], finish: OnDone) -> None:
-        """Decode a batch; on out of memory decode its halves; a single request then fails."""
+    def _answer(self, batch: Sequence[TokenRequest]) -> None:
+        """Decode a batch; on out of memory decode the halves of what is left; a single request then fails."""
         import gc
 
         import torch
 
-        left = dict(enumerate(batch))
+        left = list(batch)
 
-        def on_row(place: int, tokens: list[int], stopped: bool) -> None:
-            job = left.pop(place)
+        def on_row(job: TokenRequest, tokens: list[int], stopped: bool) -> None:
+            left.remove(job)
             # Decoding leaves out special tokens only, and a stop token may be an ordinary one.
             text, thinking = read_reply(self._template.decode(tokens[: len(tokens) - stopped]), job.thinks)
             usage = Usage(len(job.prompt), len(tokens))
-            finish(job.index, Reply(text, "stop" if stopped else "length", usage, thinking))
+            job.finish(Reply(text, "stop" if stopped else "length", usage, thinking))
 
         try:
             self._generate(batch, on_row)
@@ -161,14 +140,12 @@ class TransformersChat:
         if self._model.device.type == "cuda":
             torch.cuda.empty_cache()
         if len(batch) == 1:
-            failure = Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit in memory: {message}")
-            finish(batch[0].index, failure)
+            batch[0].finish(Failure("out_of_memory", f"{batch[0].tokens} tokens do not fit in memory: {message}"))
             return
-        rest = list(left.values())
-        middle = (len(rest) + 1) // 2
-        for half in (rest[:middle], rest[middle:]):
+        middle = (len(left) + 1) // 2
+        for half in (left[:middle], left[middle:]):
             if half:
-                self._answer(half, finish)
+                self._answer(half)
 
     def _generate(self, batch: Sequence[TokenRequest], on_row: OnRow) -> None:
         """Continue all prompts of a batch; `on_row` gets each in the step in which it ends."""
@@ -189,7 +166,7 @@ class TransformersChat:
                 stopped = token in self._stop_tokens
                 if place not in ended and (stopped or written >= batch[place].sampling.budget):
                     ended.add(place)
-                    on_row(place, input_ids[place, width:].tolist(), stopped)
+                    on_row(batch[place], input_ids[place, width:].tolist(), stopped)
             return torch.tensor([place in ended for place in range(len(batch))], device=input_ids.device)
 
         columns = max(1, PREFILL_TOKENS // len(batch))
@@ -201,7 +178,7 @@ class TransformersChat:
             generation_config=GenerationConfig(
                 do_sample=False,
                 max_new_tokens=max(job.sampling.budget for job in batch),
-                prefill_chunk_size=columns if columns < width and not is_recurrent(model) else None,
+                prefill_chunk_size=columns if columns < width and not self._recurrent else None,
             ),
             logits_processor=[_SeededDraw(seeds, temperature, top_p, model.device)] if temperature > 0 else [],
             stopping_criteria=[row_ends],

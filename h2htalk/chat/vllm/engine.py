@@ -13,28 +13,35 @@ prevents this on GPUs that support it.
 
 from __future__ import annotations
 
+import asyncio
+import atexit
 import hashlib
 import json
 import os
 import re
 import resource
+import shutil
+import subprocess
+import sys
+import tempfile
 from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
+import aiohttp
 from pydantic import BaseModel, ConfigDict, Field
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.live_calls import Connection, run_calls
-from h2htalk.chat.local.chat_template import SWITCHES, ChatTemplate, TokenRequest, read_reply, tokenize_requests
-from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions, find_source
+from h2htalk.chat.live_calls import Connection, run_alone, run_calls
+from h2htalk.chat.local.chat_template import ChatTemplate, TokenRequest, read_reply, reasoning_switch, tokenize_requests
+from h2htalk.chat.local.checkpoints import Description, describe_checkpoint, engine_versions
 from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Reply, Request, Send
-from h2htalk.chat.server import ServerWire, exchange
-from h2htalk.chat.vllm.server import URL, VLLMServer
+from h2htalk.chat.server import ServerWire, exchange, open_session
+from h2htalk.chat.vllm import supervisor
 from h2htalk.chat.wires import malformed_answer
 from h2htalk.data.files import sha256_of
 from h2htalk.data.records import read_record
@@ -42,22 +49,26 @@ from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError, MissingExtraError, ModelCallError
 
 INSTALL_VLLM = "pip install 'h2htalk[vllm]' in an environment of its own (a CPU build: docs/tutorials/h800.md)"
-CPU_CACHE_GB = 2.0
 CACHE_VARIABLE = "VLLM_CPU_KVCACHE_SPACE"
 # vLLM silently raises lower temperatures to this one.
 LOWEST_TEMPERATURE = 0.01
 # Requests at the server for each that a copy of the model computes (by default up to 512), so that it never waits.
 QUEUED, USUAL_SEQS = 2, 512
-MOST_FILES = 2**16
 NO_LIMIT = 604_800.0  # seconds that a request may wait for its turn and its answer
 # Keys whose value changes the answers by more than rounding.
 CHANGE_ANSWERS = {"quantization", "kv_cache_dtype", "reasoning_parser", "tokenizer", "batch_invariant"}
+
+# What `vllm serve` runs; that command itself does not start with the distribution `vllm-cpu`.
+MODULE = "vllm.entrypoints.launchers.api_server.entry"
+URL = "http://vllm"
+# No telemetry; a process that is forked after CUDA was initialised dies.
+ENVIRONMENT = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_WORKER_MULTIPROC_METHOD": "spawn"}
+_CAUSE = re.compile(r"(?:^|[\s.])(\w*(?:Error|Exception): (?!Engine core initialization failed).+)", re.MULTILINE)
 
 CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 RANKS = (1, 8, 16, 32, 64, 128, 256, 320, 512)  # the limits that vLLM can be started with
 
 Count = Annotated[int, Field(ge=1, le=2**40)]
-Size = Annotated[int, Field(ge=1, le=128)]
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -66,9 +77,9 @@ class VLLMOptions(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, str_strip_whitespace=True)
 
-    tensor_parallel_size: Size = 1  # GPUs that share one copy of the model
-    pipeline_parallel_size: Size = 1
-    data_parallel_size: Size = 1  # copies of the model, each answering a part of the requests
+    tensor_parallel_size: Count = 1  # GPUs that share one copy of the model
+    pipeline_parallel_size: Count = 1
+    data_parallel_size: Count = 1  # copies of the model, each answering a part of the requests
     # None: float32 on a CPU, as for `hf:`; on a GPU and for quantised checkpoints the checkpoint's own.
     dtype: Literal["float32", "bfloat16", "float16"] | None = None
     max_model_len: Count | None = None  # tokens that prompt and reply may have together; None: the model's limit
@@ -172,20 +183,19 @@ def check_fits(adapter: Adapter, model_config: Any, where: str) -> None:
             found = {name: tuple(tensors.get_slice(name).get_shape()) for name in names}
     except (SafetensorError, OSError) as error:
         raise ConfigError(f"lora={adapter.name}: {WEIGHTS} cannot be read: {error}; copy it again") from error
-    problems = [] if found else ["it holds no LoRA matrix"]
+    problem = "" if found else "it holds no LoRA matrix"
     for name, shape in found.items():
         module, _, side = name.removeprefix("base_model.model.").partition(".lora_")
-        if ".experts" in module:
-            continue  # joined matrices of other shapes: vLLM checks them
         outputs, inputs = (*shapes.get(f"{module}.weight", ()), 0, 0)[:2]
         wanted = (adapter.rank, inputs) if side == "A.weight" else (outputs, adapter.rank)
-        if shape != wanted:
+        # Joined matrices of experts have other shapes: vLLM checks them.
+        if shape != wanted and ".experts" not in module and not problem:
             fits = f"{wanted} fits" if outputs else "the model has none"
-            problems.append(f"its {name.removesuffix('.weight')} is a matrix of {shape}, where {fits}")
-    if problems:
+            problem = f"its {name.removesuffix('.weight')} is a matrix of {shape}, where {fits}"
+    if problem:
         raise ConfigError(
-            f"lora={adapter.name}: does not fit {where}: {problems[0]}; name the model that this adapter was "
-            "trained on, and copy all files of one training"
+            f"lora={adapter.name}: does not fit {where}: {problem}; name the model that this adapter was trained on, "
+            "and copy all files of one training"
         )
 
 
@@ -194,6 +204,9 @@ class VLLMChat:
 
     Of `ChatOptions` it uses `engine_options` and `attempts`: `max_num_seqs` and the memory decide how many requests are
     computed together, and a request waits for its turn as long as it takes.
+
+    `subject`: engine, model and its weights, adapter, chat template, engine and versions, precision, device, and the
+    engine options that change answers; parallel sizes and memory are not included.
 
     Raises:
         ConfigError: no such model or adapter, no chat template, an invalid option, or vLLM cannot run the model here.
@@ -204,9 +217,9 @@ class VLLMChat:
         own = self._own = VLLMOptions.parse(options.engine_options)
         if find_spec("vllm") is None:  # without importing it, which takes seconds
             raise MissingExtraError("vllm:", INSTALL_VLLM)
-        source = find_source("vllm", name, download=True)  # vLLM itself fetches files that are not cached
-        self._where = source.where
-        description = describe_checkpoint(source, own.revision, own.tokenizer)
+        self._where = f"vllm:{name}"
+        # vLLM itself fetches files that are not cached.
+        description = describe_checkpoint("vllm", name, True, own.revision, own.tokenizer)
         self._special = description.tokenizer.all_special_tokens
         self.template = ChatTemplate(description.tokenizer, self._where)
         self.stop_tokens = sorted(description.stop_tokens())
@@ -215,7 +228,7 @@ class VLLMChat:
             check_fits(adapter, description.config, self._where)
         self.model = "adapter" if adapter else "model"  # as the server calls it
         arguments = serve_arguments(own, description, adapter)
-        self._subject = {
+        self.subject = {
             "engine": "vllm",
             **description.identity(),
             **(adapter.identity() if adapter else {}),
@@ -228,18 +241,11 @@ class VLLMChat:
             **own.subject(),
         }
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)  # a connection is an open file; -1 is no limit
-        files = min(limit for limit in (hard, MOST_FILES) if limit > 0)
-        if 0 < soft < files:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (files, hard))
+        files = min(limit for limit in (hard, 2**16) if limit > 0)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (files if 0 < soft < files else soft, hard))
         places = QUEUED * (own.max_num_seqs or USUAL_SEQS) * own.data_parallel_size
         self._options = replace(options, concurrency=max(1, min(places, files - 256)), timeout=NO_LIMIT)
         self._server: VLLMServer | None = VLLMServer(self._where, arguments, own.environment())
-
-    @property
-    def subject(self) -> Mapping[str, str]:
-        """Engine, model and its weights, adapter, chat template, engine and versions, precision, device, and
-        the engine options that change answers; parallel sizes and memory are not included."""
-        return self._subject
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
         """Answer all requests; see `Chat.complete`. Each outcome is delivered while others are computed.
@@ -251,14 +257,7 @@ class VLLMChat:
         server = self._server
         if server is None:
             raise ModelCallError(f"{self._where} is closed; open it again")
-        outcomes: dict[int, Outcome] = {}
-
-        def finish(index: int, outcome: Outcome) -> None:
-            outcomes[index] = outcome
-            if on_done is not None:
-                on_done(index, outcome)
-
-        jobs = tokenize_requests(self.template, self._where, server.context, requests, finish)
+        jobs, outcomes = tokenize_requests(self.template.prompt, server.context, requests, on_done)
         jobs.sort(key=lambda job: (job.prompt, job.request.id, job.request.sample))
         for job in jobs:
             self._check(job)
@@ -267,7 +266,7 @@ class VLLMChat:
             Connection(wire, self._where, "start again", lambda: self._connect(server)),
             [job.request for job in jobs],
             self._options,
-            lambda place, outcome: finish(jobs[place].index, outcome),
+            lambda place, outcome: jobs[place].finish(outcome),
             calls=None,
             deadline=NO_LIMIT,
         )
@@ -364,8 +363,7 @@ class TokenWire(ServerWire):
             "sampling_params": parameters,
         }
         if self.chat.parses(job):
-            switches = {} if sampling.thinking is None else dict.fromkeys(SWITCHES, sampling.thinking > 0)
-            body["reasoning_parser_kwargs"] = {"chat_template_kwargs": switches}
+            body["reasoning_parser_kwargs"] = {"chat_template_kwargs": reasoning_switch(sampling.thinking)}
         elif schema is not None:
             body["reasoning_ended"] = True  # so the schema holds from the first token on
         return body
@@ -392,13 +390,13 @@ def serve_arguments(own: VLLMOptions, description: Description, adapter: Adapter
     """Return the arguments of vLLM's server by name; the others keep vLLM's defaults."""
     cpu, cache = "cpu" in vllm_version(), own.kv_cache_gb
     if cache is None and cpu and own.gpu_memory_utilization is None and not os.environ.get(CACHE_VARIABLE):
-        cache = CPU_CACHE_GB  # vLLM would take nearly all memory
+        cache = 2.0  # vLLM would take nearly all memory
     full = cpu or _own_precision(description) == "float32"  # vLLM's `auto` silently rounds float32 to 16 bits
     given: dict[str, Any] = {
         "dtype": "float32" if full and not (_quantization(description) or own.quantization) else "auto",
         "enforce_eager": cpu,
         **own.model_dump(exclude={"kv_cache_gb", "lora", "revision", "batch_invariant"}, exclude_none=True),
-        "model": description.source.location,
+        "model": description.location,
         "served_model_name": "model",
         "enable_scale_out": True,  # the routes for token ids
         "load_format": "safetensors",  # otherwise vLLM reads pickled weights where there are no others
@@ -435,3 +433,89 @@ def _own_precision(description: Description) -> str:
 def _quantization(description: Description) -> str | None:
     """Return the method of a quantised checkpoint."""
     return (getattr(description.config, "quantization_config", None) or {}).get("quant_method")
+
+
+class VLLMServer:
+    """A server of vLLM that answers. Where VLLM_LOGGING_LEVEL is set, its log goes to the terminal.
+
+    It listens on a Unix socket in a folder that only this user can enter: a port could be taken, and vLLM's API key
+    does not guard all of its routes (`/invocations` answers without it).
+
+    `context`: tokens that prompt and reply may have together.
+
+    Raises:
+        ConfigError: vLLM cannot run the model with these arguments here. No process of it stays.
+    """
+
+    def __init__(self, where: str, arguments: Mapping[str, Any], environment: Mapping[str, str]) -> None:
+        self._where = where
+        self._named = False  # the log, in an error: then it is kept
+        try:
+            self._folder = Path(tempfile.mkdtemp(prefix="h2htalk-vllm-"))
+        except OSError as error:
+            raise ConfigError(f"vllm: cannot write temporary files: {error}; free disk space, or set TMPDIR") from error
+        self._log = None if "VLLM_LOGGING_LEVEL" in os.environ else self._folder / "vllm.log"
+        self._socket = str(self._folder / "socket")
+        command = [sys.executable, "-m", MODULE, "--uds", self._socket]
+        for key, value in arguments.items():
+            name = key.replace("_", "-")
+            command += [f"--{'' if value else 'no-'}{name}"] if isinstance(value, bool) else [f"--{name}", str(value)]
+        with nullcontext() if self._log is None else self._log.open("wb") as output:
+            self._process = subprocess.Popen(
+                [sys.executable, "-I", "-S", supervisor.__file__, str(os.getpid()), str(self._folder), *command],
+                stdin=subprocess.PIPE,
+                stdout=output,
+                stderr=output,
+                # vLLM never removes its other sockets, so they go into the folder, too.
+                env={**environment, **ENVIRONMENT, "VLLM_RPC_BASE_PATH": str(self._folder)},
+                start_new_session=True,
+            )
+        atexit.register(self.close)  # where the caller does not close the engine
+        try:
+            if sys.stderr.isatty():
+                sys.stderr.write("vllm  starting the engine; a large model takes minutes\n")
+            self.context = run_alone(self._started)
+        except BaseException:  # raised again; no process of vLLM may stay, also after Ctrl-C
+            self.close()
+            raise
+
+    def connect(self, connections: int = 1) -> aiohttp.ClientSession:
+        """Open a pool of so many connections, in a running event loop."""
+        return open_session(connections, 60.0, {"content-type": "application/json"}, self._socket)
+
+    async def check(self, session: aiohttp.ClientSession) -> None:
+        """Raise ModelCallError where the engine has died: nothing answers then, or it answers that it is unhealthy."""
+        health = await exchange(session, "GET", f"{URL}/health", 60.0)
+        if isinstance(health, Arrived) and health.status == 200:
+            return
+        with suppress(subprocess.TimeoutExpired):
+            await asyncio.to_thread(self._process.wait, supervisor.GRACE)  # then its log is complete
+        raise ModelCallError(f"{self._where}: vLLM died (finished answers are kept; start again){self._log_end()}")
+
+    def close(self) -> None:
+        """End all processes of vLLM. Calling it twice does no harm."""
+        atexit.unregister(self.close)
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process.wait()
+        if not self._named:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    async def _started(self) -> int:
+        """Wait until the server answers; return the model's context."""
+        async with self.connect() as session:
+            while self._process.poll() is None:
+                models = await exchange(session, "GET", f"{URL}/v1/models", 60.0)
+                if isinstance(models, Arrived) and models.status == 200:
+                    return int(json.loads(models.content)["data"][0]["max_model_len"])
+                await asyncio.sleep(0.1)
+        raise ConfigError(f"{self._where}: vLLM cannot start{self._log_end()}")
+
+    def _log_end(self) -> str:
+        """Return the last error of the log, its path and its last lines, for a message; empty without a log."""
+        if self._log is None:
+            return ""
+        self._named = True
+        text = self._log.read_bytes()[-(2**18) :].decode("utf-8", "replace")
+        cause = "".join(f": {found}" for found in _CAUSE.findall(text)[-1:])
+        return "\n".join((f"{cause}; vLLM's log is {self._log} and ends:", *text.splitlines()[-20:]))

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from vllm_double import alive, family, install, wait_until_gone
 
-from h2htalk.chat.vllm.server import VLLMServer
+from h2htalk.chat.vllm.engine import VLLMServer
 from h2htalk.errors import ConfigError
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc")
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="re
 # A parent that forked a process, which holds the pipe to the supervisor open.
 PARENT = """
 import os, sys, time
-from h2htalk.chat.vllm.server import VLLMServer
+from h2htalk.chat.vllm.engine import VLLMServer
 print(os.getpid(), flush=True)
 server = VLLMServer("vllm:tiny", {}, os.environ)
 if os.fork() == 0:
