@@ -31,7 +31,7 @@ with options.lazy_imports():
     from h2htalk.data import split_output, splits
     from h2htalk.data.erasure import folder_kinds
     from h2htalk.data.imports import response_files
-    from h2htalk.data.releases import erasure, hub, release_folder
+    from h2htalk.data.releases import hub, release_folder
     from h2htalk.rounds import annotator_removal, closing, opening, reopening, terminal
     from h2htalk.rounds import status as statuses
     from h2htalk.text import record_diff
@@ -121,10 +121,9 @@ def import_authors(
     folder: Annotated[Path, Argument(help="The folder of the authors' released files.")], out: options.Out
 ) -> None:
     """Import the authors' released references under their true subtasks, and list what is missing."""
-    release = response_files.read_authors_release(folder)
-    written = response_files.write_authors_references(release, out)
-    say(*(f"missing  {line}" for line in release.missing), err=True)
-    say(f"{sum(map(len, release.references.values())):,} references in {written}")
+    written, number, missing = response_files.import_authors(folder, out)
+    say(*(f"missing  {line}" for line in missing), err=True)
+    say(f"{number:,} references in {written}")
 
 
 def curate_run(
@@ -209,17 +208,17 @@ def curate_erase(
 def redrawn(folder: folder_kinds.FolderErasure) -> folder_kinds.FolderErasure:
     """Make the figures of a release's card again from the rows left; nothing outside of the release is written."""
     release = Path(folder.name)
-    if folder.kind != "release" or not erasure.lost_figures(release):
+    if folder.kind != "release" or not release_folder.lost_figures(release):
         return folder
     try:
-        made = erasure.partial_folders(release)[0]
+        made = release_folder.partial_folders(release)[0]
         write_analysis.write_analysis(analyze.analyze(analyze.AnalyzeSpec(release)), made)
         card.redraw_figures(release, made)
         message, failed = "its figures were made again from the rows left", False
     except H2HTalkError as error:
         message, failed = f"its figures were removed, and not made again: {error}", True
     finally:
-        erasure.remove_leftovers(release)
+        release_folder.remove_leftovers(release)
     return replace(folder, messages=(*folder.messages, message), unfinished=folder.unfinished or failed)
 
 
@@ -381,4 +380,4 @@ def release_publish(
 def release_pull(name: Annotated[str, Argument(help="hub:OWNER/NAME@TAG.")], out: options.Out) -> None:
     """Copy a release of the Hub into a new folder, and check every file against its hash."""
     release = hub.pull(name, out)
-    say(f"{release} (commit {release.commit}): {out.resolve()}")
+    say(f"{name} (commit {release.commit}): {out.resolve()}")

@@ -59,7 +59,12 @@ def follow_links(links: Iterable[Link]) -> Iterator[tuple[Link, Path]]:
         if link.path is not None and link.kind != COPY and (place := os.path.realpath(link.path)) not in seen:
             seen.add(place)
             yield link, link.path
-            waiting = [*read_links(link.path), *read_links(private_folder(link.path)), *waiting]
+            waiting = [*links_of(link.path), *waiting]
+
+
+def links_of(folder: Path) -> tuple[Link, ...]:
+    """The links of a folder, and of a release those of its private folder. Raises DataError."""
+    return (*read_links(folder), *read_links(private_folder(folder)))
 
 
 def add_link(folder: Path, kind: str, target: str | Path) -> None:

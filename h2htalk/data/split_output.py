@@ -5,22 +5,23 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any, Literal
 
 from h2htalk.data.case import STUDIES, Case
-from h2htalk.data.files import missing_folders, remove_file, remove_folders, require_new_folder, write_jsonl, write_text
+from h2htalk.data.files import missing_folders, remove_folders, require_new_folder, write_jsonl, write_text
 from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.records import adapter
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.responses import write_parquet
 from h2htalk.data.scenario import Persona, Scenario, inputs_adapter
-from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Split, load_split
-from h2htalk.data.subtasks import SUBTASKS, TOTAL_COUNT
+from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Header, Split, load_split, split_of
+from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 
@@ -56,8 +57,6 @@ def _schema(kind: Any) -> dict[str, Any]:
 
 
 _EXAMPLE = {"source": "an example of h2htalk; write your own"}
-_TAGS = ("emotion", "complexity", "interaction", "risk")
-_CASE_FIELDS = ("study", "state", "degree", "request_type", "persona")
 
 
 def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"] = "jsonl") -> list[Path]:
@@ -68,17 +67,13 @@ def export_split(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     """
     require_new_folder(folder)
     require_new_folder(private_folder(folder))
-    made = missing_folders(folder / "personas")
-    written: list[Path] = []
+    made = missing_folders(folder)
     try:
-        for path in _write_parts(split, folder, file_format):
-            written.append(path)
+        return list(_write_parts(split, folder, file_format))
     except BaseException:  # passed on; half an export is none
-        for path in written:
-            remove_file(path)
+        shutil.rmtree(folder, ignore_errors=True)
         remove_folders(made)
         raise
-    return written
 
 
 def write_new_split(folder: Path, language: Language, study: str = "") -> list[Path]:
@@ -86,22 +81,14 @@ def write_new_split(folder: Path, language: Language, study: str = "") -> list[P
 
     Raises ConfigError for an unknown language or study.
     """
-    whole = _examples(language, study)
+    whole, items = _examples(language, study)
     first: dict[str, Scenario | Case] = {}
-    for item in whole.items:
+    for item in items:
         name = item.study if isinstance(item, Case) else item.subtask
         first.setdefault(name, replace(item, id=f"{name}-1", provenance=_EXAMPLE))
-    split = replace(
-        whole,
-        name=folder.name or "split",
-        version="1",
-        description="Describe your items here.",
-        canary="",
-        scenarios=tuple(item for item in first.values() if isinstance(item, Scenario)),
-        cases=tuple(item for item in first.values() if isinstance(item, Case)),
-        personas={item.persona: whole.personas[item.persona] for item in first.values()},
-    )
-    return export_split(split, folder)
+    header = Header(folder.name or "split", "1", "Describe your items here.", whole.licence)
+    new = split_of([*first.values()], whole.personas, header)
+    return export_split(replace(new, invented=whole.invented), folder)
 
 
 def write_new_cases(path: Path, language: Language, study: str = "instructions") -> int:
@@ -109,7 +96,7 @@ def write_new_cases(path: Path, language: Language, study: str = "instructions")
 
     Raises ConfigError for an unknown language or study, DataError where the file exists.
     """
-    cases = _examples(language, study).cases
+    cases = [item for item in _examples(language, study)[1] if isinstance(item, Case)]
     if os.path.lexists(path) or path.suffix != ".jsonl":
         raise DataError(f"{path}: {'exists' if os.path.lexists(path) else 'is no .jsonl file'}; name a new .jsonl file")
     family = [case for case in cases if case.family == cases[0].family]
@@ -118,14 +105,13 @@ def write_new_cases(path: Path, language: Language, study: str = "instructions")
     return write_jsonl(path, (case.to_dict() for case in own))
 
 
-def _examples(language: Language, study: str) -> Split:
-    """The bundled items of a study in a language; without a study, of the bundled scenarios."""
+def _examples(language: Language, study: str) -> tuple[Split, list[Scenario | Case]]:
+    """A bundled split, and its items of a study in a language; without a study, its scenarios."""
     find_language(language)
     if study and study not in STUDIES:
         raise ConfigError(f"no study {quoted(study)}; {suggest(study, STUDIES)}choose from {', '.join(STUDIES)}")
     whole = load_split("high_risk" if study == "look_alike" else study or "mini")
-    cases = tuple(case for case in whole.cases if case.language == language and case.study == study)
-    return replace(whole, scenarios=tuple(s for s in whole.scenarios if s.language == language), cases=cases)
+    return whole, [one for one in whole.items if one.language == language and getattr(one, "study", "") == study]
 
 
 def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parquet"]) -> Iterator[Path]:
@@ -134,14 +120,12 @@ def _write_parts(split: Split, folder: Path, file_format: Literal["jsonl", "parq
     records = [item.to_dict() for item in split.items]
     if file_format == "jsonl":
         write_jsonl(data, records)
-    elif split.cases:
-        write_parquet(data, records, json_columns=["sessions", "history", "points", "facts", "tags", "provenance"])
     else:
-        nested = ["inputs", "tags", "provenance", "metadata"]
-        if any(len(scenario.references) != 1 for scenario in split.scenarios):
-            nested.append("references")  # a file has one column for all rows
+        records = [one if split.cases else {"metadata": {}, **one} for one in records]
+        if any("references" in one for one in records):  # a file has one column for all rows
             records = [one if "references" in one else one | {"references": [one.pop("reference")]} for one in records]
-        write_parquet(data, ({"metadata": {}, **record} for record in records), json_columns=nested)
+        nested = {key for one in records for key, value in one.items() if isinstance(value, dict | list)}
+        write_parquet(data, records, json_columns=sorted(nested))
     yield data
     header = {key: value for key in HEADER if (value := getattr(split, key)) or key not in OPTIONAL}
     texts = {
@@ -187,26 +171,25 @@ def describe_split(split: Split) -> str:
     Scenarios are counted by subtask beside Table 1's numbers, cases and their user turns by kind.
     """
     number = counted(len(split.cases), "case") if split.cases else f"{len(split.scenarios):,} scenarios"
-    lines = [
+    commit = f", commit {split.commit}" if split.commit else ""
+    head = (
         f"{split.name} {split.version}: {number}, {split.licence}",
-        *([split.description] if split.description else []),
+        split.description,
         f"fingerprint {split.fingerprint}; personas {', '.join(split.personas)}",
-        *([f"from {split.source}" + (f", commit {split.commit}" if split.commit else "")] if split.source else []),
-        "",
-        *(_describe_cases(split.cases) if split.cases else _describe_scenarios(split)),
-        *_describe_lengths(split.scenarios),
-    ]
-    return "\n".join(lines) + "\n"
+        f"from {split.source}{commit}" if split.source else "",
+    )
+    body = _describe_cases(split.cases) if split.cases else _describe_scenarios(split)
+    return "\n".join([*filter(None, head), "", *body, *_describe_lengths(split.scenarios)]) + "\n"
 
 
 def _describe_cases(cases: Sequence[Case]) -> Iterator[str]:
-    languages = sorted({case.language for case in cases})
-    yield f"{'kind':<28}" + "".join(f"{language:>7}{'turns':>7}" for language in languages)
-    for kind in (*sorted({case.kind for case in cases}), "total"):
-        own = [case for case in cases if kind in (case.kind, "total")]
-        counts = [[sum(1 for _ in case.turns()) for case in own if case.language == language] for language in languages]
-        yield f"{kind:<28}" + "".join(f"{len(turns):>7,}{sum(turns):>7,}" for turns in counts)
-    for name in _CASE_FIELDS:
+    columns: list[tuple[str, int, Mapping[str, int]]] = []
+    for language in sorted({case.language for case in cases}):
+        own = [case for case in cases if case.language == language]
+        columns.append((language, 7, Counter(case.kind for case in own)))
+        columns.append(("turns", 7, Counter(case.kind for case in own for _ in case.turns())))
+    yield from _table("kind", columns, sorted({case.kind for case in cases}))
+    for name in ("study", "state", "degree", "request_type", "persona"):
         values = Counter(str(getattr(case, name)) for case in cases if getattr(case, name) != "")
         if len(values) > 1:
             yield from _counts(name, values)
@@ -215,23 +198,25 @@ def _describe_cases(cases: Sequence[Case]) -> Iterator[str]:
 
 
 def _describe_scenarios(split: Split) -> Iterator[str]:
-    counts = Counter((s.subtask, s.language) for s in split.scenarios)
     languages = sorted({s.language for s in split.scenarios})
-    yield f"{'subtask':<28}" + "".join(f"{language:>7}" for language in languages) + f"{'Table 1':>10}"
-    for subtask in SUBTASKS.values():
-        row = "".join(f"{counts[subtask.name, language]:>7,}" for language in languages)
-        yield f"{subtask.name:<28}{row}{subtask.count:>10,}"
-    totals = Counter(s.language for s in split.scenarios)
-    row = "".join(f"{totals[language]:>7,}" for language in languages)
-    yield f"{'total':<28}{row}{TOTAL_COUNT:>10,}"
+    columns = [(one, 7, Counter(s.subtask for s in split.scenarios if s.language == one)) for one in languages]
+    yield from _table("subtask", [*columns, ("Table 1", 10, {s.name: s.count for s in SUBTASKS.values()})], SUBTASKS)
     several = sum(len(s.references) > 1 for s in split.scenarios)
     private = sum(not s.references for s in split.scenarios)
     if several or private:
         yield from ("", f"references: {several:,} of the scenarios have several, {private:,} have none (private)")
     if split.references_sha256:
         yield f"the file of the private references has the SHA-256 {split.references_sha256}"
-    for tag in _TAGS:
+    for tag in ("emotion", "complexity", "interaction", "risk"):
         yield from _counts(tag, Counter(str(getattr(s.tags, tag)) for s in split.scenarios))
+
+
+def _table(head: str, columns: Sequence[tuple[str, int, Mapping[str, int]]], names: Iterable[str]) -> Iterator[str]:
+    """A line a name with its counts, then the sums; a column is its title, width and counts."""
+    yield f"{head:<28}" + "".join(f"{title:>{width}}" for title, width, _ in columns)
+    for name in names:
+        yield f"{name:<28}" + "".join(f"{counts.get(name, 0):>{width},}" for _, width, counts in columns)
+    yield f"{'total':<28}" + "".join(f"{sum(counts.values()):>{width},}" for _, width, counts in columns)
 
 
 def _counts(name: str, values: Counter[str]) -> Iterator[str]:

@@ -139,12 +139,11 @@ def load_split(name: str | Path) -> Split:
     """
     text = str(name)
     if text.startswith(releases.HUB):
-        from h2htalk.data.releases.hub import download, erased_later, resolve
+        from h2htalk.data.releases.hub import load_release
 
-        part = resolve(text)
-        folder, manifest = download(part)
-        split = _read_release(folder, manifest, part.part, text, erased_later(part))
-        return replace(split, source=str(part), commit=part.commit)
+        found = load_release(text)
+        split = _read_release(found.folder, found.manifest, found.part, text, found.erased)
+        return replace(split, source=text, commit=found.commit)
     release, _, fragment = text.rpartition("#") if "#" in text and not os.path.exists(text) else (text, "", "")
     if releases.is_release(folder := Path(release)):
         manifest = releases.read_manifest(folder)
@@ -172,10 +171,11 @@ def load_split(name: str | Path) -> Split:
         lines = read_bounded(path).decode("utf-8-sig").splitlines() if os.path.lexists(path) else ()
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: cannot be read: {error}") from error
-    return replace(_split_of(items, personas, header), invented=tuple(filter(None, map(str.strip, lines))))
+    return replace(split_of(items, personas, header), invented=tuple(filter(None, map(str.strip, lines))))
 
 
-def _split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Header) -> Split:
+def split_of(items: Sequence[Scenario | Case], personas: Mapping[str, Persona], header: Header) -> Split:
+    """Make a split of items, of `personas` those that they name, and of a header."""
     cases = tuple(item for item in items if isinstance(item, Case))
     turns = tuple(scenario for case in cases for scenario in turn_scenarios(case))
     return Split(
@@ -212,7 +212,7 @@ def _read_release(
         canary=manifest.canary,
         surrogates="" if study else "private",
     )
-    return _split_of(items, personas, header)
+    return split_of(items, personas, header)
 
 
 def require_persona(item: Scenario | Case, personas: Mapping[str, Persona], where: str, folder: Path) -> None:

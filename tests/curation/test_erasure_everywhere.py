@@ -328,7 +328,7 @@ def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
     silents: list[dict[str, Any] | None] = [{**record, "references": ["Yes."]}, None]
     for silent in silents:
         assert erased.covers_item(record["id"], silent)
-    assert erased.covers_id("d-1:dialogue_base#keep")
+    assert erased.covers_item("d-1:dialogue_base#keep", None)
     assert erased.covers({**record, "references": [{"text": "No.", "provenance": {"dialogue": "d-2"}}]})
 
 
@@ -340,7 +340,7 @@ def test_items_made_again_without_a_reference_stay_in_later_rounds() -> None:
     ],
 )  # fmt: skip
 def test_ids_of_items_calls_and_ties(name: str, covered: bool) -> None:
-    assert ErasedIds(frozenset({"d-2"})).covers_id(name) == covered
+    assert ErasedIds(frozenset({"d-2"})).covers_item(name, None) == covered
     assert ErasedIds(frozenset({"d-2"})).covers({"id": name}) == covered
 
 
@@ -361,6 +361,6 @@ def test_records_that_hold_words_of_an_erased_id(record: dict[str, object]) -> N
 
 
 def test_folders_are_found_by_their_files(published: Path) -> None:
-    found = {link.path.name: link.kind for link in find_folders([published]) if link.path}
+    found = {path.name: kind for kind, path in find_folders([published])}
     runs = dict.fromkeys(("run-candidates", "run-release"), "run")
     assert found == {"crowd": "round", "expert": "round", "release": "release", "study": "study", **runs}

@@ -37,7 +37,6 @@ from h2htalk.data.files import (
 )
 from h2htalk.data.links import add_link, follow_links, read_links
 from h2htalk.data.records import as_path
-from h2htalk.data.releases.erasure import partial_folders, remove_leftovers
 from h2htalk.data.releases.hub import release_folder
 from h2htalk.data.releases.release_folder import (
     DEV,
@@ -49,9 +48,11 @@ from h2htalk.data.releases.release_folder import (
     Manifest,
     canary_of,
     hash_files,
+    partial_folders,
     private_folder,
     read_tombstones,
     release_hash,
+    remove_leftovers,
 )
 from h2htalk.data.scenario import Persona, bundled_personas, read_personas
 from h2htalk.errors import ConfigError, DataError, PublishError, quoted, suggest

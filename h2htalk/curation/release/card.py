@@ -24,10 +24,10 @@ from h2htalk.data.erasure.erased_ids import BEGUN, MARK, remove_for_good
 from h2htalk.data.files import sha256_of, write_json, write_text
 from h2htalk.data.languages import LANGUAGES, find_language
 from h2htalk.data.releases.card_inputs import ITEMS_MEAN, OVERALL, read_figures, read_results
-from h2htalk.data.releases.erasure import NO_FIGURES
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
+    NO_FIGURES,
     TEST,
     VOTES,
     Manifest,

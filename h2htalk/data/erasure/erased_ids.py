@@ -31,15 +31,12 @@ class ErasedIds:
         """
         return any(not self.ids.isdisjoint(_beginnings(name)) for name in ids_in(record))
 
-    def covers_id(self, item_id: str) -> bool:
-        """Whether an id is erased, or is that of an item, of a call (`ITEM/ab`), a tie (`ITEM#question`) or a judged
-        answer (`ITEM/SAMPLE/HASH`) of one."""
-        return not (self.ids | self.items).isdisjoint(_beginnings(item_id))
-
     def covers_item(self, item_id: str, record: Record | None) -> bool:
         """Whether an item rests on an erased id: by its record, and where that does not tell of replies, by its id."""
-        tells = record is not None and ("messages" in record or any(part is not record for part in _parts(record)))
-        return (record is not None and self.covers(record)) or (not tells and self.covers_id(item_id))
+        if record is not None and self.covers(record):
+            return True
+        tells = record is not None and ("messages" in record or len([*_parts(record)]) > 1)
+        return not tells and not (self.ids | self.items).isdisjoint(_beginnings(item_id))
 
 
 def own_ids(record: Record) -> frozenset[str]:
@@ -55,13 +52,13 @@ def ids_in(record: Record) -> frozenset[str]:
 
 
 def _parts(record: Record) -> Iterator[Record]:
+    """A record, the one in it, and the replies of others (references of scenarios are texts)."""
     for one in (record, record.get("record"), record.get("scenario")):
         if isinstance(one, Mapping):
             metadata = one.get("metadata") or {}
-            replies = (metadata.get("alternatives"), metadata.get("references"), one.get("references"))
             yield one
-            # References of scenarios are texts.
-            yield from (reply for group in replies for reply in group or () if isinstance(reply, Mapping))
+            for replies in (metadata.get("alternatives"), metadata.get("references"), one.get("references")):
+                yield from (reply for reply in replies or () if isinstance(reply, Mapping))
 
 
 def _beginnings(name: str) -> set[str]:
@@ -80,9 +77,9 @@ _MONEY = {"reserved", "call", "stage", "asked", "samples", "bound", "worst", "ba
 _MONEY |= {"cost", "reason", "usage", "usd"}
 
 
-def read_erased(path: Path) -> dict[str, Mapping[str, Any]]:
+def read_erased(path: Path) -> dict[str, Record]:
     """Read a file of erased items, by id; none without it. Raises DataError."""
-    lines: dict[str, Mapping[str, Any]] = {}
+    lines: dict[str, Record] = {}
     for where, line in read_jsonl(path) if path.is_file() else ():
         if not isinstance(line.get("id"), str):
             raise DataError(f"{where}: needs the id of an erased item; restore it")
@@ -96,25 +93,26 @@ def require_erased(folder: Path) -> None:
         raise DataError(f"{folder}: an erasure was interrupted here; start the same `h2htalk curate erase` again")
 
 
-def filter_file(path: Path, stays: Callable[[Mapping[str, Any]], bool]) -> None:
+def filter_file(path: Path, stays: Callable[[Record], bool]) -> None:
     """Remove the records of a JSONL or Parquet file for which `stays` is false."""
     is_parquet = path.suffix == ".parquet"
     records = [record for _, record in (read_parquet(path) if is_parquet else read_jsonl(path, torn_tail=True))]
     kept = list(map(stays, records))
-    if is_parquet and not all(kept):
+    if all(kept):
+        return
+    if is_parquet:
         import pyarrow.parquet as pq
 
         # Opened here: pyarrow takes no path that is not UTF-8.
         with replacing(path) as temporary, path.open("rb") as source, temporary.open("wb") as target:
             pq.write_table(pq.read_table(source).filter(kept), target)
-    elif not all(kept) and path.name == CALLS:
-        write_jsonl(path, filter(None, map(_without_text, records, kept)))
-    elif not all(kept):
-        write_jsonl(path, compress(records, kept))
+    else:
+        left = map(_without_text, records, kept) if path.name == CALLS else compress(records, kept)
+        write_jsonl(path, filter(None, left))
 
 
-def _without_text(record: Mapping[str, Any], stays: bool) -> Mapping[str, Any]:
-    """Return a line of a call store, or what stays of it: the call and its money, nothing where there was none."""
+def _without_text(record: Record, stays: bool) -> Record:
+    """A line of a call store, or what stays of it: the call and its money, nothing where there was none."""
     if stays or "job" in record:
         return record
     left = {key: value for key, value in record.items() if key in _MONEY}

@@ -12,10 +12,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
 
 from h2htalk.data.erasure.erased_ids import (
     BEGUN,
@@ -90,12 +88,9 @@ class Rows:
 
     def items(self, row: Record) -> set[str]:
         """The items that a row is about."""
-        names = set()
-        for field in self.fields.split():
-            value: Any = row
-            for part in field.split("."):
-                value = value.get(part) if isinstance(value, Mapping) else None
-            names |= {str(value)} if value is not None else set()
+        inner = row.get("item")
+        given = {**row, "item": None, "item.id": inner.get("id")} if isinstance(inner, Mapping) else row
+        names = [str(given[field]) for field in self.fields.split() if given.get(field) is not None]
         return {match[1] if (match := re.fullmatch(self.item, name, re.DOTALL)) else name for name in names}
 
 
@@ -138,7 +133,7 @@ _KINDS = (
         derived="observations.parquet report.html tables figures",
     ),
     FolderKind(
-        *("release", "release.json", "release check", "h2htalk.data.releases.erasure:ErasableRelease"),
+        *("release", "release.json", "release check", "h2htalk.data.releases.release_folder:ErasableRelease"),
         rows=(Rows("data/*/*", "id item"),),  # votes are on an `item`
         derived="figures",
     ),
@@ -175,12 +170,16 @@ def _remove(kind: FolderKind, folder: ErasableFolder) -> list[str]:
         return []
     remove_partial_files(folder.path)
     for rows in kind.rows:
-        for path in [*chain.from_iterable(map(folder.path.glob, rows.files.split()))]:
+        for path in _matching(folder.path, rows.files):
             if path.suffix in (".jsonl", ".parquet"):
                 filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
-    for path in [*chain.from_iterable(map(folder.path.glob, kind.derived.split()))]:
+    for path in _matching(folder.path, kind.derived):
         remove_for_good(path)
     return list(folder.remake())
+
+
+def _matching(folder: Path, patterns: str) -> list[Path]:
+    return [path for pattern in patterns.split() for path in folder.glob(pattern)]
 
 
 def require_folder_kind(folder: Path, name: str) -> None:
@@ -192,8 +191,8 @@ def require_folder_kind(folder: Path, name: str) -> None:
 
 def mark_folder(folder: Path) -> None:
     """Mark a folder from which somebody is to be erased; one that cannot be written cannot be half erased either."""
-    with suppress(DataError):
-        if not os.path.lexists(folder / MARK):
+    if not os.path.lexists(folder / MARK):
+        with suppress(DataError):
             write_text(folder / MARK, "")
 
 

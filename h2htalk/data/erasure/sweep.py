@@ -11,10 +11,9 @@ from pathlib import Path
 
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase, kind_of, mark_folder
-from h2htalk.data.links import COPY, Link, follow_links, read_links
-from h2htalk.data.releases.erasure import partial_folders, work_folder
+from h2htalk.data.links import COPY, Link, follow_links, links_of, read_links
 from h2htalk.data.releases.hub import delete_cached, delete_rows
-from h2htalk.data.releases.release_folder import HUB, private_folder
+from h2htalk.data.releases.release_folder import HUB, partial_folders, work_folder
 from h2htalk.errors import H2HTalkError, listed
 
 
@@ -31,11 +30,11 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
     Folders inside `also` may be anybody's: what they list as erased touches no other folder, and their links are named.
     What cannot be erased from one folder is in its result, and the next folders follow.
     """
-    named = {os.path.realpath(one.target) for one in find_folders(also)}
-    for link, path, linked in _folders(start, also):
-        swept = _sweep_folder(link.kind, path, erased)
+    named = {os.path.realpath(path) for _, path in find_folders(also)}
+    for kind, path, linked in _folders(start, also):
+        swept = _sweep_folder(kind, path, erased)
         try:
-            made = (*read_links(path), *read_links(private_folder(path))) if swept.items else ()
+            made = links_of(path) if swept.items else ()
         except H2HTalkError:  # `follow_links` reports it for a linked folder; those of others are not followed
             made = ()
         others = [one for one in made if not one.path or os.path.realpath(one.path) not in named]
@@ -48,41 +47,34 @@ def sweep(start: Path, erased: ErasedIds, also: Sequence[Path] = ()) -> Iterator
         if linked:
             # A scenario in a run does not tell whose words its reference holds, a tie not what its item rests on.
             erased = replace(erased, items=erased.items | swept.items)
-            # On the Hub, and on a page, is what the folder had when that was made.
-            yield from (_sweep_hub(one.target) for one in made if one.kind == "hub")
-            message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"
-            for copy in (one.path for one in made if one.kind == COPY and one.path and os.path.lexists(one.path)):
-                yield FolderErasure(messages=(message,), name=_shown(copy), kind=COPY)
+            yield from filter(None, map(_sweep_copy, made))
 
 
-def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[Link, Path, bool]]:
-    """Yield each folder once, with whether links lead to it; its own links are read after it was yielded."""
-    linked = ((link, path, True) for link, path in follow_links(read_links(start)))
-    named = ((link, Path(link.target), False) for link in find_folders(also))
+def _folders(start: Path, also: Sequence[Path]) -> Iterator[tuple[str, Path, bool]]:
+    """Yield each folder once: its kind, and whether links lead to it. Its own links are read after it was yielded."""
+    linked = ((link.kind, path, True) for link, path in follow_links(read_links(start)))
     seen: set[str] = set()
-    for link, path, is_linked in chain(linked, named):
+    for kind, path, is_linked in chain(linked, ((*one, False) for one in find_folders(also))):
         if (place := os.path.realpath(path)) not in seen:
             seen.add(place)
-            yield link, path, is_linked
+            yield kind, path, is_linked
 
 
-def find_folders(bases: Sequence[Path]) -> Iterator[Link]:
-    """Yield links to the folders of all kinds in `bases`, these included. Symbolic links are not followed."""
+def find_folders(bases: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Yield kind and path of the folders of all kinds in `bases`, these included. Symbolic links are not followed.
+
+    What a command that was killed has left beside a release is named by the release.
+    """
     for base in bases:
-        for path, folders, _ in os.walk(base):
+        for place, folders, _ in os.walk(base):
             folders.sort()
-            if (kind := kind_of(Path(path))) is not None:
-                whole = _whole_release(Path(path)) if kind.name == "release" else Path(path)
-                yield Link(kind.name, str(whole), whole)
+            path = Path(place)
+            if kind := kind_of(path):
+                part = path.parent if path.name == "made" else path
+                left = re.fullmatch(r"\.(.+)\.part", part.name) if kind.name == "release" else None
+                whole = part.with_name(left[1]) if left else path
+                yield kind.name, path if whole.is_symlink() else whole
                 folders.clear()
-
-
-def _whole_release(path: Path) -> Path:
-    """The release beside which a command made a folder that a kill has left; else the folder itself."""
-    part = path.parent if path.name == "made" else path
-    match = re.fullmatch(r"\.(.+)\.part", part.name)
-    whole = part.with_name(match[1]) if match else path
-    return path if whole.is_symlink() else whole
 
 
 def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasure:
@@ -103,21 +95,26 @@ def _sweep_folder(linked_as: str, path: Path, erased: ErasedIds) -> FolderErasur
     return replace(result, name=_shown(path))
 
 
-def sweep_source(name: str) -> FolderErasure:
-    """Delete what this machine keeps of a data set on the Hub that dialogues were gathered from."""
-    return _sweep_hub(name, "the data set on the Hub still holds the raw text, and gathering again loads it again")
+def _sweep_copy(link: Link) -> FolderErasure | None:
+    """A version on the Hub, or a page that is still there: each holds what the folder had when it was made."""
+    if link.kind == "hub":
+        repo, _, tag = link.target.removeprefix(HUB).partition("@")
+        return sweep_hub(
+            link.target,
+            f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with "
+            f"this one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} "
+            "--repo-type dataset`, and HfApi().super_squash_history for its commits; or `hf repos settings "
+            f"{repo} --private --repo-type dataset`",
+        )
+    if link.kind != COPY or link.path is None or not os.path.lexists(link.path):
+        return None
+    message = "shows items of a folder that lost some: if it was made before, make it again, or delete it"
+    return FolderErasure(messages=(message,), name=_shown(link.path), kind=COPY)
 
 
-def _sweep_hub(name: str, message: str = "") -> FolderErasure:
-    """Delete what this machine keeps of a version on the Hub; the version itself is its owner's to delete."""
-    repo, _, tag = name.removeprefix(HUB).partition("@")
-    message = message or (
-        f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with this "
-        f"one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} --repo-type "
-        f"dataset`, and HfApi().super_squash_history for its commits; or `hf repos settings {repo} --private "
-        "--repo-type dataset`"
-    )
-    deleted = [f"deleted from the cache: {one}" for one in delete_cached(repo)]
+def sweep_hub(name: str, message: str) -> FolderErasure:
+    """Delete what this machine keeps of a data set on the Hub, which itself is its owner's to delete."""
+    deleted = [f"deleted from the cache: {one}" for one in delete_cached(name.removeprefix(HUB).partition("@")[0])]
     return FolderErasure(messages=(*deleted, message), name=name, kind="hub")
 
 

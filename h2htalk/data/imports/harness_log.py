@@ -19,8 +19,8 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import count
+from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +99,7 @@ def number(value: object, reason: str = "NaN") -> float | str:
     return reason if math.isnan(value) else float(value)
 
 
-def read_object(path: Path) -> dict[str, Any]:
-    """Read a JSON file of at most 64 MiB, NaN included. Raises DataError."""
+def _read_object(path: Path) -> dict[str, Any]:
     return parse_object(read_bounded(path), str(path), nan=True)
 
 
@@ -113,35 +112,44 @@ _MARKS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 
 def read_inspect(path: Path) -> HarnessLog:
     """Read a log; items that a run did not come to, because it was killed or cancelled, are failures."""
-    parts = _members(path) if path.suffix == ".eval" else iter([log := read_object(path), *(log.get("samples") or [])])
-    header = next(parts)
+    members = read_members(path, _inspect_members) if path.suffix == ".eval" else ()
+    parts = (parse_object(text, where, nan=True) for where, text in members)
+    header = next(parts, None) or _read_object(path)
     if header.get("invalidated"):
         raise DataError(f"{path}: the log is marked as invalid")
     records, edited, about = [], 0, header["eval"]
-    for sample in parts:  # one at a time: each holds everything that happened
+    for sample in chain(parts, header.get("samples") or ()):  # one at a time: each holds everything that happened
         records.append(_inspect_record(sample))
         edited += sum(bool(score.get("history")) for score in (sample.get("scores") or {}).values())
-    held, ids = {(record.item, record.epoch) for record in records}, about["dataset"].get("sample_ids") or []
+    held, ids = Counter(record.item for record in records), about["dataset"].get("sample_ids") or []
     epochs = about["config"].get("epochs") or 1
     # One record an item is enough: an item that lacks one epoch has no value.
-    first = ((name, next(k for k in count(1) if (str(name), k) not in held)) for name in ids)
-    missing = [(name, epoch) for name, epoch in first if epoch <= epochs]
+    missing = [name for name in ids if held[str(name)] < epochs]
     notes, status = [], header.get("status", "started")  # a killed run has no header
     if status != "success" or missing:
         total = max(len(records), len(ids) * epochs)
         notes.append(f"the log is partial: status {status}, {len(records):,} of {total:,} samples")
     if edited:
         notes.append(f"{counted(edited, 'score was', 'scores were')} edited by hand")
-    records += [LogRecord(str(n), isinstance(n, str), epoch, None, None, {}, "not in the log") for n, epoch in missing]
+    records += [LogRecord(str(name), isinstance(name, str), 0, None, None, {}, "not in the log") for name in missing]
     harness = f"Inspect {about.get('packages', {}).get('inspect_ai', '')}".strip()
     return HarnessLog(path, harness, str(about["model"]), str(about["task"]), records, tuple(notes))
+
+
+def _inspect_members(names: list[str]) -> list[str]:
+    """The header, then each sample."""
+    header = "header.json" if "header.json" in names else "_journal/start.json"
+    return [header, *(name for name in names if name.startswith("samples/"))]
 
 
 def _inspect_record(sample: Mapping[str, Any]) -> LogRecord:
     asked = [{"role": "user", "content": sample["input"]}] if isinstance(sample["input"], str) else sample["input"]
     values: dict[str, float | str] = {}
     for name, score in (sample.get("scores") or {}).items():
-        values |= _values(name, score)
+        reason = str(score.get("reason") or (score.get("metadata") or {}).get("unscored_reason") or "NaN")
+        several = isinstance(value := score["value"], dict)
+        for key, one in {f"{name}/{key}": one for key, one in value.items()}.items() if several else [(name, value)]:
+            values[key] = number(_MARKS.get(one, one) if isinstance(one, str) else one, reason)
     return LogRecord(
         item=str(sample["id"]),
         own_id=isinstance(sample["id"], str),  # without ids Inspect numbers from 1
@@ -153,54 +161,28 @@ def _inspect_record(sample: Mapping[str, Any]) -> LogRecord:
     )
 
 
-def _values(name: str, score: Mapping[str, Any]) -> dict[str, float | str]:
-    reason = str(score.get("reason") or (score.get("metadata") or {}).get("unscored_reason") or "NaN")
-    value = score["value"]
-    if isinstance(value, dict):
-        return {f"{name}/{key}": number(one, reason) for key, one in value.items()}
-    return {name: number(_MARKS.get(value, value) if isinstance(value, str) else value, reason)}
-
-
 def _text(content: str | list[Mapping[str, Any]]) -> str:
     return content if isinstance(content, str) else "\n".join(part.get("text", "") for part in content)
-
-
-def _members(path: Path) -> Iterator[dict[str, Any]]:
-    """The header, then each sample."""
-
-    def choose(names: list[str]) -> list[str]:
-        samples = [name for name in names if name.startswith("samples/")]
-        return ["header.json" if "header.json" in names else "_journal/start.json", *samples]
-
-    return (parse_object(text, where, nan=True) for where, text in read_members(path, choose))
 
 
 def read_lm_eval(path: Path) -> HarnessLog:
     """Read the samples of a task; metrics are named `METRIC,FILTER` if there are several filters."""
     lines = [line for _, line in read_jsonl(path, nan=True)]
-    several = len({line.get("filter") for line in lines}) > 1
-    values: dict[int, dict[str, float | str]] = {}
+    several, records = len({line.get("filter") for line in lines}) > 1, []
     for line in lines:
-        for name in line["metrics"]:
-            key = f"{name},{line['filter']}" if several else name
-            values.setdefault(line["doc_id"], {})[key] = number(line.get(name))
-    firsts = {line["doc_id"]: line for line in reversed(lines)}
-    records = [_lm_eval_record(firsts[place], values.get(place, {})) for place in sorted(firsts)]
+        name, prompt = line["doc"].get("id"), line["arguments"]["gen_args_0"]["arg_0"]
+        # For chat models a list of one text, the messages as JSON.
+        turns = json.loads(prompt[0]) if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
+        asked = ItemInput.of([(turn["role"], turn["content"]) for turn in turns], line["target"])
+        values = {f"{key},{line['filter']}" if several else key: number(line.get(key)) for key in line["metrics"]}
+        item, answer = str(line["doc_id"] if name is None else name), str(line["filtered_resps"][0])
+        records.append(LogRecord(item, name is not None, 0, asked, answer, values))
     task, _, time = path.stem.removeprefix("samples_").rpartition("_")
     results = path.with_name(f"results_{time}.json")
-    head = read_object(results) if results.is_file() else {}
+    head = _read_object(results) if results.is_file() else {}
     notes = () if head else (f"no {results.name} beside it: the model is unknown",)
     harness = f"lm-eval {head.get('lm_eval_version', '')}".strip()
     return HarnessLog(path, harness, str(head.get("model_name", "unknown")), task, records, notes)
-
-
-def _lm_eval_record(line: dict[str, Any], values: dict[str, float | str]) -> LogRecord:
-    name, prompt = line["doc"].get("id"), line["arguments"]["gen_args_0"]["arg_0"]
-    # For chat models a list of one text, the messages as JSON.
-    turns = json.loads(prompt[0]) if isinstance(prompt, list) else [{"role": "user", "content": prompt}]
-    asked = ItemInput.of([(turn["role"], turn["content"]) for turn in turns], line["target"])
-    item = str(line["doc_id"] if name is None else name)
-    return LogRecord(item, name is not None, 0, asked, str(line["filtered_resps"][0]), values)
 
 
 def is_opencompass(folder: Path) -> bool:
@@ -227,18 +209,14 @@ def read_opencompass(folder: Path) -> HarnessLog:
 
 
 def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterator[LogRecord]:
-    predictions: dict[int, dict[str, Any]] = {}
-    for path in paths:
-        start = len(predictions)
-        predictions |= {start + int(key): one for key, one in read_object(path).items()}
-    rows = read_object(results).get("details") if results.is_file() else []
+    predictions = [one for path in paths for _, one in sorted((int(k), v) for k, v in _read_object(path).items())]
+    rows = _read_object(results).get("details") if results.is_file() else []
     if not isinstance(rows, list):
         raise DataError(f"{results}: its evaluator wrote no details of items, so there are no scores to compare")
     details = {int(row["example_abbr"].rpartition("_")[2]): row for row in rows}
     replicas = max((len(v) for row in rows for v in row.values() if isinstance(v, list)), default=1)
-    items = len(predictions) // replicas
-    for place, one in sorted(predictions.items()):
-        replica, item = divmod(place, items)
+    for place, one in enumerate(predictions):
+        replica, item = divmod(place, len(predictions) // replicas)
         found = {key: v[replica] if isinstance(v, list) else v for key, v in details.get(item, {}).items()}
         own = found.pop("id", None)
         prompt = one["origin_prompt"]
@@ -252,24 +230,22 @@ def _opencompass_records(name: str, paths: list[Path], results: Path) -> Iterato
 def read_every_eval_ever(path: Path) -> HarnessLog:
     """Read samples; the metric is `score`, or the evaluation's name where items have several."""
     rows = [row for _, row in read_jsonl(path, nan=True)]
-    models, tasks = ({row[key]: 1 for row in rows} for key in ("model_id", "evaluation_name"))
+    models, tasks = (list({row[key]: 1 for row in rows}) for key in ("model_id", "evaluation_name"))
     if len(models) > 1:
-        raise DataError(f"{path}: holds several models, {listed(list(models))}; keep one")
+        raise DataError(f"{path}: holds several models, {listed(models)}; keep one")
     keys = [(row["sample_id"], row.get("evaluation_result_id") or row["evaluation_name"]) for row in rows]
     several = len(set(keys)) > len({item for item, _ in keys})
-    values: dict[tuple[str, int], dict[str, float | str]] = {}
-    records, seen = {}, Counter[tuple[str, str]]()
+    records, seen = [], Counter[tuple[str, str]]()
     for row, (item, name) in zip(rows, keys, strict=True):
         seen[item, name] += 1
-        key = (item, seen[item, name])
-        values.setdefault(key, {})[name if several else "score"] = number(row["evaluation"].get("score"))
         turns = [(turn["role"], turn.get("content") or "") for turn in row.get("messages") or []]
         last = max((place for place, (role, _) in enumerate(turns, 1) if role == "user"), default=0)
         asked = ItemInput.of(turns[:last] or [("user", row["input"]["raw"])], row["input"].get("reference"))
+        values = {name if several else "score": number(row["evaluation"].get("score"))}
         failure = "error" if row.get("error") else None
         # Digits alone are the position that converters write.
-        records[key] = LogRecord(item, not item.isdecimal(), key[1], asked, None, values[key], failure)
-    return HarnessLog(path, "Every Eval Ever", listed(list(models)), listed(list(tasks), 1), list(records.values()))
+        records.append(LogRecord(item, not item.isdecimal(), seen[item, name], asked, None, values, failure))
+    return HarnessLog(path, "Every Eval Ever", listed(models), listed(tasks, 1), records)
 
 
 def read_score_table(path: Path) -> HarnessLog:
@@ -303,8 +279,9 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield where, dict(zip(lines[0][1], row, strict=True))
 
 
+# By the end of a file's name, or by what the first line of a `.jsonl` holds.
 _READERS = {".eval": read_inspect, ".json": read_inspect, ".csv": read_score_table}
-FORMS = "an Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
+_JSONL_READERS = {"doc_id": read_lm_eval, "evaluation": read_every_eval_ever}
 
 
 def read_harness_log(path: Path) -> HarnessLog:
@@ -316,26 +293,30 @@ def read_harness_log(path: Path) -> HarnessLog:
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         problem = f"{type(error).__name__}: {quoted(str(error))}"
         raise DataError(f"{path}: is not in the form that its name promises ({problem})") from error
-    seen = set()
-    for record in log.records:
-        if (record.item, record.epoch) in seen:
+    records: dict[tuple[str, int], LogRecord] = {}
+    for record in log.records:  # some harnesses write a line for each metric of an answer
+        first = records.setdefault((record.item, record.epoch), record)
+        if first is not record and (first.values.keys() & record.values.keys() or not record.values):
             raise DataError(f"{path}: {quoted(record.item)} has two answers with the number {record.epoch}; keep one")
-        seen.add((record.item, record.epoch))
-    return log
+        merged = replace(first, values={**first.values, **record.values}, failure=first.failure or record.failure)
+        records[record.item, record.epoch] = merged
+    return replace(log, records=list(records.values()))
 
 
 def _reader(path: Path) -> Callable[[Path], HarnessLog]:
     if path.is_dir():
         return read_opencompass
-    if not path.is_file() or path.suffix not in (*_READERS, ".jsonl"):
-        raise DataError(f"{path}: is neither a run folder nor {FORMS}")
-    if path.suffix in _READERS:
+    if path.is_file() and path.suffix in _READERS:
         return _READERS[path.suffix]
+    if not path.is_file() or path.suffix != ".jsonl":
+        forms = (
+            "Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
+        )
+        raise DataError(f"{path}: is neither a run folder nor an {forms}")
     _, first = next(read_jsonl(path, nan=True), ("", {}))
-    if "doc_id" in first:
-        return read_lm_eval
-    if "evaluation" in first:
-        return read_every_eval_ever
+    for key, reader in _JSONL_READERS.items():
+        if key in first:
+            return reader
     raise DataError(f"{path}: its first line is neither one of lm-eval's samples nor of Every Eval Ever's")
 
 

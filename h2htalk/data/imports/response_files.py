@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,12 +26,6 @@ AUTHORS_FILES = {
     "itinerary_advanced": "itinerary_advanced",
     "itinerary_feedback": "itinerary_response",
     "dialogue_schedule": "itinerary_initialization",
-}
-
-# Fields that are not scored: one of another kind is left out.
-_KINDS: Mapping[str, Any] = {
-    **dict.fromkeys(("finish_reason", "thinking", "request_id", "model", "system_fingerprint", "endpoint"), str),
-    **dict.fromkeys(("at", "seconds"), (int, float)),
 }
 
 
@@ -82,69 +75,53 @@ def read_foreign_responses(path: Path, ids: Collection[str]) -> list[Response | 
 
 
 def _read_foreign(line: Mapping[str, Any], where: str) -> Response | FailedResponse:
-    record = {key: value for key, value in line.items() if isinstance(value, _KINDS.get(key, object))}
-    if not 0 <= record.get("at", 0) < 1e11:  # milliseconds
-        del record["at"]
-    if "response" not in record:
-        return read_response(record, where)
-    if not isinstance(record["response"], str):
-        raise DataError(f"{where}: response must be text, not {type(record['response']).__name__}")
-    for other in ("text", "failure"):
-        if record.get(other) is not None:
-            raise DataError(f"{where}: holds a response and a {other}; keep one of them")
-    # Other tools' usage and reasoning fields have other shapes: only what is scored is read.
-    own: dict[str, Any] = {key: record[key] for key in ("id", "sample", "finish_reason") if key in record}
-    return read_response({**own, "text": record["response"]}, where)
+    """Read what is scored; other fields of other tools have other shapes."""
+    record = {key: line[key] for key in ("id", "sample") if key in line}
+    answers = {key: line[key] for key in ("response", "text", "failure") if line.get(key) is not None}
+    if len(answers) > 1:
+        raise DataError(f"{where}: holds a {' and a '.join(answers)}; keep one of them")
+    if not isinstance(text := line.get("response", ""), str):
+        raise DataError(f"{where}: response must be text, not {type(text).__name__}")
+    if isinstance(line.get("finish_reason"), str):
+        record["finish_reason"] = line["finish_reason"]
+    return read_response(record | {"text" if key == "response" else key: one for key, one in answers.items()}, where)
 
 
-# --- The authors' release ---------------------------------------------------------------------------------------------
+def import_authors(folder: Path, out: Path) -> tuple[Path, int, list[str]]:
+    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) of the authors' release into a folder.
 
+    Args:
+        folder: the eleven files of `{"response": ...}` lines (`.json`, `.jsonl` or `.txt`).
+        out: a folder without such a file.
 
-@dataclass(frozen=True, slots=True)
-class AuthorsRelease:
-    """The references of the authors' release by true subtask, and a description of each thing that is missing."""
-
-    references: Mapping[str, tuple[str, ...]]
-    missing: tuple[str, ...]
-
-
-def read_authors_release(folder: Path) -> AuthorsRelease:
-    """Read the eleven files of `{"response": ...}` lines (`.json`, `.jsonl` or `.txt`) as references.
-
-    Raises DataError where none of the files exists, or a line is not such an object.
+    Returns the file, the number of references, and a line for each thing that the release lacks. Raises DataError where
+    none of the files exists, a line is not such an object, or the file is there already.
     """
-    references: dict[str, tuple[str, ...]] = {}
+    if os.path.lexists(path := out / "references.jsonl"):
+        raise DataError(f"{path}: is there already; name a new folder with --out")
+    references: dict[str, list[str]] = {}
     missing: list[str] = []
     for name, subtask in AUTHORS_FILES.items():
         title, expected = SUBTASKS[subtask].title, SUBTASKS[subtask].count
-        found = [path for ending in ("jsonl", "json", "txt") if (path := folder / f"{name}.{ending}").is_file()]
+        found = [one for ending in ("jsonl", "json", "txt") if (one := folder / f"{name}.{ending}").is_file()]
         if len(found) > 1:
             raise DataError(f"{folder}: both {found[0].name} and {found[1].name}; keep one")
         if not found:
             missing.append(f"{title}: no file {name}.jsonl")
             continue
-        texts = []
+        texts = references[subtask] = []
         for where, record in read_jsonl(found[0]):
             if not isinstance(text := record.get("response"), str):
                 raise DataError(f"{where}: needs a response that is text")
             texts.append(text)
-        references[subtask] = tuple(texts)
         if len(texts) != expected:
             missing.append(f"{title}: {len(texts)} references of Table 1's {expected} ({found[0].name})")
     if not references:
         raise DataError(f"{folder}: none of the authors' files is there, such as dialogue_base.jsonl")
     missing.append("every subtask: the inputs (persona, history, memories, schedules) and ids were never released")
-    return AuthorsRelease({name: references[name] for name in SUBTASKS if name in references}, tuple(missing))
-
-
-def write_authors_references(release: AuthorsRelease, folder: Path) -> Path:
-    """Write `references.jsonl` (`id`, `subtask`, `language`, `reference`) into a folder. Raises DataError."""
-    if os.path.lexists(path := folder / "references.jsonl"):
-        raise DataError(f"{path}: is there already; name a new folder with --out")
     records = (
         {"id": f"authors-{subtask}-{row:04}", "subtask": subtask, "language": "zh", "reference": text}
-        for subtask, texts in release.references.items()
-        for row, text in enumerate(texts, 1)
+        for subtask in SUBTASKS
+        for row, text in enumerate(references.get(subtask, ()), 1)
     )
-    write_jsonl(path, records)
-    return path
+    return path, write_jsonl(path, records), missing

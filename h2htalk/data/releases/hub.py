@@ -11,15 +11,12 @@ import logging
 import os
 import re
 import shutil
-import signal
 import sys
-import threading
 from collections.abc import Iterator, Mapping, Set
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from json import JSONDecodeError
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import huggingface_hub
@@ -29,7 +26,6 @@ from h2htalk.data.erasure.erased_ids import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.erasure import work_folder
 from h2htalk.data.releases.release_folder import (
     CARD,
     HUB,
@@ -41,6 +37,7 @@ from h2htalk.data.releases.release_folder import (
     read_manifest,
     read_tombstones,
     verify_files,
+    work_folder,
 )
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, listed, quoted, shorten, suggest
@@ -53,10 +50,9 @@ _HEADER = re.compile(r"\s*---\r?\n.*?\r?\n---\s*", re.DOTALL)  # of a card
 ATTRIBUTES = ".gitattributes"  # which files are LFS objects: the Hub's own
 TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
-# Seconds until a connection stands, and of silence in one: a commit of many files takes the Hub a minute.
-TIMEOUTS = {"connect": 10.0, "read": 120.0, "write": 120.0, "pool": 10.0}
-LONGEST_STOP = 5.0  # seconds after Ctrl-C
+TIMEOUT = 120.0  # seconds of silence in a connection: a commit of many files takes the Hub a minute
 AGAIN = "run the same command again"
+_CHECK = f"check HF_ENDPOINT and the network, and {AGAIN}"
 _STORAGE = f"check that {TOKEN} may write there, and the storage that its owner has left"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
@@ -71,25 +67,13 @@ _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or
 
 def hub_api(write_to: str = "") -> HfApi:
     """The client, with HF_TOKEN alone: a token stored by `hf auth login` is not used; needed to write."""
-    set_timeouts()
     if (token := read_token()) is None and write_to:
         needed = f"make a token with write access to {write_to}"
         raise ConfigError(f"{TOKEN} is not set: {needed} at {TOKENS_PAGE}, then export {TOKEN}=...")
-    return HfApi(token=token or False, library_name="h2htalk", library_version=__version__)
-
-
-def set_timeouts() -> None:
-    """Give every request of the client's session a timeout, and mask the token in the client's log."""
-    session = huggingface_hub.get_session()  # of the caller's making, where it has a factory: for a proxy, say
-    if _set_timeout not in (hooks := session.event_hooks)["request"]:
-        session.event_hooks = {**hooks, "request": [*hooks["request"], _set_timeout]}
+    huggingface_hub.get_session().timeout = TIMEOUT
     for handler in logging.getLogger("huggingface_hub").handlers:  # it logs what servers say in headers
         handler.addFilter(_mask_record)
-
-
-def _set_timeout(request: Any) -> None:
-    asked = {key: value for key, value in request.extensions.get("timeout", {}).items() if value is not None}
-    request.extensions["timeout"] = TIMEOUTS | asked  # some requests ask for none
+    return HfApi(token=token or False, library_name="h2htalk", library_version=__version__)
 
 
 def _mask_record(record: logging.LogRecord) -> bool:
@@ -112,33 +96,10 @@ def one_line(text: object, limit: int = 300) -> str:
 
 
 @contextmanager
-def _stopped_by_ctrl_c() -> Iterator[None]:
-    """End a process some seconds after Ctrl-C where the client's threads still wait for the network; no notebook's."""
-    ended = threading.Timer(LONGEST_STOP, os._exit, (130,))
-    ended.daemon = True
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-        ended.start()
-        signal.default_int_handler(number, frame)
-
-    here = threading.current_thread() is threading.main_thread() and not hasattr(sys, "ps1")
-    if ours := here and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, stop)
-    try:
-        yield
-    finally:
-        ended.cancel()
-        if ours:
-            signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@contextmanager
 def hub_errors(repo: str) -> Iterator[None]:
     """Turn the client's errors into a HubError that says what happened to `repo` and what to do."""
     try:
-        with _stopped_by_ctrl_c():
-            yield
+        yield
     except (_HTTP_ERROR, OSError, ValueError, KeyError, RuntimeError) as error:
         cause: BaseException = error
         # The client wraps the error of an upload, and that of loading a file that is not in the cache.
@@ -152,20 +113,17 @@ def _describe(error: BaseException, repo: str) -> str:
         return "not in the cache, and HF_HUB_OFFLINE forbids to load it; unset it and run the command once"
     if isinstance(error, errors.HfHubHTTPError):
         status = error.response.status_code
-        said = error.response.headers.get("X-Error-Message") or error.server_message or "refused"
         advice = _ADVICE.get(status, f"{AGAIN} later" if status >= 500 else "the Hub refuses")
         if isinstance(error, errors.GatedRepoError):
             advice = f"accept the conditions at {_page_of(repo)} and set {TOKEN} to a token of that account"
         elif status == 401 and read_token() is None:
             advice = _ADVICE[404]  # to an account that it knows, the Hub answers 404
-        return f"{one_line(said, 160)} ({status}): {advice}"
-    if isinstance(error, JSONDecodeError | KeyError):
-        return f"{constants.ENDPOINT} does not answer as the Hub does; check HF_ENDPOINT and the network"
+        return f"{one_line(error.server_message or 'refused', 160)} ({status}): {advice}"
     if isinstance(error, OSError) and error.errno is not None:  # not of a connection, whose errors the client wraps
         return write_problem(error)
-    if isinstance(error, ValueError):  # refused metadata or uploads
+    if isinstance(error, ValueError) and not isinstance(error, JSONDecodeError):  # refused metadata or uploads
         return one_line(error)
-    return f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}; check the network and {AGAIN}"
+    return f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}; {_CHECK}"
 
 
 def _page_of(repo: str) -> str:
@@ -177,52 +135,65 @@ def _page_of(repo: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class HubRelease:
-    """A release on the Hub: the tag (or commit) that was asked, its commit then; `main` is the newest one, or empty."""
+    """A release on the Hub: its commit, the `part` that was asked for, the `folder` with its files.
 
-    repo: str
-    tag: str
+    `erased`: the ids of items that the newest version lists as erased; without a network, those that were read last.
+    """
+
+    part: str
     commit: str
-    part: str = ""
-    main: str = ""
-
-    def __str__(self) -> str:
-        return f"hub:{self.repo}@{self.tag}#{self.part}".rstrip("#")
+    folder: Path
+    manifest: Manifest
+    erased: frozenset[str]
 
 
-def resolve(name: str) -> HubRelease:
-    """Find the commit of `hub:OWNER/NAME@TAG` (or `@COMMIT`); with HF_HUB_OFFLINE, the one that was loaded last."""
+def load_release(name: str) -> HubRelease:
+    """Load `hub:OWNER/NAME@TAG` (or `@COMMIT`) into the client's cache; with HF_HUB_OFFLINE, what was loaded last.
+
+    Each file is held against its hash in the commit, and against the one in `release.json`. Raises H2HTalkError.
+    """
     if (match := NAME.fullmatch(name)) is None:
         raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
     repo, tag, part = (group or "" for group in match.groups())
-    if constants.HF_HUB_OFFLINE and tag:
-        return HubRelease(repo, tag, _download_files(repo, tag, [MANIFEST]).name, part)
+    commit, main = (tag, "") if constants.HF_HUB_OFFLINE and tag else _find_commit(name, repo, tag)
+    first = _download_files(repo, commit, [MANIFEST])
+    if not is_release(first):
+        raise HubError(f"{name}: {MANIFEST} is missing there, so it is no release")
+    manifest = read_manifest(first)
+    # By its tag: the client then remembers the commit, for use without a network.
+    folder = _download_files(repo, tag, [MANIFEST, *manifest.files])
+    if folder != first:
+        raise HubError(f"{name}: the tag was moved while it was loaded; {AGAIN}")
+    verify_files(folder, manifest)
+    # The newest version's own list is read with it.
+    erased = frozenset[str]() if main == folder.name else _read_later_erasures(name, repo, main)
+    return HubRelease(part, folder.name, folder, manifest, erased)
+
+
+def _read_later_erasures(name: str, repo: str, main: str) -> frozenset[str]:
+    try:
+        folder = _download_files(repo, "main", [MANIFEST, TOMBSTONES])
+    except HubError:
+        if not constants.HF_HUB_OFFLINE:
+            raise
+        print(f"{name}: without a network it is not known whether items were erased later", file=sys.stderr)
+        return frozenset()
+    # The client falls back to its cache where the network fails in between.
+    if main and folder.name != main:
+        raise HubError(f"{name}: the list of erased items changed while it was loaded; {AGAIN}")
+    return read_tombstones(folder / TOMBSTONES)
+
+
+def _find_commit(name: str, repo: str, tag: str) -> tuple[str, str]:
+    """The commit of a tag, and that of `main`. Raises ConfigError, which names the tags, and HubError."""
     with hub_errors(repo):
         refs = hub_api().list_repo_refs(repo, repo_type=DATASET)
-    tags = {ref.name: ref.target_commit for ref in refs.tags}
-    branches = {ref.name: ref.target_commit for ref in refs.branches}
-    commit = tags.get(tag, tag)
-    if not COMMIT.fullmatch(commit):
+    tags, branches = ({ref.name: ref.target_commit for ref in of} for of in (refs.tags, refs.branches))
+    if not COMMIT.fullmatch(commit := tags.get(tag, tag)):
         wrong = f"{tag} is a branch, which changes" if tag in branches else f"there is no tag {tag}".rstrip()
         known = f"choose from {', '.join(tags)}" if tags else "the repository has no tag, so nothing was released"
         raise ConfigError(f"{name}: {wrong}; {suggest(tag, tags)}{known}")
-    return HubRelease(repo, tag, commit, part, branches.get("main", ""))
-
-
-def download(release: HubRelease) -> tuple[Path, Manifest]:
-    """Load a release's files into the client's cache; return their folder and the manifest.
-
-    Each file is held against its hash in the commit, and against the one in `release.json`. Raises HubError, DataError.
-    """
-    folder = _download_files(release.repo, release.commit, [MANIFEST])
-    if not is_release(folder):
-        raise HubError(f"{release}: {MANIFEST} is missing there, so it is no release")
-    manifest = read_manifest(folder)
-    # By its tag: the client then remembers the commit, for use without a network.
-    folder = _download_files(release.repo, release.tag, [MANIFEST, *manifest.files])
-    if folder.name != release.commit:
-        raise HubError(f"{release}: the tag was moved while it was loaded; {AGAIN}")
-    verify_files(folder, manifest)
-    return folder, manifest
+    return commit, branches.get("main", "")
 
 
 def _download_files(repo: str, revision: str, names: list[str]) -> Path:
@@ -247,44 +218,26 @@ def _download_files(repo: str, revision: str, names: list[str]) -> Path:
 
 def release_folder(name: str) -> Path:
     """The folder of a release: the one named, or the files of `hub:OWNER/NAME@TAG` in the client's cache."""
-    return download(resolve(name))[0] if name.startswith(HUB) else Path(name)
-
-
-def erased_later(release: HubRelease) -> frozenset[str]:
-    """The ids of items that the newest version of a release lists as erased; without a network, those last read."""
-    if release.main == release.commit:
-        return frozenset()  # its own tombstones are read with it
-    try:
-        folder = _download_files(release.repo, "main", [MANIFEST, TOMBSTONES])
-    except HubError:
-        if not constants.HF_HUB_OFFLINE:
-            raise
-        print(f"{release}: without a network it is not known whether items were erased later", file=sys.stderr)
-        return frozenset()
-    # The client falls back to its cache where the network fails in between.
-    if release.main and folder.name != release.main:
-        raise HubError(f"{release}: the list of erased items changed while it was loaded; {AGAIN}")
-    return read_tombstones(folder / TOMBSTONES)
+    return load_release(name).folder if name.startswith(HUB) else Path(name)
 
 
 def pull(name: str, out: Path) -> HubRelease:
     """Copy a release of the Hub into a new or empty folder, verified and whole. Raises H2HTalkError."""
     require_new_folder(out)
-    if (release := resolve(name)).part:
-        raise ConfigError(f"{name}: a release is copied whole; leave out #{release.part}")
-    folder, manifest = download(release)
-    erased = erased_later(release)
+    if "#" in name:
+        raise ConfigError(f"{name}: a release is copied whole; leave out #{name.partition('#')[2]}")
+    release = load_release(name)
     try:
         with work_folder(out) as copy:
-            for path in (MANIFEST, *manifest.files):  # release.json first: an erasure knows by it what a kill left
+            for path in (MANIFEST, *release.manifest.files):
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(folder / path, copy / path)
+                shutil.copyfile(release.folder / path, copy / path)
             os.replace(copy, out.resolve())
     except OSError as error:
         raise DataError(f"{out}: {write_problem(error)}") from error
-    if erased:
-        number = f"the newest version lists {counted(len(erased), 'item')} as erased; this copy may hold them"
-        print(f"{release}: {number}: pull the newest, or evaluate on {release}, which leaves them out", file=sys.stderr)
+    if release.erased:
+        number = f"the newest version lists {counted(len(release.erased), 'item')} as erased; this copy may hold them"
+        print(f"{name}: {number}: pull the newest, or evaluate on {name}, which leaves them out", file=sys.stderr)
     return release
 
 
@@ -298,7 +251,7 @@ def delete_cached(repo: str) -> list[Path]:
 
 def cache_folder(repo: str) -> Path:
     """The folder of a data set in the client's cache."""
-    return Path(constants.HF_HUB_CACHE) / f"datasets--{repo.replace('/', '--')}"
+    return Path(constants.HF_HUB_CACHE, f"datasets--{repo.replace('/', '--')}")
 
 
 def delete_rows(name: str) -> list[Path]:
@@ -316,7 +269,7 @@ def load_rows(repo: str, config: str | None, commit: str) -> Any:
     """Load any data set with `datasets`, with our timeouts and token; the caller describes its errors."""
     import datasets
 
-    set_timeouts()
+    hub_api()
     return datasets.load_dataset(repo, config, revision=commit, token=read_token() or False)
 
 
@@ -356,47 +309,43 @@ def publish(
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
         raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
-    names = (MANIFEST, *sorted(manifest.files))
-    planned = Publication(repo, tag, {name: (folder / name).stat().st_size for name in names})
+    names = {MANIFEST, *manifest.files}
+    sizes = {name: (folder / name).stat().st_size for name in (MANIFEST, *sorted(manifest.files))}
     if dry_run:
-        return planned
+        return Publication(repo, tag, sizes)
     api = hub_api(repo.partition("/")[0])
-    with hub_errors(repo):
-        return _send(api, folder, planned, private, message or f"{manifest.name} {manifest.version}")
-
-
-def _send(api: HfApi, folder: Path, planned: Publication, private: bool, message: str) -> Publication:
-    """Take the steps of which each finds what an interrupted call has done before."""
-    repo, tag, names = planned.repo, planned.tag, planned.files.keys()
-    api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
-    about = api.repo_info(repo, repo_type=DATASET)
-    tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
-    changed = _changed_files(api, repo, commit := tags.get(tag) or str(about.sha), folder, names)
-    notes = [] if about.private else [f"everybody can read {_page_of(repo)}"]
-    if about.private and not private:
-        notes = [f"{repo} stays private; change that on {_page_of(repo)}/settings"]
-    if tag in tags and changed:
-        raise PublishError(
-            f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); raise the version of this one, "
-            "or name another tag with --tag"
-        )
-    if tag not in tags and private and not about.private:
-        raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
-    if changed:
-        _require_release(api, repo, commit)
-    if (own := private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
-        add_link(own, "hub", f"hub:{repo}@{tag}")
-    if tag in tags:
-        return replace(planned, commit=commit, notes=(f"already published as {tag}", *notes))
-    if changed:
-        operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - names)]
-        operations += [CommitOperationAdd(name, folder / name) for name in sorted(changed & names)]
-        made = api.create_commit(repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit)
-        commit = made.oid
-        if _changed_files(api, repo, commit, folder, names):
-            raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
-    api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
-    return replace(planned, commit=commit, notes=tuple(notes))
+    with hub_errors(repo):  # each step finds what an interrupted call has done before
+        api.create_repo(repo, repo_type=DATASET, private=private, exist_ok=True)
+        about = api.repo_info(repo, repo_type=DATASET, timeout=TIMEOUT)
+        tags = {ref.name: ref.target_commit for ref in api.list_repo_refs(repo, repo_type=DATASET).tags}
+        changed = _changed_files(api, repo, commit := tags.get(tag) or str(about.sha), folder, names)
+        if tag in tags and changed:
+            raise PublishError(
+                f"{repo}: the tag {tag} exists on another release (commit {commit[:12]}); raise the version of this "
+                "one, or name another tag with --tag"
+            )
+        if tag not in tags and private and not about.private:
+            raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
+        if changed:
+            _require_release(api, repo, commit)
+        if (own := private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
+            add_link(own, "hub", f"hub:{repo}@{tag}")
+        if changed:
+            operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - names)]
+            operations += [CommitOperationAdd(name, folder / name) for name in sorted(changed & names)]
+            message = message or f"{manifest.name} {manifest.version}"
+            made = api.create_commit(repo, operations, commit_message=message, repo_type=DATASET, parent_commit=commit)
+            commit = made.oid
+            if _changed_files(api, repo, commit, folder, names):
+                raise PublishError(f"{repo}: commit {commit[:12]} is not what was sent, and is not tagged; {AGAIN}")
+        if tag not in tags:
+            api.create_tag(repo, tag=tag, revision=commit, repo_type=DATASET)
+    notes = [f"already published as {tag}"] if tag in tags else []
+    if not about.private:
+        notes.append(f"everybody can read {_page_of(repo)}")
+    elif not private:
+        notes.append(f"{repo} stays private; change that on {_page_of(repo)}/settings")
+    return Publication(repo, tag, sizes, commit, tuple(notes))
 
 
 def _require_release(api: HfApi, repo: str, commit: str) -> None:
@@ -416,9 +365,8 @@ def _require_release(api: HfApi, repo: str, commit: str) -> None:
 def _changed_files(api: HfApi, repo: str, commit: str, folder: Path, names: Set[str]) -> set[str]:
     """The files that a commit has more, or otherwise, than the folder's version, or that it lacks."""
     found = api.verify_repo_checksums(repo, repo_type=DATASET, revision=commit, local_dir=folder)
-    return ({*found.missing_paths, *(one["path"] for one in found.mismatches)} - {ATTRIBUTES}) | (
-        names & {*found.extra_paths}
-    )
+    there = {*found.missing_paths, *(one["path"] for one in found.mismatches)} - {ATTRIBUTES}
+    return there | (names & {*found.extra_paths})
 
 
 def open_pull_request(model: str, name: str, file: Path, message: str) -> str:

@@ -144,5 +144,5 @@ def test_an_erasure_reaches_the_round_through_the_run(run: Path, tmp_path: Path)
 def test_an_item_whose_id_has_a_slash_is_erased_from_rounds() -> None:
     """The part before the first slash was taken as the id of a judged answer's item."""
     erased = ErasedIds(frozenset(), frozenset({"lab/item-1"}))
-    assert erased.covers_id("lab/item-1/0/0123456789abcdef")
-    assert not erased.covers_id("lab/item-2/0/0123456789abcdef")
+    assert erased.covers_item("lab/item-1/0/0123456789abcdef", None)
+    assert not erased.covers_item("lab/item-2/0/0123456789abcdef", None)

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from h2htalk.data.files import read_jsonl, write_jsonl
-from h2htalk.data.imports.response_files import (
-    AUTHORS_FILES,
-    read_authors_release,
-    read_foreign_responses,
-    write_authors_references,
-)
+from h2htalk.data.imports.response_files import AUTHORS_FILES, import_authors, read_foreign_responses
 from h2htalk.data.responses import FailedResponse, Failure, Response
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
@@ -136,45 +132,40 @@ def release(folder: Path, **sizes: int) -> Path:
 
 def test_every_file_is_read_as_its_true_subtask_and_written_with_ids(tmp_path: Path) -> None:
     """Two files lie under each other's names."""
-    found = read_authors_release(release(tmp_path / "in"))
-    assert {name: len(texts) for name, texts in found.references.items()} == {
-        s.name: s.count for s in SUBTASKS.values()
-    }
-    assert found.references["dialogue_schedule"][0] == "itinerary_initialize 0"
-    assert found.references["itinerary_initialization"][0] == "dialogue_schedule 0"
-    assert len(found.missing) == 1
-    rows = [row for _, row in read_jsonl(write_authors_references(found, tmp_path / "out"))]
-    assert len(rows) == len({row["id"] for row in rows}) == 4650
-    assert {
-        "id": "authors-dialogue_schedule-0001",
-        "subtask": "dialogue_schedule",
-        "language": "zh",
-        "reference": "itinerary_initialize 0",
-    } in rows
+    path, number, missing = import_authors(release(tmp_path / "in"), tmp_path / "out")
+    rows = [row for _, row in read_jsonl(path)]
+    assert number == len(rows) == len({row["id"] for row in rows}) == 4650
+    assert Counter(row["subtask"] for row in rows) == {s.name: s.count for s in SUBTASKS.values()}
+    assert len(missing) == 1
+    found = {row["id"]: row for row in rows}
+    name = "authors-dialogue_schedule-0001"
+    expected = {"subtask": "dialogue_schedule", "language": "zh", "reference": "itinerary_initialize 0"}
+    assert found[name] == {"id": name, **expected}
+    assert found["authors-itinerary_initialization-0001"]["reference"] == "dialogue_schedule 0"
     with pytest.raises(DataError, match=r"references\.jsonl: is there already; name a new folder"):
-        write_authors_references(found, tmp_path / "out")  # it was written over
+        import_authors(tmp_path / "in", tmp_path / "out")  # it was written over
 
 
 def test_what_is_missing_is_said(tmp_path: Path) -> None:
     """Sizes as released: 41 of 102 rows in one file; another file taken away."""
     release(tmp_path, recollection_initialize=41)
     (tmp_path / "dialogue_emotion.jsonl").unlink()
-    found = read_authors_release(tmp_path)
-    assert "dialogue_emotion" not in found.references
-    assert found.missing == (
+    path, _, missing = import_authors(tmp_path, tmp_path / "out")
+    assert "dialogue_emotion" not in path.read_text()
+    assert missing == [
         "DialogueEmotion: no file dialogue_emotion.jsonl",
         "RecollectionInitialization: 41 references of Table 1's 102 (recollection_initialize.jsonl)",
         "every subtask: the inputs (persona, history, memories, schedules) and ids were never released",
-    )
+    ]
 
 
 def test_wrong_files_of_theirs_are_named(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"none of the authors' files is there, such as dialogue_base\.jsonl"):
-        read_authors_release(tmp_path / "nowhere")
-    for line in ('{"text": "x"}', '{"response": 3}'):
-        (tmp_path / "itinerary_basic.jsonl").write_text(f'{{"response": "x"}}\n{line}\n')
-        with pytest.raises(DataError, match=r"itinerary_basic\.jsonl:2: needs a response that is text"):
-            read_authors_release(tmp_path)
+    def refused(message: str, folder: Path = tmp_path) -> None:
+        with pytest.raises(DataError, match=message):
+            import_authors(folder, tmp_path / "out")
+
+    refused(r"none of the authors' files is there, such as dialogue_base\.jsonl", tmp_path / "nowhere")
+    (tmp_path / "itinerary_basic.jsonl").write_text('{"response": "x"}\n{"response": 3}\n')
+    refused(r"itinerary_basic\.jsonl:2: needs a response that is text")
     (tmp_path / "itinerary_basic.txt").write_text('{"response": "x"}\n')
-    with pytest.raises(DataError, match=r"both itinerary_basic\.jsonl and itinerary_basic\.txt; keep one"):
-        read_authors_release(tmp_path)
+    refused(r"both itinerary_basic\.jsonl and itinerary_basic\.txt; keep one")

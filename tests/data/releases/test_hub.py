@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from byte_search import files_with
 from hub_double import Account, HubDouble
+from hub_repos import Refused
 from huggingface_hub import constants
 from kills import KILLED, killed_in
 from releases_made import case, make_release, scenario
@@ -20,7 +21,7 @@ from h2htalk.benchmark.run import RunWriter
 from h2htalk.data.erasure.erased_ids import ErasedIds
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import write_jsonl, write_text, writer_lock
-from h2htalk.data.releases.hub import cache_folder, delete_cached, erased_later, publish, pull, resolve
+from h2htalk.data.releases.hub import cache_folder, delete_cached, load_release, publish, pull
 from h2htalk.data.releases.release_folder import TOMBSTONES, hash_files, read_manifest
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import Signature
@@ -197,10 +198,9 @@ def test_a_list_that_cannot_be_read_is_an_error(published: HubDouble, tmp_path: 
     erase_later(tmp_path, scenario(1).id)
     load_split(NAME)
     published.dataset("lab/made").write({"notes.md": b"x"})  # main moves on
-    older = resolve(NAME)
-    published.refuse("info", 503, "Service unavailable", times=1)  # the client falls back to its cache
+    published.fault("info", "answer", times=1, skip=1, answer=Refused(503, "Service unavailable"))
     with pytest.raises(HubError, match="the list of erased items changed while it was loaded"):
-        erased_later(older)
+        load_split(NAME)  # the client falls back to its cache
 
 
 # --- Copies and caches ------------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_a_run_records_the_commit_and_a_moved_tag_is_named(published: HubDouble,
 
     open_run()
     open_run()  # the same items continue
-    first = resolve(NAME).commit
+    first = load_release(NAME).commit
     assert json.loads((tmp_path / "run" / "run.json").read_text())["split"] == {"source": NAME, "commit": first}
     other = make_release(tmp_path / "other", {"test": [scenario(2)]}, version="2.0.0")
     published.dataset("lab/made").tags["v1.0.0"] = publish(other, "lab/made").commit

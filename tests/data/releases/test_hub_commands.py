@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
-from time import sleep
 
 import pytest
 from command_line import h2htalk
@@ -25,28 +23,6 @@ import datasets
 loaded = datasets.load_dataset(*sys.argv[1:3], **({"revision": sys.argv[3]} if sys.argv[3:] else {}))
 print(json.dumps({split: rows.to_list() for split, rows in loaded.items()}))
 """
-
-
-def test_a_client_that_the_caller_set_is_kept_and_gets_timeouts(tmp_path: Path) -> None:
-    """It may know a proxy or a certificate."""
-    code = """
-from huggingface_hub import set_client_factory
-from huggingface_hub.utils import _http
-def own():
-    client = _http.default_client_factory()
-    client.headers["x-own"] = "1"
-    client.event_hooks = {"request": [lambda request: seen.append(request)]}
-    return client
-seen = []
-set_client_factory(own)
-from h2htalk.data.releases.hub import TIMEOUTS, hub_api
-hub_api().dataset_info("lab/open")
-print(seen[-1].headers["x-own"], seen[-1].extensions["timeout"] == TIMEOUTS)
-"""
-    with HubDouble() as hub:
-        hub.add("lab/open")
-        done = python(code, environment=client_environment(hub, tmp_path))
-        assert done.stdout == "1 True\n", done.stderr
 
 
 def test_a_release_goes_to_the_hub_and_back_by_commands(release: Path, tmp_path: Path) -> None:
@@ -120,20 +96,6 @@ def test_a_killed_upload_resumes_to_one_complete_commit(release: Path, tmp_path:
         assert repo.tags == {"v1.0.0": repo.head.sha}
         assert len(repo.commits) == 2
         assert repo.files().keys() == {".gitattributes", "release.json", *read_manifest(release).files}
-
-
-def test_ctrl_c_ends_a_command_whose_upload_hangs(release: Path, tmp_path: Path) -> None:
-    with HubDouble() as hub:
-        hub.fault("put", "hang")
-        soon = "import h2htalk.data.releases.hub as hub\nhub.LONGEST_STOP = 0.5\n"
-        code = PATIENT + soon + "from h2htalk.cli import main\nmain()"
-        words = [sys.executable, "-c", code, "release", "publish", str(release), "lab/made"]
-        running = subprocess.Popen(words, env=client_environment(hub, tmp_path), stderr=subprocess.DEVNULL)
-        while "put" not in hub.points():
-            assert running.poll() is None
-        sleep(0.5)  # until the client waits for its threads
-        running.send_signal(signal.SIGINT)
-        assert running.wait(20) == 130
 
 
 @pytest.mark.parametrize("address", ["http://[::1", "http://host:99999"])

@@ -18,7 +18,7 @@ from releases_made import make_release, scenario
 
 from h2htalk.data.files import write_text
 from h2htalk.data.links import read_links
-from h2htalk.data.releases.hub import TIMEOUTS, publish
+from h2htalk.data.releases.hub import publish
 from h2htalk.data.releases.release_folder import read_manifest
 from h2htalk.errors import ConfigError, H2HTalkError
 
@@ -261,10 +261,10 @@ def test_a_server_that_never_answers_or_is_not_the_hub(
     hub: HubDouble, release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A network's login page, say."""
-    monkeypatch.setattr("h2htalk.data.releases.hub.TIMEOUTS", dict.fromkeys(TIMEOUTS, 0.5))
+    monkeypatch.setattr("h2htalk.data.releases.hub.TIMEOUT", 0.5)
     for point in ("info", "commit"):
         hub.fault(point, "hang", times=1)
-        assert f"{hub.url} failed: timed out; check the network" in refusal(release)
+        assert f"{hub.url} failed: timed out; check HF_ENDPOINT and the network, and" in refusal(release)
     for point in ("info", "preupload"):
         hub.fault(point, "answer", times=1, answer=Answer(200, b"<html>Please log in</html>"))
         assert "check HF_ENDPOINT" in refusal(release)

@@ -23,17 +23,18 @@ from h2htalk.data.erasure.folder_kinds import FolderErasure, erase
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.erasure import NO_FIGURES, lost_figures
 from h2htalk.data.releases.release_folder import (
     CARD,
     FIGURES_FOLDER,
     MANIFEST,
     METADATA,
+    NO_FIGURES,
     PRIVATE_REFERENCES,
     SPEC,
     TOMBSTONES,
     data_file,
     hash_files,
+    lost_figures,
     private_folder,
     read_manifest,
     read_tombstones,
