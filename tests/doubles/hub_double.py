@@ -6,22 +6,143 @@ LFS uploads and downloads. A fault is ordered for a point of the protocol (`POIN
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import itertools
 import json
-import re
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from email.message import Message
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from http_server import Answer, Cut, HttpServer
-from hub_repos import LFS_ENDINGS, Blob, Refused, Repo
 
 POINTS = (
     "create", "validate", "info", "tree", "refs", "preupload", "batch", "put", "verify", "commit", "tag", "head",
     "get", "other",
 )  # fmt: skip
+LFS_ENDINGS = (".parquet", ".arrow", ".bin", ".png", ".zip")  # of files that the Hub stores as LFS objects
+_NUMBERS = itertools.count(1)
+
+
+class Refused(Exception):
+    """A request that the server refuses: a status, a message, an error code, further headers and answers."""
+
+    def __init__(self, status: int, message: str, code: str = "", commit: str = "", **body: Any) -> None:
+        super().__init__(message)
+        self.status, self.body = status, body
+        headers = {"X-Error-Message": message, "X-Error-Code": code, "X-Repo-Commit": commit}
+        self.headers = {name: value for name, value in headers.items() if value}
+
+
+# --- Repositories: commits that are whole trees, branches, tags and pull requests ------------------------------------
+
+
+@dataclass(frozen=True)
+class Blob:
+    """A file's content in a tree; an LFS file's tree entry is a pointer to it."""
+
+    content: bytes
+    lfs: bool = False
+
+    @property
+    def oid(self) -> str:
+        """What the client compares to see a change: SHA-256 of an LFS object, git's SHA-1 of another file."""
+        return hashlib.sha256(self.content).hexdigest() if self.lfs else git_hash(self.content)
+
+    def entry(self, path: str) -> dict[str, Any]:
+        """The file in an answer that lists a tree."""
+        entry: dict[str, Any] = {"type": "file", "path": path, "size": len(self.content), "oid": self.oid}
+        lfs = {"oid": self.oid, "size": len(self.content), "pointerSize": 134}
+        return entry | {"oid": git_hash(self.oid.encode()), "lfs": lfs} if self.lfs else entry
+
+
+def git_hash(content: bytes) -> str:
+    return hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest()
+
+
+@dataclass(frozen=True)
+class Commit:
+    """A commit: a whole tree."""
+
+    sha: str
+    message: str
+    tree: Mapping[str, Blob]
+
+
+@dataclass
+class Repo:
+    """A repository with all its commits."""
+
+    name: str
+    private: bool = False
+    gated: bool = False
+    commits: dict[str, Commit] = field(default_factory=dict)
+    branches: dict[str, str] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    pulls: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        lines = "".join(f"*{ending} filter=lfs diff=lfs merge=lfs -text\n" for ending in LFS_ENDINGS)
+        self.branches["main"] = self.store("initial commit", {".gitattributes": Blob(lines.encode())})
+
+    @property
+    def owner(self) -> str:
+        return self.name.split("/")[0]
+
+    @property
+    def head(self) -> Commit:
+        return self.commits[self.branches["main"]]
+
+    def files(self, revision: str = "main") -> dict[str, bytes]:
+        """The content of a revision's files."""
+        return {path: blob.content for path, blob in self.find(revision).tree.items()}
+
+    def store(self, message: str, tree: Mapping[str, Blob]) -> str:
+        sha = hashlib.sha1(f"{next(_NUMBERS)} {message} {sorted(tree)}".encode()).hexdigest()
+        self.commits[sha] = Commit(sha, message, dict(tree))
+        return sha
+
+    def write(self, files: Mapping[str, bytes]) -> str:
+        """A commit on main that replaces some files, as somebody would make it on the Hub's pages."""
+        new = {path: Blob(content, path.endswith(LFS_ENDINGS)) for path, content in files.items()}
+        self.branches["main"] = self.store("by hand", {**self.head.tree, **new})
+        return self.branches["main"]
+
+    def find(self, revision: str) -> Commit:
+        """The commit of a branch, tag, pull request or commit id."""
+        refs = self.branches | self.tags | self.pulls
+        if (sha := refs.get(revision, revision)) not in self.commits:
+            raise Refused(404, f"Invalid rev id: {revision}", "RevisionNotFound")
+        return self.commits[sha]
+
+    def apply(
+        self, branch: str, operations: Sequence[Mapping[str, Any]], stored: Mapping[str, bytes], pr: bool
+    ) -> Commit:
+        """Make a commit of its operations, all or none, on a branch or as a pull request; `stored`: the LFS objects."""
+        header, *changes = operations
+        head = self.find(branch)
+        if header["value"].get("parentCommit", head.sha) != head.sha:
+            raise Refused(412, "A commit has happened since. Please refresh and try again.")
+        tree = dict(head.tree)
+        for kind, value in ((change["key"], change["value"]) for change in changes):
+            if kind == "file":
+                tree[value["path"]] = Blob(base64.b64decode(value["content"]))
+            elif kind == "lfsFile" and value["oid"] in stored:
+                tree[value["path"]] = Blob(stored[value["oid"]], lfs=True)
+            elif kind == "deletedFile" and value["path"] in tree:
+                del tree[value["path"]]
+            else:
+                raise Refused(400, f"Your push was rejected: {kind} of {value['path']}")
+        sha = self.store(header["value"]["summary"], tree)
+        refs, name = (self.pulls, f"refs/pr/{len(self.pulls) + 1}") if pr else (self.branches, branch)
+        refs[name] = sha
+        return self.commits[sha]
+
+
+# --- The server ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -32,46 +153,30 @@ class Account:
     reads: frozenset[str] = frozenset()  # gated repositories whose conditions were accepted
 
 
-@dataclass
-class Fault:
-    """What happens at a point: `cut`, `lost` (processed, not answered), `hang`, `damage` or `answer`."""
-
-    point: str
-    kind: str
-    times: float
-    skip: int = 0
-    answer: Refused | Answer | None = None
+# `cut`, `lost` (processed, not answered), `hang`, `damage`, another answer, or what else happens just before.
+Fault = str | Answer | Refused | Callable[[], object]
 
 
 @dataclass(frozen=True)
 class _Request:
     parts: list[str]
     query: Mapping[str, str]
-    headers: Message
     body: bytes
     account: Account | None
 
     def json(self) -> Any:
         return json.loads(self.body)
 
-    @property
-    def repo(self) -> tuple[str, str]:
-        """The type and the name of the repository that the path names."""
-        parts = self.parts[1:] if self.parts[0] == "api" else self.parts
-        owner, name = parts[1:3] if parts[0] in ("datasets", "models") else parts[:2]
-        return "dataset" if parts[0] == "datasets" else "model", f"{owner}/{name.removesuffix('.git')}"
-
 
 _Act = Callable[[_Request], Answer]
 
 
 class HubDouble(HttpServer):
-    """The server; a test changes `accounts`, `repos` and `faults` at any time.
+    """The server; a test changes `accounts` and `repos` at any time.
 
     Attributes:
-        requests: (point, method, path) of every request, in order.
+        requests: (point, method) of every request, in order.
         tokens: every token that came.
-        before: what else happens just before the next request at a point, once.
     """
 
     def __init__(self) -> None:
@@ -79,23 +184,16 @@ class HubDouble(HttpServer):
         self.repos: dict[tuple[str, str], Repo] = {}
         self.stored: dict[str, bytes] = {}  # LFS objects by SHA-256
         self.uploads: dict[str, bytes] = {}
-        self.faults: list[Fault] = []
-        self.requests: list[tuple[str, str, str]] = []
+        self.faults: list[tuple[str, Iterator[Fault | None]]] = []
+        self.requests: list[tuple[str, str]] = []
         self.tokens: set[str] = set()
-        self.before: dict[str, Callable[[], object]] = {}
         self.lock = threading.RLock()
         self.released = threading.Event()  # ends hanging requests
 
-    def fault(
-        self, point: str, kind: str, times: float = float("inf"), skip: int = 0, answer: Refused | Answer | None = None
-    ) -> None:
+    def fault(self, point: str, fault: Fault, times: int = 1 << 30, skip: int = 0) -> None:
         """Order a fault at a point for the next `times` requests after the first `skip`."""
         assert point in POINTS, point
-        self.faults.append(Fault(point, kind, times, skip, answer))
-
-    def refuse(self, point: str, status: int, message: str, times: float = float("inf")) -> None:
-        """Order an error as the answer."""
-        self.fault(point, "answer", times, answer=Refused(status, message))
+        self.faults.append((point, itertools.chain(itertools.repeat(None, skip), itertools.repeat(fault, times))))
 
     def mend(self) -> None:
         """Withdraw all faults."""
@@ -110,59 +208,51 @@ class HubDouble(HttpServer):
 
     def points(self, *methods: str) -> list[str]:
         """The points of all requests so far; with `methods`, of those alone."""
-        return [point for point, method, _ in self.requests if not methods or method in methods]
+        return [point for point, method in self.requests if not methods or method in methods]
 
     def __exit__(self, *error: Any) -> None:
         self.released.set()
         super().__exit__(*error)
 
-    # --- Requests ---------------------------------------------------------------------------------------------------
-
     def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
         """Process a request; a fault that is due comes first."""
         url = urlsplit(target)
         parts = [unquote(part) for part in url.path.strip("/").split("/")]
-        query = {key: values[0] for key, values in parse_qs(url.query).items()}
         point, act = self._route(method, parts)
         token = (headers.get("Authorization") or "").removeprefix("Bearer ")
         with self.lock:
-            self.requests.append((point, method, url.path))
+            self.requests.append((point, method))
             self.tokens |= {token} - {""}
             fault = self._due(point)
-        if fault and fault.kind == "hang":
+        if fault == "hang":
             self.released.wait()
-        if fault and fault.kind in ("hang", "cut"):
+        if fault in ("hang", "cut"):
             raise Cut
-        body = read()
+        query = {key: values[0] for key, values in parse_qs(url.query).items()}
+        request = _Request(parts, query, read(), self.accounts.get(token))
         with self.lock:
-            self.before.pop(point, lambda: None)()
             try:
-                if fault and isinstance(fault.answer, Answer):
-                    return fault.answer
-                if fault and fault.answer:
-                    raise fault.answer
+                if isinstance(fault, Answer):
+                    return fault
+                if isinstance(fault, Refused):
+                    raise fault
+                if callable(fault):
+                    fault()
                 if token and token not in self.accounts:
                     raise Refused(401, "User Access Token is expired")
-                answer = act(_Request(parts, query, headers, body, self.accounts.get(token)))
+                answer = act(request)
             except Refused as refused:
                 answer = Answer.json({"error": str(refused), **refused.body}, refused.status, **refused.headers)
-        if fault and fault.kind == "lost":
+        if fault == "lost":
             raise Cut
-        if fault and fault.kind == "damage":
-            middle = len(answer.body) // 2
-            changed = answer.body[:middle] + bytes([answer.body[middle] ^ 1]) + answer.body[middle + 1 :]
-            answer = Answer(answer.status, changed, answer.headers)
+        if fault == "damage":
+            changed = bytearray(answer.body)
+            changed[len(changed) // 2] ^= 1
+            answer.body = bytes(changed)
         return answer
 
     def _due(self, point: str) -> Fault | None:
-        for fault in self.faults:
-            if fault.point == point and fault.times > 0:
-                if fault.skip > 0:
-                    fault.skip -= 1
-                    continue
-                fault.times -= 1
-                return fault
-        return None
+        return next((due for at, queue in self.faults if at == point and (due := next(queue, None))), None)
 
     def _route(self, method: str, parts: list[str]) -> tuple[str, _Act]:
         of_repo: dict[str, tuple[str, _Act]] = {
@@ -209,7 +299,10 @@ class HubDouble(HttpServer):
 
     def _repo(self, request: _Request, *, write: bool = False) -> Repo:
         """The repository of a request's path; one that the account does not see is absent."""
-        repo, account = self.repos.get(request.repo), request.account
+        parts, account = request.parts[request.parts[0] == "api" :], request.account
+        owner, name = parts[1:3] if parts[0] in ("datasets", "models") else parts[:2]
+        kind = "dataset" if parts[0] == "datasets" else "model"
+        repo = self.repos.get((kind, f"{owner}/{name.removesuffix('.git')}"))
         owns = repo is not None and account is not None and account.name == repo.owner
         if repo is None or (repo.private and not owns):
             raise Refused(404 if account else 401, "Repository not found", "RepoNotFound")
@@ -298,10 +391,6 @@ class HubDouble(HttpServer):
             raise Refused(403 if account else 401, f"Access to dataset {repo.name} is restricted.", "GatedRepo")
         commit, path = repo.find(request.parts[at + 1]), "/".join(request.parts[at + 2 :])
         if path not in commit.tree:
-            raise Refused(404, "Entry not found", "EntryNotFound", {"X-Repo-Commit": commit.sha})
+            raise Refused(404, "Entry not found", "EntryNotFound", commit.sha)
         blob = commit.tree[path]
-        headers = {"X-Repo-Commit": commit.sha, "ETag": f'"{blob.oid}"', "Accept-Ranges": "bytes"}
-        if found := re.match(r"bytes=(\d+)-", request.headers.get("Range") or ""):
-            start, size = int(found[1]), len(blob.content)
-            return Answer(206, blob.content[start:], headers | {"Content-Range": f"bytes {start}-{size - 1}/{size}"})
-        return Answer(200, blob.content, headers)
+        return Answer(200, blob.content, {"X-Repo-Commit": commit.sha, "ETag": f'"{blob.oid}"'})

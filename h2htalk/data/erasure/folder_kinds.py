@@ -27,7 +27,7 @@ from h2htalk.data.erasure.erased_ids import (
     remove_for_good,
     remove_partial_files,
 )
-from h2htalk.data.files import refuse_links, write_text
+from h2htalk.data.files import refuse_links, write_jsonl, write_text
 from h2htalk.errors import DataError, H2HTalkError
 
 
@@ -50,6 +50,8 @@ class FolderErasure:
 class ErasableFolder(ABC):
     """What the table cannot say of a folder: how to lock and verify it, and to make again what rests on all items."""
 
+    erased_file = ERASED
+
     def __init__(self, path: Path) -> None:
         self.path = path
 
@@ -59,15 +61,15 @@ class ErasableFolder(ABC):
 
     def erased(self) -> frozenset[str]:
         """The names by which rows know the items that were ever recorded as erased."""
-        return frozenset(read_erased(self.path / ERASED))
+        return frozenset(read_erased(self.path / self.erased_file))
 
     @abstractmethod
     def items(self) -> Iterable[tuple[str, Record | None]]:
         """The ids of the folder's items with their records. Raises H2HTalkError where it was altered."""
 
-    @abstractmethod
     def record(self, gone: frozenset[str]) -> None:
         """Write down the ids of items before any file changes. Raises H2HTalkError where they cannot be erased."""
+        write_jsonl(self.path / self.erased_file, ({"id": name} for name in sorted(self.erased() | gone)))
 
     def remake(self) -> Iterable[str]:
         """Make again what rests on all items, in a folder without the erased ones; messages of what could not be."""

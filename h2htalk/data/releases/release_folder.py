@@ -36,7 +36,6 @@ from h2htalk.data.files import (
     refuse_links,
     sha256_of,
     write_json,
-    write_jsonl,
     write_text,
     writer_lock,
 )
@@ -248,22 +247,18 @@ class ErasableRelease(ErasableFolder):
     The ids in its `tombstones.jsonl` leave other copies of the release as well.
     """
 
+    erased_file = TOMBSTONES
+
     def __init__(self, path: Path) -> None:
         super().__init__(path)
         refuse_links(private := private_folder(path))
         if private.is_symlink():
             raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
 
-    def erased(self) -> frozenset[str]:
-        return read_tombstones(self.path / TOMBSTONES)
-
     def items(self) -> Iterator[tuple[str, Record]]:
         manifest = read_manifest(self.path)
         verify_files(self.path, manifest)
         return ((str(row["id"]), row) for row in item_rows(self.path, manifest))
-
-    def record(self, gone: frozenset[str]) -> None:
-        write_jsonl(self.path / TOMBSTONES, ({"id": name} for name in sorted(self.erased() | gone)))
 
     def remake(self) -> tuple[str, ...]:
         """Record the new hashes and counts of the files that lost rows."""

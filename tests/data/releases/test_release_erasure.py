@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -149,18 +148,6 @@ def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path
     erase(release, EMILY)
     assert not (release / FIGURES_FOLDER).exists()
     assert lost_figures(release)
-
-
-def test_figures_that_cannot_be_made_again_stay_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    release = released(tmp_path)
-    erase(release, EMILY)
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    done = redrawn(FolderErasure(name=str(release), kind="release"))
-    assert done.messages[0].startswith("its figures were removed, and not made again: ")
-    assert done.unfinished
-    assert not (release / FIGURES_FOLDER).exists()
-    assert not list(tmp_path.glob(".*.part"))
-    verify_files(release, read_manifest(release))
 
 
 def list_as_erased(release: Path, *ids: str) -> Path:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
 from releases_made import case, make_release, scenario
 
-from h2htalk.data.releases.release_folder import MANIFEST, data_file, private_folder, read_manifest, release_hash
+from h2htalk.data.releases.release_folder import MANIFEST, data_file, private_folder, release_hash
 from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError, DataError
 
@@ -53,17 +52,6 @@ def test_a_manifest_that_names_a_file_outside_is_refused(release: Path, name: st
     (release / MANIFEST).write_text(json.dumps(raw))
     with pytest.raises(DataError, match=r"release\.json: files.*must match pattern|missing, or not the content"):
         load_split(release)
-
-
-def test_a_manifest_of_hundreds_of_megabytes_filled_the_memory_and_a_pipe_waited(release: Path) -> None:
-    with (release / MANIFEST).open("r+b") as file:
-        file.truncate(65 << 20)
-    with pytest.raises(DataError, match=r"release\.json: larger than 64 MiB"):
-        load_split(release)
-    (release / MANIFEST).unlink()
-    os.mkfifo(release / MANIFEST)
-    with pytest.raises(DataError, match="not a file"):
-        read_manifest(release)
 
 
 def test_erased_items_are_left_out_and_references_may_be_private(tmp_path: Path) -> None:
