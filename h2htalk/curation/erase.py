@@ -27,9 +27,8 @@ from h2htalk.curation.tombstones import mark, marks_of, nfc, source_of, write_to
 from h2htalk.curation.workspace import Workspace
 from h2htalk.data.erasure.erased_ids import MARK, ErasedIds, filter_file, ids_in, remove_for_good
 from h2htalk.data.erasure.folder_kinds import FolderErasure
-from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_hub
+from h2htalk.data.erasure.sweep import mark_folders, sweep, sweep_sources
 from h2htalk.data.files import read_jsonl, refuse_links, write_json
-from h2htalk.data.releases.release_folder import HUB
 from h2htalk.data.responses import CALLS
 from h2htalk.data.scenario import CANDIDATE_STAGES
 from h2htalk.errors import ConfigError, DataError, quoted, shorten
@@ -124,9 +123,7 @@ def _sweep(workspace: Workspace, ids: Collection[str] = (), also: Sequence[Path]
     items = frozenset(item for line in new for item in line.get("items", ()))
     folders = tuple(sweep(workspace.path, ErasedIds(workspace.erased(), items), also))
     # Of a data set on the Hub, `of` is the format and its name and commit.
-    gathered = {str(line.get("of")).partition("/")[2] for line in new}
-    message = "the data set on the Hub still holds the raw text, and gathering again loads it again"
-    folders += tuple(sweep_hub(name, message) for name in sorted(gathered) if name.startswith(HUB))
+    folders += tuple(sweep_sources(str(line.get("of")).partition("/")[2] for line in new))
     remove_for_good(workspace.path / MARK)
     if not any(folder.unfinished for folder in folders):
         write_json(workspace.path / "workspace.json", {**facts, "reached": len(lines)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
@@ -99,7 +99,7 @@ def _sweep_copy(link: Link) -> FolderErasure | None:
     """A version on the Hub, or a page that is still there: each holds what the folder had when it was made."""
     if link.kind == "hub":
         repo, _, tag = link.target.removeprefix(HUB).partition("@")
-        return sweep_hub(
+        return _sweep_hub(
             link.target,
             f"{tag} on the Hub still holds the items: publish a version without them (`h2htalk release build` with "
             f"this one as `previous`, then `h2htalk release publish`). Then `hf repos tag delete {repo} {tag} "
@@ -112,7 +112,13 @@ def _sweep_copy(link: Link) -> FolderErasure | None:
     return FolderErasure(messages=(message,), name=_shown(link.path), kind=COPY)
 
 
-def sweep_hub(name: str, message: str) -> FolderErasure:
+def sweep_sources(names: Iterable[str]) -> Iterator[FolderErasure]:
+    """Delete what this machine keeps of the data sets on the Hub, among `names`, that dialogues were gathered from."""
+    message = "the data set on the Hub still holds the raw text, and gathering again loads it again"
+    return (_sweep_hub(name, message) for name in sorted({*names}) if name.startswith(HUB))
+
+
+def _sweep_hub(name: str, message: str) -> FolderErasure:
     """Delete what this machine keeps of a data set on the Hub, which itself is its owner's to delete."""
     deleted = [f"deleted from the cache: {one}" for one in delete_cached(name.removeprefix(HUB).partition("@")[0])]
     return FolderErasure(messages=(*deleted, message), name=name, kind="hub")
