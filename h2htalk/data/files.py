@@ -33,6 +33,8 @@ def read_jsonl(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
+    Raises DataError, which names file and line, for a line that is not a JSON object in UTF-8.
+
     Args:
         path: UTF-8, with or without a byte order mark.
         torn_tail: leave out a last line without a line end that does not parse: a writer was killed in its middle.
@@ -40,9 +42,6 @@ def read_jsonl(
         nan: read NaN and infinities, which Python's writers give and JSON does not have.
         broken: receives the messages of lines that are no JSON object; None: the first of them is raised.
         skip: lines that begin so are not parsed.
-
-    Raises:
-        DataError: a line is not a JSON object in UTF-8; names file and line.
     """
     with reading(path), require_file(path).open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):
@@ -197,11 +196,9 @@ def write_text(path: Path, text: str | Iterable[str]) -> None:
     `text` may come in pieces, so that a large file is never whole in memory. A lone surrogate (a model's half
     of a character) is written as its JSON escape.
     """
-    with (
-        replacing(path) as temporary,
-        temporary.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file,
-    ):
-        file.writelines([text] if isinstance(text, str) else text)
+    pieces = [text] if isinstance(text, str) else text
+    with replacing(path) as new, new.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
+        file.writelines(pieces)
 
 
 def write_output(path: Path, text: str, head: str) -> None:
@@ -238,9 +235,8 @@ def write_jsonl(path: Path, records: Iterable[Mapping[str, Any]]) -> int:
     """Stream records to a JSONL file that appears only when it is complete. Returns the number of lines."""
     count = 0
     with replacing(path) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as file:
-        for record in records:
+        for count, record in enumerate(records, 1):  # noqa: B007
             file.write(json_line(record))
-            count += 1
     return count
 
 
@@ -252,14 +248,12 @@ def remove_file(path: Path) -> None:
 
 def refuse_links(place: Path) -> None:
     """Raise DataError for a symbolic link in a folder, which writing follows and removing does not, or a pipe."""
+    advice = "replace it by its target (the whole folder may be elsewhere) and start the same command again"
     for folder, folders, names in os.walk(place):
         for name in sorted((*folders, *names)):
             mode = os.lstat(path := os.path.join(folder, name)).st_mode
             if stat.S_ISLNK(mode):
-                raise DataError(
-                    f"{path}: is a symbolic link, and its target would not be removed; replace it by its target (the "
-                    "whole folder may be elsewhere) and start the same command again"
-                )
+                raise DataError(f"{path}: is a symbolic link, and its target would not be removed; {advice}")
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
                 raise DataError(f"{path}: is no file, and this folder holds files and folders alone; remove it")
 
@@ -302,24 +296,20 @@ def write_problem(error: OSError) -> str:
     return f"cannot be written: {error.strerror or error}"
 
 
-# Advice where another process writes.
-_ADVICE = "wait for it, or choose another --out"
 WAIT = "wait for it, then start the same command again"
 
 
 class AppendLog(ExitStack):
     """An append-only JSONL file with one writer; `close` gives back its lock, and may be called twice.
 
-    Each `append` is one write to the operating system, so a killed process loses at most the line it was
-    writing. Opening cuts a torn last line, and completes a whole one that lacks its line end (somebody edited the
-    file). A full disk leaves the file at its last whole line.
+    Each `append` is one write to the operating system: a kill loses at most the line that was written, a full disk
+    leaves the last whole one. Opening cuts a torn last line, and completes a whole one that lacks its line end.
     """
 
     def __init__(self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None) -> None:
         """Open for appending and take the writer's lock; `check` gets each record that is there, and `name:line`.
 
-        Raises:
-            DataError: another process writes this file, or a whole line is not a record.
+        Raises DataError where another process writes this file, or a whole line is not a record.
         """
         super().__init__()
         self.path = path
@@ -335,12 +325,9 @@ class AppendLog(ExitStack):
     def _mend_tail(self) -> None:
         """Repair a last line without a line end: complete a whole one, cut a torn one."""
         with self.path.open("rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 1))
-            if file.read() in (b"", b"\n"):
-                return
-            file.seek(0)
-            (tail,) = deque(file, 1)
+            tail, size = b"".join(deque(file, 1)), file.tell()
+        if not tail or tail.endswith(b"\n"):
+            return
         if is_whole(tail):
             self._write(b"\n", size)
         else:
@@ -366,7 +353,7 @@ class AppendLog(ExitStack):
 
 
 @contextmanager
-def writer_lock(path: Path, advice: str = _ADVICE, timeout: float = 0) -> Iterator[None]:
+def writer_lock(path: Path, advice: str = "wait for it, or choose another --out", timeout: float = 0) -> Iterator[None]:
     """Hold the lock of a log, whose folder is created: no other process writes it meanwhile.
 
     Raises DataError, with `advice`, where another process writes the log for longer than `timeout` seconds.

@@ -181,42 +181,34 @@ _QUOTES_AROUND_OPEN = _QUOTES | {'""', "''"}
 
 
 def strip_thinking(text: str) -> str:
-    """Remove `<think>` (or `<thinking>`) blocks and outer white space. Linear in the text's length.
-
-    A block goes from its tag to the first closing one; blocks do not nest, as reasoning may mention the tag. Some
-    chat templates open the block in the prompt: everything before a lone `</think>` is removed too. A block that
-    was cut off before it closed leaves no answer after it. A tag in quotation marks or backticks is text.
-    """
+    """Remove `<think>` (or `<thinking>`) blocks and outer white space."""
     return split_thinking(text)[0]
 
 
 def split_thinking(text: str, opened: bool = False) -> tuple[str, str | None]:
-    """Split a text into the answer, as `strip_thinking` gives it, and the reasoning; None where there is no block.
+    """Split a text into the answer and the reasoning in `<think>` blocks; None where there is no block.
 
-    `opened`: the prompt ended inside a block, so the text begins with reasoning even without an opening tag.
+    A block goes from its tag to the first closing one; blocks do not nest, as reasoning may mention the tag. Some
+    chat templates open the block in the prompt: everything before a lone `</think>` is reasoning too, and where the
+    prompt `opened` one, all is without a tag. A block that was cut off before it closed leaves no answer after it. A
+    tag in quotation marks or backticks is text.
     """
-    if "<" not in text:
-        return ("", text.strip()) if opened else (text.strip(), None)
-    kept: list[str] = []
-    thought: list[str] = []
-    start, inside = 0, opened
+    kept, thought, start, inside, found = "", "", 0, opened, opened
     for tag in _TAG.finditer(text):
+        closes = bool(tag[1])
         around = text[max(0, tag.start() - 1) : tag.start()] + text[tag.end() : tag.end() + 1]
-        if around in (_QUOTES if tag[1] else _QUOTES_AROUND_OPEN):
+        if around in (_QUOTES if closes else _QUOTES_AROUND_OPEN) or (inside and not closes):
             continue
-        if tag[1]:
-            if not inside:
-                thought += kept
-                kept.clear()
-            thought.append(text[start : tag.start()])
-            start, inside = tag.end(), False
-        elif not inside:
-            kept.append(text[start : tag.start()])
-            start, inside = tag.end(), True
-    (thought if inside else kept).append(text[start:])
-    if not thought and not inside:
-        return "".join(kept).strip(), None
-    return "".join(kept).strip(), "".join(thought).strip()
+        part = text[start : tag.start()]
+        if not closes:
+            kept += part
+        elif inside:
+            thought += part
+        else:  # the prompt opened it
+            kept, thought = "", thought + kept + part
+        start, inside, found = tag.end(), not closes, True
+    kept, thought = (kept, thought + text[start:]) if inside else (kept + text[start:], thought)
+    return kept.strip(), thought.strip() if found else None
 
 
 _JSON_COLUMNS = b"h2htalk_json_columns"
@@ -249,12 +241,9 @@ def write_parquet(
 ) -> int:
     """Stream records with equal keys, at least one, to a Parquet file that appears only when it is complete.
 
-    Args:
-        json_columns: keys whose objects or lists are stored as JSON text (`read_parquet` parses it).
-        schema: a `pyarrow.Schema`; None infers it from the first rows.
-
-    Raises:
-        DataError: no record, or half a character (a lone surrogate) outside `json_columns`.
+    `json_columns` are keys whose objects or lists are stored as JSON text, which `read_parquet` parses; `schema` is a
+    `pyarrow.Schema`, or None to infer it from the first rows. Raises DataError for no record, and for half a character
+    (a lone surrogate) outside `json_columns`.
     """
     import pyarrow.parquet as pq
 

@@ -1,10 +1,9 @@
 """A run as a folder: the request, the responses, and the numbers computed from them. A study is a run with arms.
 
-run.json                     spec, signature, package version, sessions, and a summary of how it was answered; in a
-                             study `study.json`
+run.json (study.json)        spec, signature, package version, sessions, and a summary of how it was answered
 inputs/split, inputs/prompts the scenarios and templates that were used, so that a run is complete by itself
 calls.jsonl                  every call, its reply, time and cost (`chat/store/call_store`); append-only, one writer
-baselines/NAME.jsonl            the baselines' answers
+baselines/NAME.jsonl         the baselines' answers
 erased.jsonl                 ids of items that were erased from all of these, and the fingerprint of those that are left
 scores/<fingerprint>.parquet, summary.json, report.html, tables/
 """
@@ -100,17 +99,47 @@ class RunFolder:
         """
         refuse_links(self.path)
         # os.path: pathlib raises on a folder without permission to enter; creating it reports that.
-        if os.path.exists(self.manifest):
-            _require_same(self, signature, partial)
-        else:
-            _require_free(self.path, self.manifest.name)
+        if not os.path.exists(self.manifest):
+            self._require_free()
+            return
+        there = self.signature()
+        protocol, subject = dict(there.protocol), dict(there.subject)
+        asked, signed = dict(signature.protocol), protocol.get("items", "")
+        if self.erased() and asked.get("items") == signed:
+            raise ConfigError(
+                f"{self.path}: items were erased from this {self.kind}, and the split that is to be asked still holds "
+                "them; evaluate on a version of the split without them, or choose another --out"
+            )
+        asked["items"] = self.signed_items(asked.get("items", ""), signed)
+        if partial:
+            subject = {key: value for key, value in subject.items() if key in signature.subject}
+            protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
+        if different := [*differing_keys(protocol, asked), *differing_keys(subject, signature.subject)]:
+            rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
+            advice = f"score its answers anew (`h2htalk score {self.path}`, with these options), or " if rescore else ""
+            made = self.read_run().get("split", {})  # a tag on the Hub may have been moved to another commit
+            origin = f" of {made['source']} at commit {made['commit']}" if "commit" in made else ""
+            raise ConfigError(
+                f"{self.path}: holds a {self.kind}{origin} of another signature; it differs in {', '.join(different)}; "
+                f"{advice}choose another --out"
+            )
+
+    def _require_free(self) -> None:
+        """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
+        try:
+            names = {one.name for one in self.path.iterdir() if not one.match(HALF_WRITTEN)}
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise DataError(f"{self.path}: cannot be read: {error.strerror}; name a folder with --out") from error
+        # The log is created first and filled last: inputs without an empty log beside them are another program's.
+        begun = names <= {"inputs", CALLS, LOCK} and self.shard.is_file() and not self.shard.stat().st_size
+        if names - {LOCK} and not begun:
+            raise DataError(f"{self.path}: holds other files and no {self.manifest.name}; name a new folder with --out")
 
     def erased(self) -> dict[str, str]:
         """Read the ids of erased items, each with the fingerprint of the scenarios that are left. Raises DataError."""
-        lines = read_erased(self.path / ERASED)
-        if not all(isinstance(line.get("items"), str) for line in lines.values()):
-            raise DataError(f"{self.path / ERASED}: each line needs id and items; restore it")
-        return {name: line["items"] for name, line in lines.items()}
+        return {name: str(line.get("items")) for name, line in read_erased(self.path / ERASED).items()}
 
     def signed_items(self, found: str, signed: str) -> str:
         """Return `signed`, the fingerprint in the signature, where `found` is that of the items without erased ones."""
@@ -134,54 +163,11 @@ class RunFolder:
         return read_answers(self.shard, check=lambda one, where: require_asked(one, asked, samples, where))
 
 
-def require_asked(
-    response: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str
-) -> None:
+def require_asked(one: Response | FailedResponse, ids: Collection[str] | None, samples: int | None, where: str) -> None:
     """Raise DataError for a response to something that the run did not ask: it would not count, or count twice."""
-    if ids is not None and response.id not in ids:
-        raise DataError(f"{where}: {quoted(response.id)} is not a scenario of this run; remove the line")
-    if samples is not None and response.sample >= samples:
-        raise DataError(
-            f"{where}: sample {response.sample} of {quoted(response.id)}, but this run asks {samples} an item, "
-            "counted from 0; remove the line"
-        )
-
-
-def _require_free(path: Path, manifest: str) -> None:
-    """Raise unless a new run can use the folder: it is new, empty, or left by a killed start."""
-    try:
-        names = {one.name for one in path.iterdir() if not one.match(HALF_WRITTEN)}
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {error.strerror}; name a folder with --out") from error
-    # The log is created first and filled last: inputs without an empty log beside them are another program's.
-    begun = names <= {"inputs", CALLS, LOCK} and (path / CALLS).is_file() and not (path / CALLS).stat().st_size
-    if names - {LOCK} and not begun:
-        raise DataError(f"{path}: holds other files and no {manifest}; name a new folder with --out")
-
-
-def _require_same(folder: RunFolder, signature: Signature, partial: bool = False) -> None:
-    there = folder.signature()
-    protocol, subject = dict(there.protocol), dict(there.subject)
-    asked, signed = dict(signature.protocol), protocol.get("items", "")
-    if folder.erased() and asked.get("items") == signed:
-        raise ConfigError(
-            f"{folder.path}: items were erased from this {folder.kind}, and the split that is to be asked still holds "
-            "them; evaluate on a version of the split without them, or choose another --out"
-        )
-    asked["items"] = folder.signed_items(asked.get("items", ""), signed)
-    if partial:
-        subject = {key: value for key, value in subject.items() if key in signature.subject}
-        protocol["embedder"] = protocol.get("embedder", "").partition("@")[0]
-    different = [*differing_keys(protocol, asked), *differing_keys(subject, signature.subject)]
-    if different:
-        rescore = {key.partition(" ")[0] for key in different} <= SCORING_KEYS
-        advice = f"score its answers anew (`h2htalk score {folder.path}`, with these options), or " if rescore else ""
-        # A tag on the Hub may have been moved to another commit.
-        made = folder.read_run().get("split", {})
-        origin = f" of {made['source']} at commit {made['commit']}" if "commit" in made else ""
-        raise ConfigError(
-            f"{folder.path}: holds a {folder.kind}{origin} of another signature; it differs in {', '.join(different)}; "
-            f"{advice}choose another --out"
-        )
+    name = quoted(one.id)
+    if ids is not None and one.id not in ids:
+        raise DataError(f"{where}: {name} is not a scenario of this run; remove the line")
+    if samples is not None and one.sample >= samples:
+        asks = f"this run asks {samples} an item, counted from 0"
+        raise DataError(f"{where}: sample {one.sample} of {name}, but {asks}; remove the line")

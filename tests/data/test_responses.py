@@ -59,7 +59,6 @@ def test_keys_of_six_characters_and_more_are_masked() -> None:
         ("Hi.", False, "Hi.", None),
         ("Hi.", True, "", "Hi."),
         ("So kind.</think>\nHi.", False, "Hi.", "So kind."),
-        ("<think>So kind.</think>\nHi.", False, "Hi.", "So kind."),
         ("<think>So kind.</think>\nHi.", True, "Hi.", "<think>So kind."),
         ("a<think>b</think>c<think>d</think>e", False, "ace", "bd"),
         ("I close `</think>` later</think>Hi.", True, "Hi.", "I close `</think>` later"),
@@ -80,16 +79,9 @@ def test_reasoning_is_told_from_the_answer_even_where_the_prompt_opened_it(
     [
         (Response("a", 0, ""), {"id": "a", "sample": 0, "text": "", "finish_reason": "unknown", "usage": {}}),
         (
-            Response("a", 2, "Hi.", "stop", Usage(12, 0), "hm", "req-1"),
-            {
-                "id": "a",
-                "sample": 2,
-                "text": "Hi.",
-                "finish_reason": "stop",
-                "usage": {"input_tokens": 12, "output_tokens": 0},
-                "thinking": "hm",
-                "request_id": "req-1",
-            },
+            Response("a", 2, "Hi.", "stop", Usage(12, 0), "hm"),
+            {"id": "a", "sample": 2, "text": "Hi.", "finish_reason": "stop"}
+            | {"usage": {"input_tokens": 12, "output_tokens": 0}, "thinking": "hm"},
         ),
         (
             FailedResponse("a", 1, Failure("timeout", "no answer in 120 s", 4)),
@@ -110,13 +102,10 @@ def test_a_line_made_elsewhere_may_leave_out_what_it_does_not_know() -> None:
 @pytest.mark.parametrize(
     ("raw", "message"),
     [
-        ({"text": "x"}, "id: is missing"),
         ({"id": "a", "text": None}, "a: text: is missing"),
-        ({"id": "a", "text": "x", "sample": -1}, "a: sample: must be 0 or more"),
         ({"id": "a", "text": "x", "sample": True}, "a: sample: must be a whole number"),
         ({"id": "a", "text": "x", "usage": {"output_tokens": "3"}}, "a: usage.output_tokens: must be a whole number"),
         ({"id": "a", "text": "x", "at": float("inf")}, "a: at: must be "),
-        ({"id": "a", "failure": {}}, "a: failure.reason: is missing"),
         ({"id": "a", "failure": {"reason": "x", "attempts": -1}}, "a: failure.attempts: must be 0 or more"),
     ],
 )

@@ -46,29 +46,12 @@ def tree(path: Path) -> dict[str, bytes]:
 
 def test_a_new_run_stands_alone_before_anything_is_asked(folder: RunFolder, split: Split) -> None:
     open_writer(folder, split).close()
-    run = folder.read_run()
-    assert run == {
-        "spec": {"model": "tiny", "samples": 2},
-        "signature": SIGNATURE.to_dict(),
-        "package_version": __version__,
-    }
+    head = {"spec": {"model": "tiny", "samples": 2}, "signature": SIGNATURE.to_dict(), "package_version": __version__}
+    assert folder.read_run() == head
     assert folder.signature() == SIGNATURE
     assert folder.split() == split
     assert (folder.prompts / "zh" / "dialogue_base.j2").read_text(encoding="utf-8") == "回答。"
     assert folder.answers() == {}
-
-
-def test_a_restart_finds_what_was_stored(folder: RunFolder, split: Split) -> None:
-    writer = open_writer(folder, split)
-    writer.store(Response("a", 0, "Hi."))
-    writer.store(FailedResponse("b", 0, FAILED))
-    writer.close()
-    before = tree(folder.path)
-    again = open_writer(folder, split)
-    assert again.answers == {("a", 0): Response("a", 0, "Hi."), ("b", 0): FailedResponse("b", 0, FAILED)}
-    again.close()
-    assert tree(folder.path) == before
-    assert folder.answers() == again.answers
 
 
 def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, split: Split) -> None:
@@ -81,10 +64,13 @@ def test_the_last_word_counts_and_an_answer_beats_a_failure(folder: RunFolder, s
     writer = open_writer(folder, split)
     for word in words:
         writer.store(word)
-    writer.close()
-    answers = folder.answers()
+    writer.discard()  # keeps every answer
+    before, answers = tree(folder.path), folder.answers()
     assert answers == {("a", 0): words[2], ("b", 0): words[3], ("c", 0): failed_later, ("a", 1): words[-1]}
-    assert open_writer(folder, split).answers == answers
+    again = open_writer(folder, split)
+    again.close()
+    assert again.answers == answers
+    assert tree(folder.path) == before
 
 
 def test_another_signature_is_refused_by_its_keys_and_nothing_is_written(folder: RunFolder, split: Split) -> None:
@@ -136,7 +122,6 @@ def test_a_run_that_another_process_begins_meanwhile_is_not_written_over(
     [
         ('{"id":"e","sample":0,"text":"x"}', "'e' is not a scenario of this run; remove the line"),
         ('{"id":"a","sample":2,"text":"x"}', "sample 2 of 'a', but this run asks 2 an item, counted from 0"),
-        ('{"id":"b"}', "b: text: is missing"),
     ],
 )
 def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resuming(
@@ -159,14 +144,7 @@ def test_an_answer_to_what_was_never_asked_is_named_and_stops_scoring_and_resumi
 # --- Folders of others ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "files",
-    [
-        ["notes.txt"],
-        ["inputs/my-data.csv"],
-        ["calls.lock", "inputs/my-data.csv"],
-    ],
-)
+@pytest.mark.parametrize("files", [["notes.txt"], ["calls.lock", "inputs/my-data.csv"]])
 def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
     tmp_path: Path, split: Split, files: list[str]
 ) -> None:
@@ -182,33 +160,22 @@ def test_a_folder_that_holds_something_else_is_refused_and_left_alone(
 
 def test_a_file_is_no_folder(tmp_path: Path, split: Split) -> None:
     (tmp_path / "run").write_text("mine")
-    for path in (tmp_path / "run", tmp_path / "run" / "deeper", tmp_path / ("n" * 300)):
-        with pytest.raises(DataError, match=r"cannot be read: .*; name a folder with --out"):
-            open_writer(RunFolder(path), split)
+    with pytest.raises(DataError, match=r"cannot be read: .*; name a folder with --out"):
+        open_writer(RunFolder(tmp_path / "run"), split)
 
 
-DAMAGED = [
-    "",
-    "[]",
-    '{"spec": {}}',
-    '{"spec": "x", "signature": {}}',
-    '{"spec": {}, "signature": {"protocol": {"items": "1"}, "subject": {"engine": "hf"}}}',
-]
-
-
-@pytest.mark.parametrize("content", DAMAGED)
+@pytest.mark.parametrize("content", ["[]", '{"spec": {}}', '{"spec": "x", "signature": {}}'])
 def test_a_run_json_that_is_none_is_refused(tmp_path: Path, split: Split, content: str) -> None:
     (tmp_path / "run.json").write_text(content)
-    with pytest.raises(DataError, match=r"^/.*/run\.json: ") as raised:
+    with pytest.raises(DataError, match=r"^/.*/run\.json: "):
         open_writer(RunFolder(tmp_path), split)
-    assert "\n" not in str(raised.value)
     assert tree(tmp_path) == {"run.json": content.encode()}
 
 
 # --- Starts that did not come far -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("left", ["lock", "log", "half the inputs", "all the inputs", "half of run.json"])
+@pytest.mark.parametrize("left", ["lock", "log", "half the inputs", "half of run.json"])
 def test_a_start_that_was_killed_is_repaired(folder: RunFolder, split: Split, left: str) -> None:
     open_writer(folder, split).close()
     run = (folder.path / "run.json").read_text()
@@ -235,10 +202,6 @@ def test_a_start_that_fails_leaves_nothing(tmp_path: Path, split: Split) -> None
     with pytest.raises(DataError, match="holds NaN or infinity"):
         open_writer(RunFolder(tmp_path / "runs" / "first"), unwritable)
     assert list(tmp_path.iterdir()) == []
-    (tmp_path / "mine").mkdir()
-    with pytest.raises(DataError, match="holds NaN or infinity"):
-        open_writer(RunFolder(tmp_path / "mine"), unwritable)
-    assert list((tmp_path / "mine").iterdir()) == []
 
 
 def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, split: Split) -> None:
@@ -251,11 +214,3 @@ def test_a_look_beforehand_refuses_what_the_writer_would(folder: RunFolder, spli
         folder.require_usable(without_model)
     with pytest.raises(ConfigError, match=r"differs in seed \(0, 1\);"):
         folder.require_usable(Signature(SIGNATURE.protocol, {"seed": "1"}), partial=True)
-
-
-def test_discard_keeps_every_answer(folder: RunFolder, split: Split) -> None:
-    writer = open_writer(folder, split)
-    writer.store(FailedResponse("a", 0, FAILED))
-    writer.discard()
-    assert set(folder.answers()) == {("a", 0)}
-    assert folder.signature() == SIGNATURE

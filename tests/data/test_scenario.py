@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from h2htalk.data.scenario import Scenario
+from h2htalk.data.scenario import Persona, Scenario, bundled_personas
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import DataError
@@ -96,23 +96,50 @@ def test_all_errors_of_a_record_are_listed() -> None:
     assert places == wanted
 
 
-@pytest.mark.parametrize("references", [[], ["At lunch."], ["At lunch.", "At noon."]])
+@pytest.mark.parametrize("references", [[], ["At lunch.", "At noon."]])
 def test_a_scenario_has_none_to_five_references(references: list[str]) -> None:
     record = {**changed("reference", ...), "references": references, "metadata": {"votes": [1], "note": None}}
     scenario = Scenario.from_dict(record)
     assert (list(scenario.references), scenario.reference) == (references, (references or [""])[0])
     assert Scenario.from_dict(json.loads(json.dumps(scenario.to_dict()))) == scenario
+    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(RECORD.items())  # one stays `reference`
     with pytest.raises(DataError, match="has both reference and references; keep references"):
         Scenario.from_dict({**RECORD, "references": references})
 
 
-def test_one_reference_is_written_as_before() -> None:
-    """Files and fingerprints of splits with one reference stay as they are."""
-    assert list(Scenario.from_dict(RECORD).to_dict().items()) == list(RECORD.items())
+# --- Personas ---------------------------------------------------------------------------------------------------
+
+TEXTS = {"name": "Ada", "description": "You mend clocks.\n"}
+ADA: dict[str, Any] = {"id": "ada", "relation": "close friend", "en": TEXTS}
 
 
-def test_material_to_remember_may_end_with_either_speaker() -> None:
-    """Only a conversation that is to be answered must end with the user."""
-    history = [{"role": "user", "content": "I moved."}, {"role": "companion", "content": "Where to?"}]
-    record = {**RECORD, "subtask": "recollection_synthesis", "inputs": {"history": history}}
-    assert len(Scenario.from_dict(record).turns) == 2
+def test_two_personas_are_bundled_in_both_languages() -> None:
+    personas = bundled_personas()
+    assert len(personas) >= 2
+    for key, persona in personas.items():
+        assert persona.id == key
+        assert set(persona.names) == set(persona.descriptions) == {"en", "zh"}
+        assert "both adults" in persona.descriptions["en"]
+        assert "成年人" in persona.descriptions["zh"]
+    assert len({name for p in personas.values() for name in p.names.values()}) == 2 * len(personas)
+
+
+def test_a_persona_survives_its_own_dict() -> None:
+    persona = Persona.from_dict(ADA, "ada.toml")
+    assert persona.descriptions == {"en": "You mend clocks."}
+    assert Persona.from_dict(persona.to_dict(), "ada.toml") == persona
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"relation": " "}, "relation: must be text that is not empty"),
+        ({"en": {"name": "Ada"}}, "en.description: is missing"),
+        ({"fr": {}}, "fr: no such field"),
+        ({"en": None}, "needs a table for at least one language: en, zh"),
+    ],
+)
+def test_a_wrong_field_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(DataError, match=r"^ada\.toml: ") as raised:
+        Persona.from_dict({**ADA, **change}, "ada.toml")
+    assert message in str(raised.value)

@@ -23,18 +23,14 @@ def test_the_fingerprint_is_the_protocols_whatever_the_order_and_the_subject() -
     backwards = dict(reversed(PROTOCOL.items()))
     assert Signature(backwards, {"model": "other"}).fingerprint == SIGNATURE.fingerprint
     assert len(SIGNATURE.fingerprint) == 12
-    for key in PROTOCOL:
+    for key in (*PROTOCOL, "judge"):
         assert Signature({**PROTOCOL, key: "else"}, SUBJECT).fingerprint != SIGNATURE.fingerprint
-    assert Signature({**PROTOCOL, "judge": "none"}, SUBJECT).fingerprint != SIGNATURE.fingerprint
 
 
 def test_differing_keys_name_both_values_and_what_is_missing() -> None:
     assert differing_keys(PROTOCOL, PROTOCOL) == []
-    assert differing_keys({"a": "1", "b": "2", "c": "3"}, {"b": "2", "c": "4", "d": "5"}) == [
-        "a (1, -)",
-        "c (3, 4)",
-        "d (-, 5)",
-    ]
+    differing = differing_keys({"a": "1", "b": "2", "c": "3"}, {"b": "2", "c": "4", "d": "5"})
+    assert differing == ["a (1, -)", "c (3, 4)", "d (-, 5)"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,6 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,22 +31,6 @@ def records() -> list[dict[str, Any]]:
     return scenario_records(12)
 
 
-def deep(levels: int) -> object:
-    """A list in a list, so many times."""
-    value: object = 1
-    for _ in range(levels):
-        value = [value]
-    return value
-
-
-def write_rows(path: Path, rows: list[dict[str, Any]], json_columns: set[str]) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    note = {"h2htalk_json_columns": json.dumps(sorted(json_columns))}
-    pq.write_table(pa.Table.from_pylist(rows).replace_schema_metadata(note), path)
-
-
 def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.jsonl") -> Path:
     write_jsonl(folder / name, records)
     return folder
@@ -56,7 +39,7 @@ def write(folder: Path, records: list[dict[str, Any]], name: str = "scenarios.js
 # --- Naming -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["maxi", "", "..", "n" * 5000, "a\x00b", "x.csv"])
+@pytest.mark.parametrize("name", ["maxi", "", "n" * 5000, "a\x00b", "x.csv"])
 def test_no_such_split_lists_the_choices(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "cwd").mkdir()
     (tmp_path / "cwd" / "x.csv").write_text("id\n")
@@ -74,9 +57,8 @@ def test_a_folder_here_named_like_a_bundled_split_is_asked_about(
     (tmp_path / "mini" / "notes.txt").write_text("no scenario")
     assert len(load_split("mini").scenarios) > len(records)
     write(tmp_path / "mini", records)
-    with pytest.raises(ConfigError) as raised:
+    with pytest.raises(ConfigError, match=r"both a bundled split and a folder here: write \./mini for the folder"):
         load_split("mini")
-    assert str(raised.value) == ("split mini: both a bundled split and a folder here: write ./mini for the folder")
     assert len(load_split("./mini").scenarios) == len(records)
 
 
@@ -92,22 +74,14 @@ def test_a_duplicate_id_names_both_places(tmp_path: Path, records: list[dict[str
     assert str(raised.value) == f"{where}:8: duplicate id made-00002 (first in {first}:3)"
 
 
-def drop_reference(record: dict[str, Any]) -> None:
-    del record["reference"]
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
-    [
-        (drop_reference, "references: is missing"),
-        (lambda r: r.update(answer="x"), "answer: no such field"),
-        (lambda r: r.update(persona="../\n../etc"), r"persona '../\n../etc' has no"),
-    ],
+    [({"answer": "x"}, "answer: no such field"), ({"persona": "../\n../etc"}, r"persona '../\n../etc' has no")],
 )
 def test_a_wrong_record_is_named_by_file_line_and_id(
-    tmp_path: Path, records: list[dict[str, Any]], change: Callable[[dict[str, Any]], None], message: str
+    tmp_path: Path, records: list[dict[str, Any]], change: dict[str, str], message: str
 ) -> None:
-    change(records[6])
+    records[6] |= change
     write(tmp_path, records)
     with pytest.raises(DataError) as raised:
         load_split(str(tmp_path))
@@ -120,27 +94,19 @@ def test_a_wrong_record_is_named_by_file_line_and_id(
     ("value", "message"),
     [
         ("1e999", "provenance: z: holds the number inf, which JSON cannot"),
-        (json.dumps(deep(900)), "provenance: z: is nested more than 64 levels deep; flatten it"),
+        (f"{'[' * 900}{']' * 900}", "provenance: z: is nested more than 64 levels deep; flatten it"),
     ],
-    ids=["infinity", "901 levels"],
+    ids=["infinity", "900 levels"],
 )
-@pytest.mark.parametrize("form", ["jsonl", "parquet"])
 def test_an_open_field_holds_only_what_can_be_written_again(
-    tmp_path: Path, records: list[dict[str, Any]], value: str, message: str, form: str
+    tmp_path: Path, records: list[dict[str, Any]], value: str, message: str
 ) -> None:
     """`1e999` was read as infinity, and the run broke when it stored the split."""
-    nested = {"inputs", "tags", "provenance"}
-    rows = [{k: json.dumps(v) if k in nested else v for k, v in record.items()} for record in records]
-    rows[4]["provenance"] = f'{{"z": {value}}}'
-    if form == "parquet":
-        write_rows(tmp_path / "x.parquet", rows, nested)
-    else:
-        pairs = ([f'"{k}": {v if k in nested else json.dumps(v)}' for k, v in row.items()] for row in rows)
-        (tmp_path / "x.jsonl").write_text("\n".join(f"{{{', '.join(pair)}}}" for pair in pairs))
+    line = json.dumps({**records[0], "provenance": {"z": 0}}).replace('{"z": 0}', f'{{"z": {value}}}')
+    (tmp_path / "x.jsonl").write_text(line)
     with pytest.raises(DataError) as raised:
         load_split(str(tmp_path))
-    place = "x.parquet:row 5" if form == "parquet" else "x.jsonl:5"
-    assert str(raised.value).startswith(f"{tmp_path}/{place}: made-00004: {message}")
+    assert str(raised.value).startswith(f"{tmp_path}/x.jsonl:1: made-00000: {message}")
 
 
 @pytest.mark.parametrize("made", ["pipe", "folder", "link to nothing"])
@@ -180,15 +146,10 @@ def test_an_empty_split_is_refused(tmp_path: Path) -> None:
         load_split(str(tmp_path))
 
 
-def test_a_broken_header_is_named(tmp_path: Path, records: list[dict[str, Any]]) -> None:
-    (write(tmp_path, records) / "split.toml").write_text("name = ")
-    with pytest.raises(DataError, match=r"split\.toml: not readable"):
-        load_split(str(tmp_path))
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        ("name = ", "not readable as TOML"),
         ('name = " "', "name: must be text that is not empty, not ' '"),
         ('titel = "Mine"', "titel: no such field"),
         ('references_sha256 = "0A"', "references_sha256: must match pattern '^[0-9a-f]{64}$', not '0A'"),
@@ -201,7 +162,7 @@ def test_a_wrong_field_of_the_header_is_named(
     (write(tmp_path, records) / "split.toml").write_text(f'description = ""\n{text}\n')
     with pytest.raises(DataError) as raised:
         load_split(str(tmp_path))
-    assert str(raised.value) == f"{tmp_path / 'split.toml'}: {message}"
+    assert str(raised.value).startswith(f"{tmp_path / 'split.toml'}: {message}")
 
 
 @pytest.mark.parametrize(
@@ -233,24 +194,17 @@ def test_a_selection_with_nothing_left_is_an_error(mini: Split) -> None:
         mini.select(limit=0)
 
 
-def test_a_smaller_sample_is_part_of_a_larger_one(mini: Split) -> None:
-    before: set[str] = set()
-    for limit in range(1, len(mini.scenarios) + 5):
-        ids = {s.id for s in stratified_sample(mini.scenarios, limit)}
-        assert len(ids) == min(limit, len(mini.scenarios))
+def test_a_smaller_sample_is_part_of_a_larger_one_whatever_the_order_of_rows(mini: Split) -> None:
+    before, rows = set[str](), list(mini.scenarios)
+    for limit in range(1, len(rows) + 5):
+        random.Random(limit).shuffle(rows)
+        ids = {s.id for s in stratified_sample(rows, limit)}
+        assert len(ids) == min(limit, len(rows))
         assert before <= ids
         before = ids
 
 
-def test_a_sample_does_not_depend_on_row_order(mini: Split) -> None:
-    rows = list(mini.scenarios)
-    for limit in (1, 7, 30, 100):
-        expected = {s.id for s in stratified_sample(mini.scenarios, limit)}
-        random.Random(limit).shuffle(rows)
-        assert {s.id for s in stratified_sample(rows, limit)} == expected
-
-
-@pytest.mark.parametrize("limit", [1, 11, 30, 100])
+@pytest.mark.parametrize("limit", [1, 11, 100])
 def test_a_sample_is_spread_over_subtasks_and_languages(mini: Split, limit: int) -> None:
     sizes = Counter((s.subtask, s.language) for s in stratified_sample(mini.scenarios, limit))
     strata = 2 * len(SUBTASKS)

@@ -1,50 +1,26 @@
-"""The eleven subtasks are Table 1's, in Table 2's order."""
+"""The eleven subtasks are Table 1's, in Table 2's order; the table of languages."""
 
 from __future__ import annotations
 
 import pytest
 
-from h2htalk.data.languages import RECORDS
+from h2htalk.data.languages import RECORDS, find_language
 from h2htalk.data.subtasks import DIMENSIONS, MEMORY_CATEGORIES, SUBTASKS, TOTAL_COUNT, find_subtask, in_table_order
-from h2htalk.errors import DataError
-
-TABLE_1 = {
-    "dialogue_base": 1882,
-    "dialogue_emotion": 99,
-    "dialogue_schedule": 533,
-    "itinerary_basic": 207,
-    "itinerary_middle": 444,
-    "itinerary_advanced": 143,
-    "itinerary_response": 163,
-    "itinerary_initialization": 76,
-    "recollection_synthesis": 412,
-    "recollection_refinement": 589,
-    "recollection_initialization": 102,
-}
+from h2htalk.errors import ConfigError, DataError
+from h2htalk.text.tokens import TOKENIZERS
 
 
-def test_the_counts_are_those_of_table_1() -> None:
-    assert {name: subtask.count for name, subtask in SUBTASKS.items()} == TABLE_1
+def test_counts_and_levels_are_those_of_table_1() -> None:
+    assert [(s.column, s.count, s.level or "") for s in SUBTASKS.values()] == [
+        *(("Standard", 1882, ""), ("Emotional", 99, ""), ("Schedule", 533, "")),
+        *(("Basic", 207, "I"), ("Middle", 444, "II"), ("Advanced", 143, "III")),
+        *(("Response", 163, ""), ("Initiation", 76, "")),
+        *(("Synthesis", 412, ""), ("Refinement", 589, ""), ("Initialization", 102, "")),
+    ]
     assert TOTAL_COUNT == 4650
-
-
-def test_the_order_is_that_of_table_2() -> None:
-    columns = {name: [s.column for s in SUBTASKS.values() if s.dimension == name] for name in DIMENSIONS}
-    assert columns == {
-        "dialogue": ["Standard", "Emotional", "Schedule"],
-        "itinerary": ["Basic", "Middle", "Advanced", "Response", "Initiation"],
-        "recollection": ["Synthesis", "Refinement", "Initialization"],
-    }
+    assert {s.dimension for s in SUBTASKS.values()} == set(DIMENSIONS)
     assert in_table_order(reversed(SUBTASKS)) == list(SUBTASKS)
     assert SUBTASKS["recollection_initialization"].title == "RecollectionInitialization"
-
-
-def test_a_judge_scores_three_levels_of_itineraries() -> None:
-    assert {s.name: s.level for s in SUBTASKS.values() if s.level} == {
-        "itinerary_basic": "I",
-        "itinerary_middle": "II",
-        "itinerary_advanced": "III",
-    }
 
 
 def test_the_memory_vocabulary_has_24_categories_and_a_null_line_a_language() -> None:
@@ -60,3 +36,9 @@ def test_an_unknown_subtask_is_an_error_that_lists_the_eleven(name: object) -> N
     with pytest.raises(DataError, match=r"split\.jsonl:4: unknown subtask") as raised:
         find_subtask(name, "split.jsonl:4")  # type: ignore[arg-type]
     assert all(known in str(raised.value) for known in SUBTASKS)
+
+
+def test_an_unknown_language_is_an_error_and_every_language_names_a_tokenizer() -> None:
+    with pytest.raises(ConfigError, match="no language 'fr'; choose from en, zh"):
+        find_language("fr")
+    assert {record.tokenizer for record in RECORDS.values()} == set(TOKENIZERS)
