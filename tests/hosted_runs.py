@@ -51,7 +51,6 @@ NOTHING = Decimal(0)
 class JournalCall:
     """One call. `worst`: what was reserved for it; `usd`: what it cost, where a reply told."""
 
-    number: int
     items: tuple[tuple[str, int], ...]
     worst: Decimal
     end: str = "open"
@@ -61,70 +60,36 @@ class JournalCall:
     @property
     def most(self) -> Decimal:
         """The most that it can have cost."""
-        if self.end == "free":
-            return NOTHING
-        return self.worst if self.usd is None else self.usd
-
-    def close(self, line: dict[str, Any]) -> None:
-        """Take the line of its end; there is one at most."""
-        assert self.end == "open", f"call {self.number} ended twice"
-        self.end = {"possible": "possibly_paid"}.get(line.get("cost", "paid"), line.get("cost", "paid"))
-        self.request_id = line.get("request_id")
-        if line.get("usd") is not None:
-            self.usd = Decimal(line["usd"])
-            assert self.usd <= self.worst, "a call cost more than was reserved for it"
+        return NOTHING if self.end == "free" else self.worst if self.usd is None else self.usd
 
 
-@dataclass(slots=True)
 class Books:
-    """All calls of a journal."""
+    """All calls of a journal. `metered`: those whose reply came and told what it cost; `paid`: their sum; `possible`: the
+    most for calls that ended and whose bill nobody knows; `ends`: how many ended how."""
 
-    calls: list[JournalCall] = field(default_factory=list)
-
-    @classmethod
-    def read(cls, lines: Iterable[dict[str, Any]]) -> Books:
+    def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
         calls: dict[int, JournalCall] = {}
         for line in lines:
             if "reserved" in line:
                 items = tuple((line["id"], sample) for sample in line["samples"])
-                calls[line["reserved"]] = JournalCall(line["reserved"], items, Decimal(line["worst"]))
+                calls[line["reserved"]] = JournalCall(items, Decimal(line["worst"]))
             elif "call" in line:
-                calls[line["call"]].close(line)
-        books = cls(list(calls.values()))
-        twice = [items for items, count in Counter(c.items for c in books.metered).items() if count > 1]
+                call = calls[line["call"]]
+                assert call.end == "open", f"call {line['call']} ended twice"
+                call.end, call.request_id = line.get("cost", "paid"), line.get("request_id")
+                if line.get("usd") is not None:
+                    call.usd = Decimal(line["usd"])
+                    assert call.usd <= call.worst, "a call cost more than was reserved for it"
+        self.calls = list(calls.values())
+        self.metered = [call for call in self.calls if call.usd is not None]
+        twice = [items for items, count in Counter(call.items for call in self.metered).items() if count > 1]
         assert not twice, f"{twice} were paid twice"
-        return books
-
-    @property
-    def metered(self) -> list[JournalCall]:
-        """Calls whose reply came and told what it cost."""
-        return [call for call in self.calls if call.usd is not None]
-
-    @property
-    def open(self) -> list[JournalCall]:
-        return [call for call in self.calls if call.end == "open"]
-
-    @property
-    def ends(self) -> Counter[str]:
-        return Counter(call.end for call in self.calls if call.end != "open")
-
-    @property
-    def paid(self) -> Decimal:
-        """US dollars for replies that came."""
-        return sum((call.most for call in self.metered), NOTHING)
-
-    @property
-    def possible(self) -> Decimal:
-        """US dollars at most, for calls that ended and whose bill nobody knows."""
-        return sum((call.most for call in self.calls if call.usd is None and call.end != "open"), NOTHING)
-
-    @property
-    def most(self) -> Decimal:
-        """The most that all calls can have cost, open ones included."""
-        return sum((call.most for call in self.calls), NOTHING)
+        self.ends = Counter(call.end for call in self.calls)
+        self.paid = sum((call.most for call in self.metered), NOTHING)
+        self.possible = sum((c.most for c in self.calls if c.usd is None and c.end != "open"), NOTHING)
 
     def most_by_item(self) -> dict[str, Decimal]:
-        """The same by item."""
+        """The most that all calls of an item can have cost, open ones included."""
         sums: defaultdict[str, Decimal] = defaultdict(Decimal)
         for call in self.calls:
             sums[call.items[0][0]] += call.most
@@ -263,20 +228,20 @@ class HostedRun:
 
         `closed`: the run came to its own end, so that no call is open.
         """
-        books, charges = Books.read(self.lines()), self.server.charged()
+        books, charges = Books(self.lines()), self.server.charged()
         dollars = {charge.request_id: charge.dollars for charge in charges}
         for call in books.metered:
             # A call that a kill left open is settled by its stored answer, without an id.
             if call.request_id is not None:
                 assert dollars[re.sub(r"^(msg_|chatcmpl-)", "", call.request_id)] == call.usd
-        assert books.paid <= sum(dollars.values()) <= books.most
         by_item: defaultdict[str, Decimal] = defaultdict(Decimal)
         for charge in charges:
             by_item[item_of(charge.item)] += charge.dollars
         most = books.most_by_item()
+        assert books.paid <= sum(dollars.values()) <= sum(most.values())
         for item, cost in by_item.items():
             assert cost <= most[item], f"{item} cost more than the books say"
-        assert not (closed and books.open)
+        assert not (closed and books.ends["open"])
         return books
 
 

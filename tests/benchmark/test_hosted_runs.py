@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, name
 from provider_model import REFUSAL
-from providers import JobPlan, ProviderServer
+from providers import ProviderServer
 
 from h2htalk.benchmark.report.costs import costs_text
 
@@ -42,7 +42,7 @@ ORDERED = {
 }
 COMPUTED_TWICE = (11, 13, 14, 15)
 FAILED = {7: "malformed_reply", 16: "context_length", 17: "http_500"}
-MIXED = {"gateway_timeout": 0.15, "cut": 0.15, "drop_after": 0.1, "overloaded": 0.1, "no_usage": 0.1}
+MIXED = {"gateway_timeout:2": 0.15, "cut:2": 0.15, "drop_after:2": 0.1, "overloaded:2": 0.1, "no_usage:2": 0.1}
 
 
 @pytest.mark.slow
@@ -114,30 +114,6 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Pat
         assert run.require_true_books().paid == server.bill()
 
 
-def test_a_prefix_is_written_to_anthropics_cache_once_and_read_by_all_others(tmp_path: Path) -> None:
-    """The first call of each language goes ahead alone, as a cache can be read only once its reply was finished."""
-    with ProviderServer(latency=0.05) as server:
-        run = HostedRun(server, tmp_path, MODELS["anthropic"], 20)
-        run.run()
-        assert sum(charge.tokens.cache_write > 0 for charge in server.charged()) == 2
-        assert sum(charge.tokens.cache_read > 0 for charge in server.charged()) == 18
-        assert server.in_flight_max > 4, "the others waited for one another"
-        assert run.require_true_books().paid == server.bill()
-
-
-def test_samples_of_an_item_are_one_call_and_what_openai_read_from_its_cache_is_paid_at_that_price(
-    tmp_path: Path,
-) -> None:
-    with ProviderServer() as server:
-        settings = {"concurrency": 1, "samples": 3, "temperature": 0.7}
-        run = HostedRun(server, tmp_path, MODELS["openai"], 8, settings)
-        run.run()
-        assert [charge.samples for charge in server.charged()] == [3] * 8
-        assert len(set(run.stored().values())) == 24
-        assert sum(charge.tokens.cache_read > 0 for charge in server.charged()) >= 6
-        assert run.require_true_books().paid == server.bill()
-
-
 @OPENAI_FIRST
 def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: Path, provider: str) -> None:
     with ProviderServer(latency=0.3) as server:
@@ -149,7 +125,7 @@ def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: 
         stored = run.stored()
         books = run.require_true_books()
         assert len(stored) == len(books.metered)
-        assert books.ends["possibly_paid"] <= 3
+        assert books.ends["possible"] <= 3
         server.latency = 0
         run.run()
         assert run.stored().items() >= stored.items()
@@ -175,7 +151,7 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
             run.require_true_books(closed=False)
         run.run()
         assert len(run.stored()) == 60
-        assert run.require_true_books().ends["possibly_paid"] <= kills * concurrency
+        assert run.require_true_books().ends["possible"] <= kills * concurrency
         assert sum(run.charges_by_item().values()) <= 60 + kills * concurrency
 
 
@@ -183,7 +159,7 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
 def test_the_bill_never_passes_the_limit_even_when_every_call_costs_all_that_it_can(
     tmp_path: Path, provider: str
 ) -> None:
-    with ProviderServer(dearest=True, faults=MIXED, fault_times=2) as server:
+    with ProviderServer(dearest=True, faults=MIXED) as server:
         run = HostedRun(server, tmp_path, MODELS[provider], 30, {"attempts": 3, "concurrency": 8})
         limit = Decimal("0.12")
         assert "--max-cost" in run.run("--max-cost", limit, code=3).stdout
@@ -209,26 +185,12 @@ def batch_run(server: ProviderServer, folder: Path, provider: str, items: int = 
 
 
 def our_jobs(server: ProviderServer) -> int:
-    return sum(not job.strange for job in server.jobs)
-
-
-@BOTH
-def test_results_in_any_order_with_refused_expired_and_broken_ones_among_them(tmp_path: Path, provider: str) -> None:
-    fates = ("refusal", "truncated", "http_500:1", "expired:1", "context_length", "canceled")
-    plan = JobPlan(looks=3, polls_failed=1, results_cut=1, strangers=45, create_dropped=1)
-    with ProviderServer(faults_at={f"item{n}": fate for n, fate in enumerate(fates, 1)}, plan=plan) as server:
-        run = batch_run(server, tmp_path, provider)
-        run.run(code=3)
-        assert run.failures() == {name(5): "context_length", name(6): "canceled"}
-        assert len(run.stored()) == 10
-        assert our_jobs(server) == 2  # the second one asks for what was not the item's own fault
-        assert set(run.charges_by_item().values()) == {1}
-        assert run.require_true_books().paid == server.bill()
+    return len(server.jobs)
 
 
 @OPENAI_FIRST
 def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
+    with ProviderServer(looks=10_000) as server:
         run = batch_run(server, tmp_path, provider)
         process = run.start()
         wait_for_job(server, process)
@@ -240,7 +202,7 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
         assert "--batch" in run.run(code=2, batch=False).stderr
         with ProviderServer() as other:  # which has no such job
             assert "--accept-endpoint" in replace(run, server=other).run(code=2).stderr
-        server.plan.looks = 0
+        server.looks = 0
         run.run()
         assert our_jobs(server) == 1
         assert len(run.stored()) == 12
@@ -250,12 +212,12 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
 @pytest.mark.slow
 @ANTHROPIC_FIRST
 def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(plan=JobPlan(looks=10_000)) as server:
+    with ProviderServer(looks=10_000) as server:
         run = batch_run(server, tmp_path, provider, 60)
         process = run.start()
         wait_for_job(server, process)
         run.kill(process)
-        server.plan.looks = 0
+        server.looks = 0
         process = run.start()
         run.wait_until_stored(1, process)
         run.kill(process)

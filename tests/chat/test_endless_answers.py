@@ -1,117 +1,86 @@
-"""Answers that never end, or are too large, live and about batch jobs: read so far and no further."""
+"""Answers about batch jobs that never end, are compressed or lead elsewhere: read so far and no further."""
 
 from __future__ import annotations
 
-import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+import gzip
+from collections.abc import Callable, Iterator
 
-import anthropic
 import httpx2
-import openai
 import pytest
-from hosted_made import PROVIDERS, Api, Books, completion, reasons, requests_of
-from loopback import message
+from hosted_made import Api
 
-from h2htalk.chat import server
-from h2htalk.chat.batch.job_apis import AnthropicJobs, JobCallError, OpenAIJobs
+from h2htalk.chat.batch.job_apis import JobCallError, JobsApi
 from h2htalk.chat.hosted import hosted_chat
-from h2htalk.chat.hosted.hosted_chat import connection_failure, open_connection
-from h2htalk.data.responses import Failure
+from h2htalk.chat.hosted.hosted_chat import AnthropicChat, HostedChat, OpenAIChat, connection_failure
 
-pytestmark = pytest.mark.usefixtures("hosted_loop")
-MOST = 2**20
+CHATS: dict[str, type[HostedChat]] = {"openai": OpenAIChat, "anthropic": AnthropicChat}
+MOST = hosted_chat.LARGEST_REPLY
 
 
-class Flood(BaseHTTPRequestHandler):
-    """Answers with the status and the kind that the last message or the end of the path names: `200 endless`."""
+class Body(httpx2.SyncByteStream):
+    """A piece of a body, once or without end, counted as it is read."""
 
-    protocol_version = "HTTP/1.1"
-    sent = 0
+    def __init__(self, piece: bytes, endless: bool) -> None:
+        self.piece, self.endless, self.read = piece, endless, 0
 
-    def do_GET(self) -> None:
-        self.flood(self.path.rsplit("/", 1)[-1].replace("-", " "))
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.flood(asked["messages"][-1]["content"])
-
-    def flood(self, order: str) -> None:
-        status, _, kind = order.partition(" ")
-        plain = completion("I am here.") if "chat" in self.path else message("I am here.")
-        body = json.dumps(plain).encode()
-        self.send_response(int(status))
-        self.send_header("content-type", "application/json")
-        if kind == "endless":
-            self.send_header("connection", "close")
-            self.end_headers()
-            self.pour()
-            return
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def pour(self) -> None:
-        try:
-            while True:
-                Flood.sent += self.wfile.write(b" " * 65536)
-        except OSError:
-            self.close_connection = True
-
-    def log_message(self, *_: object) -> None:
-        """Nobody reads it."""
+    def __iter__(self) -> Iterator[bytes]:
+        while self.endless or not self.read:
+            self.read += len(self.piece)
+            yield self.piece
 
 
 @pytest.fixture
-def url(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    for transport in (hosted_chat, server):
-        monkeypatch.setattr(transport, "LARGEST_REPLY", MOST)
-    Flood.sent = 0
-    flood = ThreadingHTTPServer(("127.0.0.1", 0), Flood)
-    thread = threading.Thread(target=flood.serve_forever, args=(0.02,))
-    thread.start()
-    url = f"http://127.0.0.1:{flood.server_port}"
-    monkeypatch.setenv("OPENAI_BASE_URL", f"{url}/v1")
-    monkeypatch.setenv("ANTHROPIC_BASE_URL", url)
-    yield url
-    flood.shutdown()
-    thread.join()
-    flood.server_close()
+def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCallError]:
+    """Make a call about a job through the SDK, at a provider that answers by that; returns the error."""
 
+    def asking(answer: httpx2.Response, call: Callable[[JobsApi], object]) -> JobCallError:
+        hosts = []
 
-def test_an_endless_answer_is_cut_paid_and_not_asked_again(url: str, api: Api) -> None:
-    books = Books()
-    chat = api.open(f"{url}/v1", calls=books, concurrency=1, timeout=20)
-    outcomes = chat.complete(requests_of("200 plain", "200 endless", "500 endless", "200 plain"))
-    large = Failure("malformed_reply", "the answer is larger than 1 MB")
-    assert outcomes[1:3] == [large, large]
-    assert reasons(outcomes) == ["ok", "malformed_reply", "malformed_reply", "ok"]
-    assert not api.paid or (books.totals().paid, books.totals().possibly_paid) == (4, 0)
-    assert Flood.sent < 64 * MOST  # the sockets between hold some, too
+        def handle(_: object, request: httpx2.Request) -> httpx2.Response:
+            hosts.append(request.url.host)
+            return answer
 
+        monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
+        chat = CHATS[provider.name]
+        with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
+            call(chat.jobs(client, connection_failure))
+        assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
+        return caught.value
 
-def retrieve(api: str, pool: httpx2.Client, job: str) -> object:
-    """Ask about a job through the provider's SDK."""
-    if api == "openai":
-        return OpenAIJobs(openai.OpenAI(http_client=pool), connection_failure).retrieve(job)
-    return AnthropicJobs(anthropic.Anthropic(http_client=pool), connection_failure).retrieve(job)
+    return asking
 
 
 @pytest.mark.parametrize("status", [200, 500])
-@pytest.mark.parametrize("api", PROVIDERS)
-def test_an_endless_answer_about_a_job_is_cut(url: str, api: str, status: int) -> None:
-    with open_connection(url) as pool, pytest.raises(JobCallError, match="larger than 1 MB"):
-        retrieve(api, pool, f"{status}-endless")
+def test_an_endless_answer_about_a_job_is_cut(ask: Callable[..., JobCallError], status: int) -> None:
+    body = Body(b" " * 65536, endless=True)
+    assert "larger than 16 MB" in ask(httpx2.Response(status, stream=body), lambda jobs: jobs.retrieve("job")).message
+    assert MOST <= body.read < 2 * MOST
 
 
-def test_results_of_a_job_have_no_bound_but_that_of_a_line(url: str) -> None:
-    with open_connection(url) as pool:
-        headers = {"accept": hosted_chat.BINARY}
-        with pool.stream("GET", f"{url}/200-endless", headers=headers) as results:
-            read = 0
-            for chunk in results.iter_bytes():
-                read += len(chunk)
-                if read > 3 * MOST:
-                    break
-        assert read > 3 * MOST
+def test_a_compressed_answer_is_bounded_before_it_is_unpacked(
+    ask: Callable[..., JobCallError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hosted_chat, "LARGEST_COMPRESSED", 10_000)
+    packed = {"content-encoding": "gzip"}
+    body = Body(gzip.compress(b" " * 2**24), endless=False)
+    answer = httpx2.Response(200, headers=packed, stream=body)
+    assert "larger than" in ask(answer, lambda jobs: jobs.retrieve("job")).message
+
+
+def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(ask: Callable[..., JobCallError]) -> None:
+    elsewhere = httpx2.Response(307, headers={"location": "https://elsewhere.example/v1"})
+    error = ask(elsewhere, lambda jobs: jobs.retrieve("job"))
+    assert (error.status, error.refused) == (307, True)
+
+
+def test_results_of_a_job_have_no_bound_but_that_of_a_line(hosted_loop: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    body = Body(b" " * 2**20, endless=True)
+    answer = httpx2.Response(200, stream=body)
+    monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", lambda *_: answer)
+    with (
+        hosted_chat.open_connection("https://api.example/v1") as pool,
+        pool.stream("GET", "https://api.example/v1", headers={"accept": hosted_chat.BINARY}) as results,
+    ):
+        chunks = results.iter_bytes()
+        while body.read <= MOST:
+            next(chunks)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
-import contextlib
 import socket
 import threading
 import time
@@ -15,7 +13,6 @@ import pytest
 from hosted_made import Api, Books, error, reasons, requests_of, scripted, text_of
 from loopback import Answer, LoopbackServer
 
-from h2htalk.chat.live_calls import run_alone
 from h2htalk.chat.protocol import Chat, Outcome, Reply
 from h2htalk.data.responses import Failure
 from h2htalk.errors import ConfigError, ModelCallError, PausedError
@@ -75,26 +72,6 @@ def test_a_running_event_loop_and_a_thread_may_call(api: Api) -> None:
 
     with LoopbackServer() as server:
         assert reasons(asyncio.run(from_a_coroutine(api.open(server.url)))) == ["ok"] * 3
-
-
-def test_ctrl_c_beside_a_running_loop_ends_the_calls() -> None:
-    """The loop's own thread does not see Ctrl-C: the caller's thread cancels what runs there."""
-    ends: list[str] = []
-
-    async def asked() -> None:
-        asyncio.get_running_loop().call_later(0.05, _thread.interrupt_main)
-        try:
-            await asyncio.sleep(30)
-        finally:
-            ends.append("cancelled")
-
-    async def notebook() -> None:
-        run_alone(asked)
-
-    loop = asyncio.new_event_loop()  # `asyncio.run` would take Ctrl-C itself
-    with contextlib.closing(loop), pytest.raises(KeyboardInterrupt):
-        loop.run_until_complete(notebook())
-    assert ends == ["cancelled"]
 
 
 @pytest.mark.parametrize("status", [200, 400, 401, 500])
@@ -166,19 +143,6 @@ def test_nothing_at_the_address_ends_the_run_before_the_first_answer(api: Api) -
     assert api.key not in str(caught.value)
     assert (books.totals().free, books.open_count) == (int(api.paid), 0)
     assert time.monotonic() - start < 2
-
-
-def test_a_connection_that_is_refused_after_an_answer_is_that_calls_own(api: Api) -> None:
-    def last(payload: dict[str, Any], _: int) -> str:
-        if text_of(payload) == "a":
-            threading.Thread(target=server.stop).start()
-            time.sleep(0.1)
-        return "drop"
-
-    server = LoopbackServer(reply=lambda payload, n: "fine" if text_of(payload) == "first" else last(payload, n))
-    with server:
-        outcomes = api.open(server.url, concurrency=1, attempts=2).complete(requests_of("first", "a"))
-    assert reasons(outcomes) == ["ok", "connection"]
 
 
 # What is tried again

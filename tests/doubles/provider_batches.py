@@ -33,8 +33,6 @@ class Job:
     file: str = ""
     metadata: dict[str, str] | None = None
     problems: list[dict[str, Any]] = field(default_factory=list)
-    strange: bool = False
-    canceled: bool = False
     archived: bool = False
     looks: int = 0
     counts: Counter[str] = field(default_factory=Counter)
@@ -119,10 +117,10 @@ class BatchApi:
     def end(self, job: Job) -> bool:
         """Look at a job; all its calls are computed when it has ended."""
         job.looks += 1
-        if job.results is None and not job.problems and (job.canceled or self.ends(job)):
+        if job.results is None and not job.problems and self.ends(job):
             job.results = []
             for custom_id, body in job.lines:
-                found, request_id = ("canceled", "") if job.canceled else self.compute(job, body)
+                found, request_id = self.compute(job, body)
                 kind = found if isinstance(found, str) else "errored" if isinstance(found, Refused) else "succeeded"
                 job.counts[kind] += 1
                 if found is not None:
@@ -148,7 +146,7 @@ class BatchApi:
                 "archived_at": at if job.archived else None,
                 "results_url": f"{self.url}/v1/messages/batches/{job.id}/results" if ended else None,
             }
-        status = "cancelled" if job.canceled else "expired" if counts["expired"] else "completed"
+        status = "expired" if counts["expired"] else "completed"
         whole = ended and not job.problems
         return {
             "id": job.id,

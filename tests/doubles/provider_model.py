@@ -11,7 +11,6 @@ from typing import Any
 
 REPLY = "That sounds like a long day. I am here, so tell me what stayed with you the most."
 REFUSAL = "I cannot help with that."
-THOUGHT = "The person is tired. I will be brief and kind."
 BYTES_PER_TOKEN = 3  # of UTF-8: near enough to a tokenizer for English and Chinese alike
 TOKENS_AROUND_MESSAGE = 3
 CACHE_FROM, CACHE_STEP = 1024, 128  # tokens: shorter prefixes are never cached; OpenAI counts what it read in steps
@@ -29,20 +28,18 @@ class Asked:
     max_tokens: int
     samples: int = 1
     schema: dict[str, Any] | None = None
-    thinks: bool = False
     cache_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What a call is billed for; the four kinds of input exclude one another. `reasoning` is part of `output`."""
+    """What a call is billed for; the four kinds of input exclude one another."""
 
     input: int = 0
     cache_read: int = 0
     cache_write: int = 0
     cache_write_1h: int = 0
     output: int = 0
-    reasoning: int = 0
 
 
 @dataclass(slots=True)
@@ -63,24 +60,23 @@ class Model:
 
     def write(self, asked: Asked, fault: str | None) -> tuple[list[str], str, Tokens]:
         """Return the texts of a reply, how it ended, and what it costs; `fault`: one that shows in the reply itself."""
-        reasoning = min(self.count(THOUGHT), asked.max_tokens) if asked.thinks else 0
         texts, finish = [], "stop"
         for _ in range(asked.samples):
             self.written += 1
             text = self._text(asked, fault)
             if fault == "refusal":
                 finish = fault
-            elif fault == "truncated" or self.count(text) > asked.max_tokens - reasoning:
+            elif fault == "truncated" or self.count(text) > asked.max_tokens:
                 text, finish = text[: len(text) // 2], "length"
             texts.append(text)
-        output = sum(map(self.count, texts)) + reasoning * asked.samples
+        output = sum(map(self.count, texts))
         if finish == "length" or self.dearest:
             output = asked.max_tokens * asked.samples
         counts = [self.count(text) + TOKENS_AROUND_MESSAGE for text, _ in asked.pieces]
         total = sum(counts) + (self.count(json.dumps(asked.schema)) if asked.schema else 0)
         read, written = (0, {}) if self.dearest else self._cached(asked, counts)
         short, hour = written.get("5m", 0), written.get("1h", 0)
-        return texts, finish, Tokens(total - read - short - hour, read, short, hour, output, reasoning * asked.samples)
+        return texts, finish, Tokens(total - read - short - hour, read, short, hour, output)
 
     def _text(self, asked: Asked, fault: str | None) -> str:
         if fault == "refusal":

@@ -8,7 +8,7 @@ from typing import Any
 
 from anthropic.types.message_create_params import MessageCreateParamsNonStreaming
 from openai.types.chat.completion_create_params import CompletionCreateParamsNonStreaming
-from provider_model import THOUGHT, Asked, Tokens
+from provider_model import Asked, Tokens
 
 # Made up. It holds what base64, URLs and JSON each write in another way, so that a search can find every spelling.
 KEY = "sk-made-up/4711+For=Tests&only~%x"
@@ -47,11 +47,9 @@ def read(provider: str, body: Any) -> Asked:
 
 
 def _read_openai(body: dict[str, Any]) -> Asked:
-    reasons = body["model"] == REASONER
-    refuse_unless(
-        not reasons or body.get("temperature") in (None, 1), "Unsupported value: 'temperature' does not support"
-    )
-    refuse_unless(reasons or "reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
+    sampled = body["model"] != REASONER or body.get("temperature") in (None, 1)
+    refuse_unless(sampled, "Unsupported value: 'temperature' does not support")
+    refuse_unless("reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
     refuse_unless(0 <= (body.get("temperature") or 0) <= 2, "Invalid 'temperature'")
     pieces = []
     for message in body["messages"]:
@@ -70,7 +68,6 @@ def _read_openai(body: dict[str, Any]) -> Asked:
         body["max_completion_tokens"],
         body.get("n") or 1,
         form and form["json_schema"]["schema"],
-        reasons and body.get("reasoning_effort") != "none",
         body.get("prompt_cache_key") or "",
     )
 
@@ -85,8 +82,6 @@ def _read_anthropic(body: dict[str, Any]) -> Asked:
     controls = [block.get("cache_control") for block in system]
     for control in filter(None, controls):
         refuse_unless(control["type"] == "ephemeral" and control["ttl"] in ("5m", "1h"), "cache_control: wrong")
-    thinking = body.get("thinking", {"type": "disabled"})["type"]
-    refuse_unless(thinking in ("disabled", "adaptive"), "thinking: Input tag must be 'adaptive' or 'disabled'")
     schema = body["output_config"]["format"]["schema"] if "output_config" in body else None
     if schema is not None:
         require_closed(schema)
@@ -99,7 +94,6 @@ def _read_anthropic(body: dict[str, Any]) -> Asked:
         tuple(zip(texts, lifetimes, strict=True)),
         body["max_tokens"],
         schema=schema,
-        thinks=thinking == "adaptive",
     )
 
 
@@ -119,25 +113,16 @@ def reply(asked: Asked, texts: list[str], finish: str, tokens: Tokens, request_i
         refused = finish == "refusal"
         says = [{"content": None, "refusal": text} if refused else {"content": text} for text in texts]
         ended = {"finish_reason": "stop" if refused else finish}
-        choices = [
-            {"index": index, "message": {"role": "assistant", **said}, **ended} for index, said in enumerate(says)
-        ]
-        made = {
-            "id": f"chatcmpl-{request_id}",
-            "model": asked.model,
-            "choices": choices,
-            "system_fingerprint": "fp_test",
-        }
+        choices = [{"index": n, "message": {"role": "assistant", **said}, **ended} for n, said in enumerate(says)]
+        made = {"id": f"chatcmpl-{request_id}", "model": asked.model, "system_fingerprint": "fp_test"}
+        made["choices"] = choices
         counts: dict[str, Any] = {
             "prompt_tokens": tokens.input + tokens.cache_read,
             "completion_tokens": tokens.output,
             "prompt_tokens_details": {"cached_tokens": tokens.cache_read},
-            "completion_tokens_details": {"reasoning_tokens": tokens.reasoning},
         }
     else:
         content: list[dict[str, Any]] = [{"type": "text", "text": texts[0]}] if texts[0] else []
-        if asked.thinks:
-            content.insert(0, {"type": "thinking", "thinking": THOUGHT, "signature": "c2lnbmVk"})
         stop = {"stop": "end_turn", "length": "max_tokens"}.get(finish, finish)
         made = {"id": f"msg_{request_id}", "type": "message", "role": "assistant", "model": asked.model}
         made |= {"content": content, "stop_reason": stop}
@@ -150,7 +135,6 @@ def reply(asked: Asked, texts: list[str], finish: str, tokens: Tokens, request_i
                 "ephemeral_5m_input_tokens": tokens.cache_write,
                 "ephemeral_1h_input_tokens": tokens.cache_write_1h,
             },
-            "output_tokens_details": {"thinking_tokens": tokens.reasoning},
         }
     return made | ({"usage": counts} if usage else {})
 

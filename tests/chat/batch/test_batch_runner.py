@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from batch_double import CALL_USD, BatchDouble, requests
-from batch_stories import both, fates, texts, totals
+from batch_double import CALL_USD, BatchDouble, both, fates, requests, texts, totals
 
 from h2htalk.errors import ModelCallError
 

@@ -7,8 +7,19 @@ from pathlib import Path
 
 import httpx2
 import pytest
-from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, requests
-from batch_stories import both, fates, interrupt_once_there_is, jobs_in, texts, totals
+from batch_double import (
+    CALL_USD,
+    KEY,
+    PROVIDERS,
+    BatchDouble,
+    both,
+    fates,
+    interrupt_once_there_is,
+    jobs_in,
+    requests,
+    texts,
+    totals,
+)
 from provider_batches import Job
 
 from h2htalk.chat.protocol import Reply
@@ -48,20 +59,6 @@ def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_o
 
 
 # --- FailedCall on the way -----------------------------------------------------------------------------------------
-
-
-@both
-@pytest.mark.parametrize("status", [500, 502, 503, 529, 429])
-def test_a_server_in_trouble_is_asked_again(provider: str, status: int, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-
-    def trouble(call: str) -> None:
-        if double.jobs and len(double.calls) < 12:
-            double.answers = [double.error(status, "api_error", "later")]
-
-    double.before = trouble
-    assert texts(double.run(requests("a"), tmp_path)) == ["re: a"]
-    assert len(double.jobs) == 1
 
 
 @both

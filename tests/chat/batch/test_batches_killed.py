@@ -8,8 +8,7 @@ from decimal import Decimal
 from unittest import mock
 
 import pytest
-from batch_double import CALL_USD, PRICE, BatchDouble, requests
-from batch_stories import Killed, Story, both, stranger
+from batch_double import CALL_USD, PRICE, BatchDouble, Killed, Story, both, requests, stranger
 from hypothesis import example, given
 from hypothesis import strategies as st
 

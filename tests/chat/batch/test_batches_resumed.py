@@ -8,11 +8,10 @@ from typing import Any
 
 import httpx2
 import pytest
-from batch_double import CALL_USD
-from batch_stories import PLACE, both, kill_at, story, stranger
+from batch_double import CALL_USD, PLACE, both, kill_at, story, stranger
 from provider_wires import Refused
 
-from h2htalk.errors import DataError, ModelCallError
+from h2htalk.errors import ModelCallError
 
 # --- On disk, then sent -----------------------------------------------------------------------------------------
 
@@ -32,20 +31,6 @@ def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
     run.run()
     assert found
     assert all(found)
-
-
-@both
-def test_lines_of_a_job_that_cannot_be_brought_to_disk_are_one_line_and_nothing_is_sent(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def fail(_: int) -> None:
-        raise OSError(5, "Input/output error")
-
-    run = story(provider, tmp_path)
-    monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(DataError, match=r"calls\.jsonl: cannot be written: Input/output error"):
-        run.run()
-    assert not any(call.startswith("POST") for call in run.double.calls)
 
 
 # --- Killed at a named moment -----------------------------------------------------------------------------------

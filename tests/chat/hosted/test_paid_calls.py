@@ -35,14 +35,6 @@ def test_a_call_is_reserved_then_sent_then_settled_then_delivered(provider: Api)
     assert totals.usd_paid == Decimal("0.00072")
 
 
-def test_a_reply_without_a_count_of_tokens_is_possibly_paid_at_its_worst(provider: Api) -> None:
-    outcomes, books, _ = provider.run({"a": [Answer(provider.answer(usage=None))]}, "a")
-    assert reasons(outcomes) == ["ok"]
-    totals = books.totals()
-    assert (totals.paid, totals.unmetered, totals.usd_paid) == (1, 1, Decimal(0))
-    assert totals.usd_possible
-
-
 @pytest.mark.parametrize(
     ("said", "usage"), [("content_filter", Usage(0, 0)), ("Output blocked by content filtering policy", Usage())]
 )

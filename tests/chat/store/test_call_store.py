@@ -23,7 +23,6 @@ from h2htalk.chat.store.call_store import (
     PaidCall,
     StageCalls,
     read_costs,
-    read_store,
     read_stores,
 )
 from h2htalk.data.erasure.erased_ids import filter_file
@@ -207,14 +206,6 @@ def test_a_damaged_line_is_named(tmp_path: Path, line: str, said: str) -> None:
     with pytest.raises(DataError, match=r"calls\.jsonl:2: ") as caught:
         at(tmp_path).open(batch=False)
     assert said in str(caught.value)
-
-
-def test_one_process_writes_a_store_and_readers_need_no_lock(tmp_path: Path) -> None:
-    with at(tmp_path).store:
-        with pytest.raises(DataError, match="another process"):
-            at(tmp_path).store.open()
-        assert read_store(tmp_path / "calls.jsonl").calls == []
-    assert read_costs(tmp_path / "nowhere") == {}
 
 
 @pytest.mark.parametrize(

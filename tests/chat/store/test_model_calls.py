@@ -6,14 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import pytest
 from compose_made import talk
 from curation_made import finished, run_one
-from providers import JobPlan, ProviderServer, price_file
+from providers import ProviderServer, price_file
 from quick_batches import hurried
 
 from h2htalk.benchmark.report.costs import costs_text
@@ -133,29 +132,6 @@ def test_equal_greedy_requests_are_called_for_once(tmp_path: Path, server: Provi
     assert len(server.charged()) == 5
 
 
-def test_the_limit_holds_over_parts_models_and_starts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving(monkeypatch, dearest=True) as server:
-        for n, model in enumerate((USER, COMPANION, USER)):
-            requests = [request(f"item{n}-{k}", f"{model} {k}") for k in range(60)]
-            with pytest.raises(IncompleteError, match=r"max_cost 0\.01: "):
-                ask(paid(tmp_path, model, 0.01), tmp_path, *requests)
-        assert Decimal("0.009") < server.bill() <= Decimal("0.01")
-
-
-def test_an_open_batch_job_without_batch_is_an_error(tmp_path: Path, server: ProviderServer) -> None:
-    """Its replies would have been paid for twice."""
-    with hurried():
-        ask(paid(tmp_path, USER, batch=True), tmp_path, request("a"))
-    path = tmp_path / "stage/calls.jsonl"
-    whole = path.read_text().splitlines(keepends=True)
-    path.write_text("".join(line for line in whole if '"call"' not in line and '"collected"' not in line))
-    with pytest.raises(ConfigError, match=r"waits for batch job .*add --batch \(batch = true\)"):
-        ask(paid(tmp_path, USER), tmp_path, request("a"))
-    with hurried():  # its results are read again, and not computed again
-        ask(paid(tmp_path, USER, batch=True), tmp_path, request("a"))
-    assert len(server.charged()) == 1
-
-
 # --- Stages of a workspace --------------------------------------------------------------------------------------
 
 
@@ -173,7 +149,7 @@ def test_compose_by_batches_makes_the_same_calls_at_half_the_price(
     found = {}
     for name, batch in (("live", False), ("batch", True)):
         (tmp_path / name).mkdir()
-        with serving(monkeypatch, dearest=True, plan=JobPlan(looks=2)) as server, hurried():
+        with serving(monkeypatch, dearest=True, looks=2) as server, hurried():
             with pytest.raises((ConfigError, IncompleteError), match=r"max_cost 0\.0001"):
                 compose(tmp_path / name, batch=batch, max_cost=0.0001)
             assert not server.charged()
