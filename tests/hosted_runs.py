@@ -64,8 +64,8 @@ class JournalCall:
 
 
 class Books:
-    """All calls of a journal. `metered`: those whose reply came and told what it cost; `paid`: their sum; `possible`: the
-    most for calls that ended and whose bill nobody knows; `ends`: how many ended how."""
+    """All calls of a journal. `metered`: those whose reply came and told what it cost; `paid`: their sum; `possible`:
+    the most for calls that ended and whose bill nobody knows; `ends`: how many ended how."""
 
     def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
         calls: dict[int, JournalCall] = {}

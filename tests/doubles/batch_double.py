@@ -1,8 +1,8 @@
 """The batch APIs of both providers in memory, behind the real SDKs' transport: every byte, time and failure to order.
 
-    double = BatchDouble("openai")
-    double.run(requests("a", "b"), folder)        # `BatchRun` with the real SDK's client
-    double.bill, double.asked                     # what it charged, and how often for each text
+    double = BatchDouble("openai", folder)        # with a call store in the folder
+    double.ask("a", "b")                          # a `BatchRun` with the real SDK's client: texts, or reasons
+    double.bill, double.asked, double.totals      # what it charged, how often for each text, what the store says
 
 Nothing sleeps: a pause moves `double.now` on, and a job that was created runs until `double.runtime` is over.
 """
@@ -10,9 +10,8 @@ Nothing sleeps: a pause moves `double.now` on, and a job that was created runs u
 from __future__ import annotations
 
 import json
-import random
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -30,10 +29,10 @@ from h2htalk.chat.batch.job_apis import AnthropicJobs, OpenAIJobs
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.hosted.hosted_chat import connection_failure
 from h2htalk.chat.prices import Price, PriceList, Totals
-from h2htalk.chat.protocol import Message, Outcome, Reply, Request, Sampling
+from h2htalk.chat.protocol import Message, OnDone, Outcome, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import BatchRecord, CallStore, StageCalls, read_store
 from h2htalk.chat.wires import AnthropicWire, OpenAIWire
-from h2htalk.data.responses import SampleKey
+from h2htalk.data.responses import Response, SampleKey, read_answers
 
 PROVIDERS = ("openai", "anthropic")
 KEY = "sk-made-up-0123456789"
@@ -47,6 +46,8 @@ REFUSALS = {
     "overloaded": Refused(503, "overloaded_error", "Overloaded"),
     "timeout": Refused(504, "timeout_error", "Timed out"),
     "fatal": Refused(401, "authentication_error", "no"),
+    "declined": Refused(400, "content_filter", "declined"),
+    "blocked": Refused(400, "invalid_request_error", "Output blocked by content filtering policy"),
 }
 # What becomes of a text, when it is asked for the n-th time (from 1): `ok`, a key of `REFUSALS`, `expired`, `canceled`,
 # `garbage`, `missing` (computed, but no result is kept), `uncomputed`. All but `ok`, `garbage`, `missing` are free.
@@ -62,17 +63,24 @@ def requests(*texts: str, samples: int = 1) -> list[Request]:
     ]
 
 
+class Killed(BaseException):
+    """Nothing may catch it, as nothing catches `kill -9`."""
+
+
 class BatchDouble(BatchApi):
     """See the module. `before` and `after` are called with `METHOD path`, around what a call does; what they raise
     stands for a connection that breaks before or after the provider did its part."""
 
     page_size = 2  # paging is part of every search
 
-    def __init__(self, provider: str, fate: Fate = lambda text, times: "ok", seed: int = 0) -> None:
+    def __init__(
+        self, provider: str, folder: Path, fate: Fate = lambda text, times: "ok", items: Sequence[Request] = ()
+    ) -> None:
         super().__init__()
-        self.provider, self.fate = provider, fate
+        self.provider, self.folder, self.fate = provider, folder, fate
         self.api = MODELS[provider]
-        self.random = random.Random(seed)
+        self.place = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}[provider]  # of its jobs
+        self.items = list(items) or requests("a", "b", "c")  # that `resume` asks for
         self.now = 1_800_000_000.0
         self.runtime = 20.0  # seconds that a job takes
         self.list_lag = 0.0  # seconds until a job shows in the list
@@ -87,9 +95,7 @@ class BatchDouble(BatchApi):
         self.before: Callable[[str], None] = lambda call: None
         self.after: Callable[[str], None] = lambda call: None
 
-    @property
-    def bill(self) -> Decimal:
-        return CALL_USD * sum(self.charged.values())
+    # --- Runs that ask it ---------------------------------------------------------------------------------------
 
     def jobs_api(self) -> OpenAIJobs | AnthropicJobs:
         """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
@@ -98,31 +104,95 @@ class BatchDouble(BatchApi):
             return OpenAIJobs(openai.OpenAI(api_key=KEY, http_client=client), connection_failure)
         return AnthropicJobs(anthropic.Anthropic(api_key=KEY, http_client=client), connection_failure)
 
+    def run(
+        self, asked: Sequence[Request], on_done: OnDone | None = None, attempts: int = 4, limit: Decimal | None = None
+    ) -> list[Outcome]:
+        prices = PriceList("", {self.api.model: PRICE})
+        with CallStore(self.folder / "calls.jsonl") as self.store:
+            calls = StageCalls(self.store, "generate", self.api.model, prices=prices, limit=limit)
+            options, clock = (
+                ChatOptions(batch=True, attempts=attempts),
+                {"sleep": self.sleep, "clock": lambda: self.now},
+            )
+            return BatchRun(self.jobs_api(), self.api, asked, options, calls, on_done, **clock).run()
+
+    def ask(self, *names: str, **more: Any) -> list[str]:
+        """Ask for items: the text of each reply, or the reason of its failure."""
+        return [o.text if isinstance(o, Reply) else o.reason for o in self.run(requests(*names), **more)]
+
+    def interrupted(self, *names: str) -> None:
+        """Ask for items, and press Ctrl-C at the first call after a job was made."""
+
+        def before(_: str) -> None:
+            if self.jobs:
+                raise KeyboardInterrupt
+
+        self.before = before
+        with pytest.raises(KeyboardInterrupt):
+            self.ask(*names)
+        self.before = lambda call: None
+
+    def resume(self, **more: Any) -> list[Outcome]:
+        """Ask for those of `items` that have no stored reply."""
+        replies = self.replies()
+        missing = [request for request in self.items if (request.id, request.sample) not in replies]
+        given: Counter[int] = Counter()
+        outcomes = self.run(missing, lambda index, _: given.update([index]), **more)
+        assert given == dict.fromkeys(range(len(missing)), 1), "every request has exactly one outcome"
+        return outcomes
+
+    def killed(self) -> None:
+        """As `resume`, but it does not end by itself."""
+        with pytest.raises(Killed):
+            self.resume()
+
+    def replies(self) -> dict[SampleKey, str]:
+        """The stored texts."""
+        stored = read_answers(self.folder / "calls.jsonl")
+        return {key: one.text for key, one in stored.items() if isinstance(one, Response)}
+
+    def is_whole(self) -> bool:
+        """Whether every item has its own reply."""
+        return self.replies() == {(one.id, one.sample): f"re: {one.id}" for one in self.items}
+
+    def require_paid_once(self) -> None:
+        """The provider charged each call once, and the store says just that."""
+        assert self.is_whole()
+        assert self.totals.usd_paid == self.bill == len(list(self.api.calls(self.items))) * CALL_USD
+        assert (self.totals.open, self.totals.possibly_paid, self.totals.usd_open) == (0, 0, 0)
+
+    @property
+    def bill(self) -> Decimal:
+        return CALL_USD * sum(self.charged.values())
+
+    @property
+    def totals(self) -> Totals:
+        return self.store.totals().get("generate", Totals())
+
+    @property
+    def open_jobs(self) -> list[BatchRecord]:
+        return read_store(self.folder / "calls.jsonl").open_jobs("generate")
+
     def sleep(self, seconds: float) -> None:
         self.pauses.append(seconds)
         self.now += seconds
 
-    def calls_in(self, store: CallStore, limit: Decimal | None = None) -> StageCalls:
-        prices = PriceList("", {self.api.model: PRICE})
-        return StageCalls(store, "generate", self.api.model, prices=prices, limit=limit)
+    # --- What it answers ----------------------------------------------------------------------------------------
 
-    def calls_at(self, folder: Path, limit: Decimal | None = None) -> StageCalls:
-        return self.calls_in(CallStore(folder / "calls.jsonl"), limit)
+    def refuse_jobs(self, status: int, text: str, pauses: int = 10**6) -> None:
+        """Refuse to make jobs from now on, until a run has paused so often."""
+        self.pauses.clear()
 
-    def run(
-        self,
-        asked: list[Request],
-        place: Path | StageCalls,
-        on_done: Callable[[int, Outcome], None] | None = None,
-        attempts: int = 4,
-    ) -> list[Outcome]:
-        options = ChatOptions(batch=True, attempts=attempts)
-        calls = self.calls_at(place) if isinstance(place, Path) else place
-        try:
-            clock = {"sleep": self.sleep, "clock": lambda: self.now}
-            return BatchRun(self.jobs_api(), self.api, asked, options, calls, on_done, **clock).run()
-        finally:
-            calls.store.close()
+        def before(call: str) -> None:
+            if call == f"POST {self.place}" and len(self.pauses) < pauses:
+                self.answers = [self.error(status, "made_up_error", text)]
+
+        self.before = before
+
+    def stranger(self, calls: int, seconds: float = 0.0) -> Job:
+        """A job of somebody else, made so many seconds from now."""
+        lines = [(f"nightly-{n}", {"messages": [{"content": "somebody else's"}]}) for n in range(calls)]
+        return self.create(self.provider, lines, created=self.now + seconds)
 
     def handle(self, request: httpx2.Request) -> httpx2.Response:
         call = f"{request.method} {request.url.path}"
@@ -191,16 +261,6 @@ class Pieces(httpx2.SyncByteStream):
             raise httpx2.RemoteProtocolError("peer closed connection")
 
 
-# --- Stories: what came of requests, and runs that are killed and started again ---------------------------------
-
-both = pytest.mark.parametrize("provider", PROVIDERS)
-
-
-def texts(outcomes: list[Outcome]) -> list[str]:
-    """What each request got: the reply's text, or the failure's reason."""
-    return [o.text if isinstance(o, Reply) else o.reason for o in outcomes]
-
-
 def fates(**by_text: str) -> Fate:
     """What becomes of a text: its fates in turn, the last one for good; `ok` where nothing is ordered."""
 
@@ -211,108 +271,12 @@ def fates(**by_text: str) -> Fate:
     return fate
 
 
-def interrupt_once_there_is(double: BatchDouble) -> Callable[[str], None]:
-    """Ctrl-C at the first call after a job was made."""
-
-    def before(_: str) -> None:
-        if double.jobs:
-            raise KeyboardInterrupt
-
-    return before
-
-
-def events(folder: Path) -> list[str]:
-    """What was recorded of jobs."""
-    lines = map(json.loads, (folder / "calls.jsonl").read_text().splitlines())
-    return [line["event"] for line in lines if "job" in line]
-
-
-PLACE = {"openai": "/v1/batches", "anthropic": "/v1/messages/batches"}  # where jobs are made and looked at
-
-
-def jobs_in(folder: Path) -> list[BatchRecord]:
-    """The open jobs of a store."""
-    return read_store(folder / "calls.jsonl").open_jobs("generate")
-
-
-def totals(calls: StageCalls) -> Totals:
-    return calls.store.totals().get(calls.stage, Totals())
-
-
-class Killed(BaseException):
-    """Nothing may catch it, as nothing catches `kill -9`."""
-
-
-class Story:
-    """A run that is killed and started again, with the call store of its folder."""
-
-    def __init__(self, double: BatchDouble, folder: Path, asked: list[Request], limit: Decimal | None = None):
-        self.double, self.folder, self.asked, self.limit = double, folder, asked, limit
-        self.stored: dict[SampleKey, Outcome] = {}
-        self.attempts = 4
-        self.before_store: Callable[[], None] = lambda: None
-        self.after_store: Callable[[], None] = lambda: None
-
-    def run(self) -> list[Outcome]:
-        """One start: asks for what is not stored."""
-        store = CallStore(self.folder / "calls.jsonl").open()
-        self.stored |= {(item, sample): reply for (_, item, sample, _), reply in store.replies.items()}
-        missing = [request for request in self.asked if not isinstance(self.answer(request), Reply)]
-        given: Counter[int] = Counter()
-
-        def on_done(index: int, outcome: Outcome) -> None:
-            given[index] += 1
-            self.before_store()
-            self.stored[missing[index].id, missing[index].sample] = outcome
-            self.after_store()
-
-        calls = self.double.calls_in(store, self.limit)
-        outcomes = self.double.run(missing, calls, on_done, self.attempts)
-        self.totals = totals(calls)
-        assert given == dict.fromkeys(range(len(missing)), 1), "every request has exactly one outcome"
-        return outcomes
-
-    def killed(self) -> None:
-        """One start that does not end by itself."""
-        with pytest.raises(Killed):
-            self.run()
-
-    def answer(self, request: Request) -> Outcome | None:
-        return self.stored.get((request.id, request.sample))
-
-    def is_whole(self) -> bool:
-        """Everything has its own reply."""
-        answers = [self.answer(request) for request in self.asked]
-        return all(isinstance(a, Reply) and a.text == f"re: {r.id}" for a, r in zip(answers, self.asked, strict=True))
-
-    def require_paid_once(self) -> None:
-        """The provider charged each call once, and the store says just that."""
-        assert self.is_whole()
-        calls = len(self.double.api.calls(self.asked))
-        assert self.totals.usd_paid == self.double.bill == calls * CALL_USD
-        assert (self.totals.open, self.totals.possibly_paid, self.totals.usd_open) == (0, 0, 0)
-
-    @property
-    def open_jobs(self) -> list[str]:
-        return [job.state for job in jobs_in(self.folder)]
-
-
-def story(provider: str, folder: Path, *names: str) -> Story:
-    return Story(BatchDouble(provider), folder, requests(*(names or ("a", "b", "c"))))
-
-
-def kill_at(wanted: str, error: BaseException | None = None) -> Callable[[str], None]:
+def kill_at(wanted: str) -> Callable[[str], None]:
     """For `before` and `after`: kill at the first call that starts so; later ones go through."""
-    left = [error or Killed()]
+    left = [Killed()]
 
     def hook(call: str) -> None:
         if call.startswith(wanted) and left:
             raise left.pop()
 
     return hook
-
-
-def stranger(double: BatchDouble, calls: int, seconds: float = 0.0) -> Job:
-    """A job of somebody else, made so many seconds from now."""
-    body = {"messages": [{"content": "somebody else's"}]}
-    return double.create(double.provider, [(f"nightly-{n}", body) for n in range(calls)], created=double.now + seconds)

@@ -4,55 +4,44 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
+import httpx2
 import pytest
-from batch_double import CALL_USD, BatchDouble, both, fates, requests, texts, totals
+from batch_double import CALL_USD, KEY, PROVIDERS, BatchDouble, fates
 
-from h2htalk.errors import ModelCallError
-
-# --- The plain course of things ---------------------------------------------------------------------------------
-
-
-@both
-def test_replies_come_in_the_order_of_the_requests_whatever_the_order_of_results(provider: str, tmp_path: Path) -> None:
-    names = [f"item {n}" for n in range(40)]
-    seen: list[int] = []
-    double = BatchDouble(provider)
-    outcomes = double.run(requests(*names), tmp_path, on_done=lambda index, _: seen.append(index))
-    assert texts(outcomes) == [f"re: {name}" for name in names]
-    assert sorted(seen) == list(range(40))
-    assert seen != sorted(seen)
-
-
-@both
-def test_a_call_is_settled_before_its_answer_is_given(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider)
-    calls = double.calls_at(tmp_path)
-    still_open: list[int] = []
-    double.run(requests("a", "b", "c"), calls, lambda *_: still_open.append(totals(calls).open))
-    assert still_open == [2, 1, 0]
-    double.calls.clear()
-    assert double.run([], tmp_path) == double.calls == []  # nothing is asked for, and no job is open
-
-
-@both
-def test_more_calls_than_a_job_may_hold_make_several(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    double = BatchDouble(provider)
-    calls = double.calls_at(tmp_path)
-    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 3)
-    assert len(double.run(requests(*"abcdefgh"), calls)) == 8
-    assert [len(job.lines) for job in double.jobs] == [3, 3, 2]
-    assert totals(calls).usd_paid == double.bill == 8 * CALL_USD
-
+from h2htalk.chat.protocol import Outcome, Reply
+from h2htalk.data.responses import Usage
+from h2htalk.errors import ConfigError, ModelCallError
 
 # --- Results ----------------------------------------------------------------------------------------------------
 
 
-@both
+def test_replies_come_in_the_order_of_the_requests_and_are_settled_before_they_are_given(double: BatchDouble) -> None:
+    names = [f"item {n}" for n in range(40)]
+    seen: list[int] = []
+    still_open: list[int] = []
+
+    def on_done(index: int, _: Outcome) -> None:
+        seen.append(index)
+        still_open.append(double.totals.open)
+
+    assert double.ask(*names, on_done=on_done) == [f"re: {name}" for name in names]
+    assert sorted(seen) == list(range(40))
+    assert seen != sorted(seen)
+    assert still_open == list(range(39, -1, -1))
+    double.calls.clear()
+    assert double.ask() == double.calls == []  # nothing is asked for, and no job is open
+
+
+def test_more_calls_than_a_job_may_hold_make_several(double: BatchDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(double.jobs_api()), "most_calls", 3)
+    assert len(double.ask(*"abcdefgh")) == 8
+    assert [len(job.lines) for job in double.jobs] == [3, 3, 2]
+    assert double.totals.usd_paid == double.bill == 8 * CALL_USD
+
+
 @pytest.mark.parametrize(
     ("fate", "reason", "paid", "possibly_paid", "free"),
     [
@@ -63,81 +52,199 @@ def test_more_calls_than_a_job_may_hold_make_several(
     ],
 )
 def test_what_asking_again_cannot_help_is_asked_once(
-    provider: str, fate: str, reason: str, paid: int, possibly_paid: int, free: int, tmp_path: Path
+    double: BatchDouble, fate: str, reason: str, paid: int, possibly_paid: int, free: int
 ) -> None:
-    double = BatchDouble(provider, fates(b=fate))
-    calls = double.calls_at(tmp_path)
-    assert texts(double.run(requests("a", "b"), calls)) == ["re: a", reason]
+    double.fate = fates(b=fate)
+    assert double.ask("a", "b") == ["re: a", reason]
     assert double.asked == {"a": 1, "b": 1}
-    found = totals(calls)
+    found = double.totals
     assert (found.paid, found.possibly_paid, found.free) == (paid, possibly_paid, free)
     assert found.usd_paid == paid * CALL_USD
     assert possibly_paid or found.usd_paid == double.bill
     assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill
 
 
-@both
+def test_a_prompt_that_a_filter_declines_is_a_free_refusal_and_a_blocked_reply_possibly_paid(
+    double: BatchDouble,
+) -> None:
+    double.fate = fates(a="blocked", b="declined" if double.provider == "openai" else "blocked")
+    replies: list[Outcome] = []
+    assert double.ask("a", "b", on_done=lambda _, reply: replies.append(reply)) == ["", ""]
+    assert all(isinstance(one, Reply) and one.finish_reason == "refusal" for one in replies)
+    free = int(double.provider == "openai")
+    assert (double.totals.possibly_paid, double.totals.free) == (2 - free, free)
+    assert sum(isinstance(one, Reply) and one.usage == Usage(0, 0) for one in replies) == free
+
+
 @pytest.mark.parametrize("fate", ["expired", "overloaded"])
-def test_what_was_not_computed_is_asked_again_in_a_new_batch(provider: str, fate: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider, fates(b=f"{fate} {fate} ok"))
-    calls = double.calls_at(tmp_path)
-    assert texts(double.run(requests("a", "b"), calls)) == ["re: a", "re: b"]
+def test_what_was_not_computed_is_asked_again_in_a_new_batch(double: BatchDouble, fate: str) -> None:
+    double.fate = fates(b=f"{fate} {fate} ok")
+    assert double.ask("a", "b") == ["re: a", "re: b"]
     assert double.asked == {"a": 1, "b": 3}
     assert [len(job.lines) for job in double.jobs] == [2, 1, 1]
-    assert totals(calls).usd_paid == double.bill
-    assert totals(calls).free == 2
+    assert (double.totals.usd_paid, double.totals.free) == (double.bill, 2)
 
 
-@both
 def test_results_that_are_not_ours_or_come_twice_are_ignored_and_counted(
-    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    double = BatchDouble(provider)
-    ours: list[dict[str, Any]] = []
-
     def repeat(call: str) -> None:
-        if double.jobs and double.jobs[0].results and not ours:
-            mark = double.jobs[0].results[0]["custom_id"].partition("-")[0]
-            ours.append(double.jobs[0].results[0])
+        if double.jobs and double.jobs[0].results and not double.extra:
+            ours = double.jobs[0].results[0]
+            mark = ours["custom_id"].partition("-")[0]
             names = ("stranger-1", f"{mark}-2", f"{mark}-01", f"{mark}-²", "", f"{mark}-{'9' * 30}")
-            double.extra = [double.jobs[0].results[0] | {"custom_id": name} for name in names]
-            double.extra += [ours[0], b"not json", b"[1]", b"{}", b""]
+            double.extra = [ours | {"custom_id": name} for name in names]
+            double.extra += [ours, b"not json", b"[1]", b"{}", b""]
 
     double.before = repeat
     seen: Counter[int] = Counter()
-    calls = double.calls_at(tmp_path)
-    outcomes = double.run(requests("a", "b"), calls, lambda index, _: seen.update([index]))
-    assert texts(outcomes) == ["re: a", "re: b"]
+    assert double.ask("a", "b", on_done=lambda index, _: seen.update([index])) == ["re: a", "re: b"]
     assert seen == {0: 1, 1: 1}
-    assert totals(calls).usd_paid == double.bill
+    assert double.totals.usd_paid == double.bill
     # OpenAI's strange lines come with each of the two files.
-    files = {"openai": 2, "anthropic": 1}[provider]
+    files = {"openai": 2, "anthropic": 1}[double.provider]
     assert f"ignored {10 * files} results" in capsys.readouterr().err
 
 
-@both
 def test_a_results_stream_that_breaks_is_read_again_and_gives_each_outcome_once(
-    provider: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    double: BatchDouble, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    double = BatchDouble(provider)
     double.cut = 3
-    calls = double.calls_at(tmp_path)
     seen: Counter[int] = Counter()
     names = [f"item {n}" for n in range(20)]
-    outcomes = double.run(requests(*names), calls, lambda index, _: seen.update([index]))
-    assert texts(outcomes) == [f"re: {name}" for name in names]
+    assert double.ask(*names, on_done=lambda index, _: seen.update([index])) == [f"re: {name}" for name in names]
     assert set(seen.values()) == {1}
-    assert totals(calls).usd_paid == double.bill
-    assert json.loads((tmp_path / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
+    assert double.totals.usd_paid == double.bill
+    assert json.loads((double.folder / "calls.jsonl").read_text().splitlines()[-1])["succeeded"] == 20
     assert "ignored" not in capsys.readouterr().err
 
 
-@both
-def test_trouble_that_no_call_survives_stops_the_run_and_is_free(provider: str, tmp_path: Path) -> None:
-    double = BatchDouble(provider, lambda text, times: "fatal")
-    calls = double.calls_at(tmp_path)
+def test_results_that_are_no_longer_kept_are_possibly_paid_and_asked_for_anew(double: BatchDouble) -> None:
+    def archive(call: str) -> None:
+        if double.jobs:
+            double.jobs[0].archived = True
+
+    double.before = archive
+    assert double.ask("a") == ["re: a"]
+    found = double.totals
+    assert (found.paid, found.possibly_paid) == (1, 1)
+    assert (found.usd_paid or 0) + (found.usd_possible or 0) >= double.bill == 2 * CALL_USD
+
+
+# --- Money ------------------------------------------------------------------------------------------------------
+
+
+def test_a_batch_that_might_pass_the_limit_is_refused_whole_before_anything_is_sent(double: BatchDouble) -> None:
+    with pytest.raises(ConfigError, match=r"max_cost 0\.01: 0\.00 .* may cost 0\.\d+ more: .*; nothing .* sent"):
+        double.ask(*"abcdefgh", limit=Decimal("0.01"))
+    assert (double.calls, double.totals.usd_committed, double.open_jobs) == ([], 0, [])
+
+
+def test_a_later_batch_that_might_pass_the_limit_fails_its_items_and_keeps_the_others(double: BatchDouble) -> None:
+    double.fate = fates(b="expired")
+    double.interrupted("a", "b")
+    assert double.ask("a", "b", limit=Decimal("0.001")) == ["re: a", "max_cost"]
+    assert len(double.jobs) == 1
+
+
+# --- Failures on the way ----------------------------------------------------------------------------------------
+
+
+def test_trouble_that_no_call_survives_stops_the_run_and_is_free(double: BatchDouble) -> None:
+    double.fate = lambda text, times: "fatal"
     with pytest.raises(ModelCallError, match="API_KEY"):
-        double.run(requests("a", "b"), calls)
-    assert (totals(calls).free, totals(calls).open) == (2, 0)
+        double.ask("a", "b")
+    assert (double.totals.free, double.totals.open) == (2, 0)
     double.fate = lambda text, times: "ok"
-    assert texts(double.run(requests("a", "b"), tmp_path)) == ["re: a", "re: b"]
+    assert double.ask("a", "b") == ["re: a", "re: b"]
+
+
+def test_network_trouble_ends_a_run_after_hours_and_the_job_is_not_lost(double: BatchDouble) -> None:
+    def trouble(call: str) -> None:
+        if double.jobs:
+            raise httpx2.ConnectError("unplugged")
+
+    double.before = trouble
+    with pytest.raises(ModelCallError, match=r"24 hours.*batch_0 is not lost, the same command attaches"):
+        double.ask("a")
+    double.before = lambda call: None
+    assert double.ask("a") == ["re: a"]
+    assert len(double.jobs) == 1
+
+
+def test_a_job_that_the_key_does_not_know_is_an_error_that_says_what_to_do(double: BatchDouble) -> None:
+    double.after = lambda call: double.jobs.clear()
+    with pytest.raises(ModelCallError, match=r"use the key of the workspace.*remove"):
+        double.ask("a")
+    assert [str(job.job).endswith("batch_0") for job in double.open_jobs] == [True]
+
+
+@pytest.mark.parametrize("status", [307, 400, 401, 403, 404, 413])
+def test_a_refused_job_is_free_and_an_error(double: BatchDouble, status: int) -> None:
+    double.refuse_jobs(status, f"no {KEY}")
+    with pytest.raises(ConfigError, match="the batch was refused, nothing was charged") as caught:
+        double.ask("a", "b")
+    assert KEY not in str(caught.value) + (double.folder / "calls.jsonl").read_text()
+    assert (double.totals.free, double.totals.open, double.open_jobs) == (2, 0, [])
+
+
+@pytest.mark.parametrize("status", [429, 529])
+def test_a_job_that_is_refused_for_now_is_sent_again_and_then_given_up(double: BatchDouble, status: int) -> None:
+    double.refuse_jobs(status, "busy", pauses=2)
+    assert double.ask("a") == ["re: a"]
+    double.refuse_jobs(status, "busy")
+    with pytest.raises(ModelCallError, match="could not be submitted"):
+        double.ask("b")
+    assert (double.totals.free, double.totals.open, len(double.jobs)) == (1, 0, 1)
+
+
+@pytest.mark.parametrize("junk", [[], "text", 5, None, {}, {"data": [5]}, {"data": [{"id": "batch_9"}]}, 429, 500, 503])
+def test_an_answer_that_describes_no_job_is_asked_for_again(double: BatchDouble, junk: object) -> None:
+    folder = double.folder
+    for number in range(1, 5):  # the first, then the second call about the job, ...
+        double.folder = folder / str(number)
+        calls = len(double.calls) + number
+
+        def before(call: str, at: int = calls) -> None:
+            if len(double.calls) == at:
+                status = junk if isinstance(junk, int) and junk > 400 else 200
+                double.answers = [httpx2.Response(status, json=junk)]
+
+        double.before = before
+        assert double.ask("a") == ["re: a"]
+    assert double.charged["a"] == 4
+
+
+def test_a_folder_with_an_open_job_of_another_model_is_refused(double: BatchDouble) -> None:
+    double.interrupted("a")
+    other = BatchDouble(next(name for name in PROVIDERS if name != double.provider), double.folder)
+    with pytest.raises(ConfigError, match=f"of {double.api.model}"):
+        other.ask("a")
+
+
+# --- What OpenAI checks before a job begins ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def openai(tmp_path: Path) -> BatchDouble:
+    return BatchDouble("openai", tmp_path)
+
+
+def test_a_job_whose_validation_failed_is_a_free_error_with_its_first_lines(openai: BatchDouble) -> None:
+    openai.problems = [
+        {"code": "invalid_json_line", "line": n, "message": f"This line is broken ({n})."} for n in range(1, 9)
+    ]
+    with pytest.raises(ConfigError, match=r"batch_0 was refused, nothing was charged: line 1: .*line 3.*5 more"):
+        openai.ask("a")
+    assert (openai.totals.free, openai.totals.open, openai.open_jobs) == (1, 0, [])
+
+
+def test_a_job_that_found_the_queue_full_waits_for_the_others(
+    openai: BatchDouble, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(type(openai.jobs_api()), "most_calls", 2)
+    full = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached."}
+    openai.after = lambda call: setattr(openai, "problems", [full] if len(openai.jobs) == 1 else [])
+    assert openai.ask(*"abcd", attempts=1) == [f"re: {t}" for t in "abcd"]
+    assert [bool(job.problems) for job in openai.jobs] == [False, True, False]
+    assert openai.totals.usd_paid == openai.bill

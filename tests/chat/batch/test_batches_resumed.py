@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import httpx2
 import pytest
-from batch_double import CALL_USD, PLACE, both, kill_at, story, stranger
+from batch_double import CALL_USD, PRICE, PROVIDERS, BatchDouble, Killed, kill_at, requests
+from hypothesis import example, given
+from hypothesis import strategies as st
 from provider_wires import Refused
 
+from h2htalk.data.files import AppendLog
 from h2htalk.errors import ModelCallError
 
-# --- On disk, then sent -----------------------------------------------------------------------------------------
+
+@pytest.fixture
+def claude(tmp_path: Path) -> BatchDouble:
+    """Anthropic's jobs carry nothing of ours."""
+    return BatchDouble("anthropic", tmp_path)
 
 
-@both
-def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
-    provider: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    run, synced, found, path = story(provider, tmp_path), [0], [], tmp_path / "calls.jsonl"
+def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(double: BatchDouble, monkeypatch: pytest.MonkeyPatch) -> None:
+    synced, found, path = [0], [], double.folder / "calls.jsonl"
     monkeypatch.setattr(os, "fsync", lambda file: synced.append(os.fstat(file).st_size))
 
     def before(call: str) -> None:
         if call.startswith("POST"):
             found.append(synced[-1] == path.stat().st_size > 0)
 
-    run.double.before = before
-    run.run()
+    double.before = before
+    double.resume()
     assert found
     assert all(found)
 
@@ -36,116 +44,220 @@ def test_the_lines_of_a_job_are_on_disk_before_it_is_sent(
 # --- Killed at a named moment -----------------------------------------------------------------------------------
 
 
-@both
 @pytest.mark.parametrize("list_lag", [0.0, 40.0])
-def test_killed_before_the_id_arrived_the_job_is_found(provider: str, list_lag: float, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.double.list_lag = list_lag
-    run.double.after = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
+def test_killed_before_the_id_arrived_the_job_is_found(double: BatchDouble, list_lag: float) -> None:
+    double.list_lag = list_lag
+    double.after = kill_at(f"POST {double.place}")
+    double.killed()
+    double.resume()
+    double.require_paid_once()
+    assert len(double.jobs) == 1
 
 
-@both
 @pytest.mark.parametrize("moment", ["POST", "GET"])
-def test_a_job_that_was_never_made_is_no_try(provider: str, moment: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
-    run.attempts = 2
-    run.double.fate = lambda text, times: "expired" if times == 1 else "ok"
+def test_a_job_that_was_never_made_is_no_try(double: BatchDouble, moment: str) -> None:
+    double.fate = lambda text, times: "expired" if times == 1 else "ok"
     # A call before anything is sent, and the creation itself.
-    early = "POST /v1/files" if provider == "openai" else "GET /v1/messages/batches"
-    run.double.before = kill_at(early if moment == "GET" else f"POST {PLACE[provider]}")
-    run.killed()
-    run.run()
-    run.require_paid_once()
+    early = "POST /v1/files" if double.provider == "openai" else "GET /v1/messages/batches"
+    double.before = kill_at(early if moment == "GET" else f"POST {double.place}")
+    double.killed()
+    double.resume(attempts=2)
+    double.require_paid_once()
 
 
-@both
-@pytest.mark.parametrize("status", [408, 500, 502, 504])
-def test_a_job_whose_creation_is_answered_by_a_broken_server_is_found(
-    provider: str, status: int, tmp_path: Path
-) -> None:
-    run = story(provider, tmp_path)
-    answer, left = run.double.answer, [status]
+def fail_once(double: BatchDouble, error: Exception, holds: Callable[[str, str], bool], made: bool) -> list[Exception]:
+    """Raise an error once, where `holds` of method and path, after the provider did its part (`made`) or before."""
+    answer, left = double.answer, [error]
 
-    def broken(method: str, path: str, *more: Any) -> Any:
-        found = answer(method, path, *more)
-        if method == "POST" and path == PLACE[provider] and left:
-            raise Refused(left.pop(), "api_error", "broken")
+    def failing(method: str, path: str, *more: Any) -> Any:
+        found = answer(method, path, *more) if made or not holds(method, path) or not left else None
+        if holds(method, path) and left:
+            raise left.pop()
         return found
 
-    run.double.answer = broken  # type: ignore[method-assign]
-    run.run()
-    run.require_paid_once()
-    assert len(run.double.jobs) == 1
+    double.answer = failing  # type: ignore[method-assign]
+    return left
 
 
-@both
-def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
+@pytest.mark.parametrize("status", [408, 500, 502, 504])
+def test_a_job_whose_creation_is_answered_by_a_broken_server_is_found(double: BatchDouble, status: int) -> None:
+    broken = Refused(status, "api_error", "broken")
+    fail_once(double, broken, lambda method, path: (method, path) == ("POST", double.place), made=True)
+    double.resume()
+    double.require_paid_once()
+    assert len(double.jobs) == 1
 
+
+def test_a_job_that_can_never_be_made_is_an_error_after_so_many_tries(double: BatchDouble) -> None:
     def broken(call: str) -> None:
-        if call == f"POST {PLACE[provider]}":
+        if call == f"POST {double.place}":
             raise httpx2.ReadError("cut")
 
-    run.double.before = broken
+    double.before = broken
     with pytest.raises(ModelCallError, match="4 batch jobs in a row gave no results"):
-        run.run()
-    assert run.double.jobs == []
+        double.resume()
+    assert double.jobs == []
 
 
-# --- Telling our job from others (Anthropic's carry nothing of ours) --------------------------------------------
+# --- Telling our job from others --------------------------------------------------------------------------------
 
 
-@both
-def test_jobs_of_others_are_not_ours(provider: str, tmp_path: Path) -> None:
-    run = story(provider, tmp_path)
+def test_jobs_of_others_are_not_ours(double: BatchDouble) -> None:
     for calls in (3, 2, 3, 5, 3):
-        stranger(run.double, calls, -30.0)
-    run.double.after = kill_at(f"POST {PLACE[provider]}")
-    run.killed()
+        double.stranger(calls, -30.0)
+    double.after = kill_at(f"POST {double.place}")
+    double.killed()
     for calls in (3, 4, 3):
-        stranger(run.double, calls)
-    run.run()
-    assert run.is_whole()
-    assert run.totals.usd_paid == 3 * CALL_USD
-    assert len(run.double.jobs) == 9
+        double.stranger(calls)
+    double.resume()
+    assert double.is_whole()
+    assert double.totals.usd_paid == 3 * CALL_USD
+    assert len(double.jobs) == 9
+
+
+@pytest.mark.parametrize("deleted", [False, True])
+def test_a_job_that_was_made_before_ours_is_never_taken_for_ours(claude: BatchDouble, deleted: bool) -> None:
+    """One of as many calls, whose results nobody can read, made ours possibly paid that was never made."""
+    for seconds in (-3 * 24 * 3600.0, -30.0):
+        older = claude.stranger(3, seconds)
+        claude.end(older)
+        older.archived = True
+    claude.charged.clear()
+    claude.before = kill_at(f"POST {claude.place}")
+    claude.killed()
+    if deleted:  # the one that was the newest before ours
+        claude.jobs.remove(older)
+    claude.resume()
+    claude.require_paid_once()
 
 
 @pytest.mark.parametrize("error", [httpx2.ReadError("cut"), Refused(500, "api_error", "x"), Refused(429, "slow", "x")])
-def test_a_job_that_cannot_be_read_for_now_is_asked_again_and_not_given_up(error: Exception, tmp_path: Path) -> None:
-    run = story("anthropic", tmp_path)
-    run.double.after = kill_at("POST /v1/messages/batches")
-    run.killed()
-    run.double.now += 24 * 3600.0  # the list of jobs is surely up to date
-    (job,) = run.double.jobs
-    run.double.end(job)
-    answer, left = run.double.answer, [error]
-
-    def broken(method: str, path: str, *more: Any) -> Any:
-        if path.endswith("/results") and left:
-            raise left.pop()
-        return answer(method, path, *more)
-
-    run.double.answer = broken  # type: ignore[method-assign]
-    run.run()
+def test_a_job_that_cannot_be_read_for_now_is_asked_again_and_not_given_up(
+    claude: BatchDouble, error: Exception
+) -> None:
+    claude.after = kill_at(f"POST {claude.place}")
+    claude.killed()
+    claude.now += 24 * 3600.0  # the list of jobs is surely up to date
+    (job,) = claude.jobs
+    claude.end(job)
+    left = fail_once(claude, error, lambda method, path: path.endswith("/results"), made=False)
+    claude.resume()
     assert not left
-    run.require_paid_once()
-    assert run.double.jobs == [job]
+    claude.require_paid_once()
+    assert claude.jobs == [job]
 
 
-def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(tmp_path: Path) -> None:
-    run = story("anthropic", tmp_path)
-    run.double.after = kill_at("POST /v1/messages/batches")
-    run.killed()
-    run.double.now += 30 * 24 * 3600.0
-    run.double.end(run.double.jobs[0])
-    run.double.jobs[0].archived = True
-    run.run()
-    assert run.is_whole()
-    assert (run.totals.paid, run.totals.possibly_paid) == (3, 3)
-    assert run.double.bill == 6 * CALL_USD
-    assert run.totals.usd_paid == 3 * CALL_USD
-    assert (run.totals.usd_possible or 0) >= 3 * CALL_USD
+def test_a_job_that_can_no_longer_be_told_from_another_is_possibly_paid(claude: BatchDouble) -> None:
+    claude.after = kill_at(f"POST {claude.place}")
+    claude.killed()
+    claude.now += 30 * 24 * 3600.0
+    claude.end(claude.jobs[0])
+    claude.jobs[0].archived = True
+    claude.resume()
+    assert claude.is_whole()
+    assert (claude.totals.paid, claude.totals.possibly_paid) == (3, 3)
+    assert claude.bill == 6 * CALL_USD
+    assert claude.totals.usd_paid == 3 * CALL_USD
+    assert (claude.totals.usd_possible or 0) >= 3 * CALL_USD
+
+
+# --- Killed anywhere --------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def killed_at_write(number: int, share: float) -> Iterator[None]:
+    """Kill in the middle of the so-many-th write to a journal, with that share of its bytes on disk."""
+    left = [number]
+    whole = AppendLog._write
+
+    def write(log: AppendLog, lines: bytes, size: int) -> None:
+        left[0] -= 1
+        if left[0] != 0:
+            whole(log, lines, size)
+            return
+        with log.path.open("ab") as file:
+            file.write(lines[: int(len(lines) * share)])
+        raise Killed
+
+    with mock.patch.object(AppendLog, "_write", write):
+        yield
+
+
+@contextmanager
+def killed_at_call(double: BatchDouble, number: int, after: bool) -> Iterator[None]:
+    """Kill before or after the provider did its part of the so-many-th call."""
+    left = [number]
+
+    def kill(_: str) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise Killed
+
+    name = "after" if after else "before"
+    previous = getattr(double, name)
+    setattr(double, name, kill)
+    try:
+        yield
+    finally:
+        setattr(double, name, previous)
+
+
+WRITES = st.tuples(st.just("write"), st.integers(1, 24), st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+CALLS = st.tuples(st.just("call"), st.integers(1, 12), st.sampled_from([0.0, 1.0]))
+FATES = ("ok", "ok", "ok expired ok", "expired ok", "overloaded ok", "uncomputed ok", "expired overloaded ok")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("provider", PROVIDERS)
+@given(
+    kills=st.lists(WRITES | CALLS, min_size=1, max_size=5),
+    fates=st.lists(st.sampled_from(FATES), min_size=1, max_size=4),
+    samples=st.integers(1, 2),
+    strangers=st.booleans(),
+)
+@example(kills=[("write", 4, 0.3), ("call", 3, 1.0)], fates=["ok", "expired ok"], samples=2, strangers=True)
+def test_killed_anywhere_every_call_is_paid_once(
+    provider: str,
+    kills: list[tuple[str, int, float]],
+    fates: list[str],
+    samples: int,
+    strangers: bool,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Whatever byte of a journal or call of the API a run is killed at, however often: in the end every request has
+    its reply, nothing that is stored was asked for again, and the store says what the provider charged."""
+    # Anthropic has a result for every request.
+    fates = [fate.replace("uncomputed", "expired") if provider == "anthropic" else fate for fate in fates]
+    orders = {f"item {number}": fate.split() for number, fate in enumerate(fates)}
+
+    def fate(text: str, times: int) -> str:
+        words = orders.get(text, ["ok"])
+        # In a call a sample, the samples share their item's fates.
+        return words[min((times - 1) // (samples if provider == "anthropic" else 1), len(words) - 1)]
+
+    asked = requests(*orders, samples=samples)
+    double = BatchDouble(provider, tmp_path_factory.mktemp("killed"), fate, asked)
+    bounds = [double.api.bound(call) for call in double.api.calls(asked)]
+    worst = [PRICE.worst(bound.input_tokens, bound.output_tokens, batch=True) for bound in bounds]
+    # No more than one batch of everything may cost: what a kill leaves reserved would otherwise be in the way.
+    limit = sum((dollars or Decimal(0) for dollars in worst), Decimal(0))
+    if strangers:
+        double.stranger(len(asked), -5.0)
+    for kind, number, share in kills:
+        kill = killed_at_write(number, share) if kind == "write" else killed_at_call(double, number, share == 1.0)
+        try:
+            with kill:
+                double.resume(limit=limit)
+        except Killed:
+            if strangers:
+                double.stranger(len(asked))
+    # Failures are asked for again by hand, as `uncomputed` ones are.
+    for _ in range(4):
+        if not double.is_whole():
+            double.resume(limit=limit)
+    assert double.resume(limit=limit) == []
+    assert double.is_whole()
+    ours = sum(count for text, count in double.charged.items() if text in orders)
+    assert ours == len(orders) * (1 if provider == "openai" else samples), "each call is computed once"
+    assert double.totals.usd_paid == CALL_USD * ours
+    assert (double.totals.open, double.totals.possibly_paid, double.open_jobs) == (0, 0, [])

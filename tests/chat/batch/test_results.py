@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -40,10 +41,9 @@ def test_a_line_without_end_is_an_error_before_it_fills_the_memory(monkeypatch: 
         list(json_lines(b"x" * 100 for _ in range(20)))
 
 
-def read_one(provider: str, row: dict[str, Any]) -> Any:
+def read_one(double: BatchDouble, row: dict[str, Any]) -> Any:
     """A result line, read by way of the SDK."""
-    double = BatchDouble(provider)
-    job = double.create(provider, [("x-0", {"messages": [{"content": "a"}]})])
+    job = double.create(double.provider, [("x-0", {"messages": [{"content": "a"}]})])
     double.now += 100.0
     double.end(job)
     job.results = [row]
@@ -52,88 +52,61 @@ def read_one(provider: str, row: dict[str, Any]) -> Any:
     return result
 
 
-OPENAI_ERROR = {"error": {"message": "no", "type": "invalid_request_error"}}
+ERROR = {"error": {"message": "no", "type": "invalid_request_error"}}
 
 
 @pytest.mark.parametrize(
-    ("row", "kind", "status"),
+    ("provider", "row", "kind", "status"),
     [
-        ({"response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, "succeeded", 200),
-        (
-            {"response": {"status_code": 400, "request_id": "r", "body": OPENAI_ERROR}, "error": None},
-            "errored",
-            400,
-        ),
-        ({"response": {"status_code": 500, "body": None}}, "errored", 500),
-        ({"response": None, "error": {"code": "batch_expired", "message": "x"}}, "expired", None),
-        ({"response": None, "error": {"code": "batch_cancelled", "message": "x"}}, "canceled", None),
-        ({"response": None, "error": {"code": "request_timeout", "message": "x"}}, "errored", 500),
+        ("openai", {"response": {"status_code": 200, "request_id": "r", "body": {}}, "error": None}, "succeeded", 200),
+        ("openai", {"response": {"status_code": 400, "body": ERROR}, "error": None}, "errored", 400),
+        ("openai", {"response": {"status_code": 500, "body": None}}, "errored", 500),
+        ("openai", {"response": None, "error": {"code": "batch_expired", "message": "x"}}, "expired", 500),
+        ("openai", {"response": None, "error": {"code": "batch_cancelled", "message": "x"}}, "canceled", 500),
+        ("openai", {"response": None, "error": {"code": "request_timeout", "message": "x"}}, "errored", 500),
+        ("anthropic", {"result": {"type": "succeeded", "message": {"id": "m"}}}, "succeeded", 200),
+        ("anthropic", {"result": {"type": "errored", "error": {"type": "error", "error": {}}}}, "errored", 0),
+        ("anthropic", {"result": {"type": "errored"}}, "errored", 0),
+        ("anthropic", {"result": {"type": "canceled"}}, "canceled", 200),
+        ("anthropic", {"result": {"type": "expired"}}, "expired", 200),
     ],
 )
-def test_an_openai_line_says_what_a_call_came_to(row: dict[str, Any], kind: str, status: int | None) -> None:
-    result = read_one("openai", {"custom_id": "x-0"} | row)
-    assert (result.custom_id, result.kind) == ("x-0", kind)
-    assert status is None or result.status == status
-
-
-@pytest.mark.parametrize(
-    ("found", "kind"),
-    [
-        ({"type": "succeeded", "message": {"id": "m"}}, "succeeded"),
-        ({"type": "errored", "error": {"type": "error", "error": {"type": "api_error"}}}, "errored"),
-        ({"type": "errored"}, "errored"),
-        ({"type": "canceled"}, "canceled"),
-        ({"type": "expired"}, "expired"),
-    ],
-)
-def test_an_anthropic_line_says_what_a_call_came_to(found: dict[str, Any], kind: str) -> None:
-    result = read_one("anthropic", {"custom_id": "x-0", "result": found})
-    assert (result.custom_id, result.kind) == ("x-0", kind)
-    assert result.free == (kind == "errored")
+def test_a_line_says_what_a_call_came_to(
+    provider: str, row: dict[str, Any], kind: str, status: int, tmp_path: Path
+) -> None:
+    result = read_one(BatchDouble(provider, tmp_path), {"custom_id": "x-0"} | row)
+    assert (result.custom_id, result.kind, result.status) == ("x-0", kind, status)
+    assert result.free == (kind == "errored" and provider == "anthropic")
 
 
 @pytest.mark.parametrize(
     "row",
     [
-        {},
-        {"custom_id": ""},
-        {"custom_id": 7},
-        {"custom_id": "x-0"},
-        {"custom_id": "x-0", "response": {"status_code": "200"}},
-        {"custom_id": "x-0", "response": {"status_code": True}},
+        *({}, {"custom_id": ""}, {"custom_id": 7}, {"custom_id": "x-0"}),
+        *({"custom_id": "x-0", "response": {"status_code": code}} for code in ("200", True)),
         {"custom_id": "x-0", "response": [], "error": "broken"},
         {"custom_id": "x-0", "error": {"message": "without a code"}},
-        {"custom_id": "x-0", "result": "succeeded"},
-        {"custom_id": "x-0", "result": {"type": "vanished"}},
-        {"custom_id": "x-0", "result": {"type": None}},
+        *({"custom_id": "x-0", "result": found} for found in ("succeeded", {"type": "vanished"}, {"type": None})),
         {"custom_id": ["x-0"], "result": {"type": "expired"}},
     ],
 )
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
-def test_a_line_that_says_nothing_is_none(provider: str, row: dict[str, Any]) -> None:
-    assert read_one(provider, row) is None
+def test_a_line_that_says_nothing_is_none(double: BatchDouble, row: dict[str, Any]) -> None:
+    assert read_one(double, row) is None
 
 
 @pytest.mark.parametrize(
     ("error", "reached"),
     [
-        (httpx2.ConnectError("x"), False),
-        (httpx2.ConnectTimeout("x"), False),
-        (httpx2.ReadError("x"), True),
-        (httpx2.ReadTimeout("x"), True),
-        (httpx2.WriteError("x"), True),
-        (httpx2.WriteTimeout("x"), True),
-        (httpx2.RemoteProtocolError("x"), True),
+        *((kind, False) for kind in (httpx2.ConnectError, httpx2.ConnectTimeout)),
+        *((kind, True) for kind in (httpx2.ReadError, httpx2.ReadTimeout, httpx2.WriteError, httpx2.WriteTimeout)),
+        (httpx2.RemoteProtocolError, True),
     ],
 )
-@pytest.mark.parametrize("provider", ["openai", "anthropic"])
 def test_trouble_with_the_connection_says_whether_anything_was_sent(
-    provider: str, error: Exception, reached: bool
+    double: BatchDouble, error: type[Exception], reached: bool
 ) -> None:
-    double = BatchDouble(provider)
-
     def broken(_: str) -> None:
-        raise error
+        raise error("x")
 
     double.before = broken
     with pytest.raises(JobCallError) as caught:
