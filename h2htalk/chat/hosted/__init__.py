@@ -1,5 +1,1 @@
-"""Answer requests through the OpenAI and Anthropic SDKs.
-
-In: requests. Out: a reply or a failure for each; every call is reserved before it is sent. Read `hosted_chat` first,
-then `chat/live_calls` (the loop).
-"""
+"""OpenAI and Anthropic by their SDKs: requests in, outcomes out. Read `hosted_chat`, then `chat/live_calls`."""

@@ -220,15 +220,15 @@ class CallStore:
                 awaited = call is not None and (call.billing == "open" if end.priced is None else call.cost[1] is None)
                 if call is None or not awaited:
                     raise ValueError(f"call {end.call} is not open")
-                if end.priced is not None:
-                    self._price(call, end.priced)
+                if end.priced is not None:  # its price came later than the call
+                    paid = call.cost[0] == "usd_paid"
+                    self._put(replace(call, usd=end.priced) if paid else replace(call, worst=end.priced))
                 else:
                     about = {name: getattr(end, name) for name in ("usage", "usd", "request_id", "reason")}
                     self._put(replace(call, billing=_COST[end.cost], **about))
-        except KeyError as error:
-            raise DataError(f"{where}: not a line of a call store: {error.args[0]} is missing") from error
-        except (ValueError, TypeError) as error:
-            raise DataError(f"{where}: not a line of a call store: {error}") from error
+        except (KeyError, ValueError, TypeError) as error:
+            why = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
+            raise DataError(f"{where}: not a line of a call store: {why}") from error
 
     def _put(self, call: PaidCall) -> None:
         """Take a call as it is now."""
@@ -245,10 +245,6 @@ class CallStore:
         name, dollars = call.cost
         self._dollars[name] += sign * (dollars or 0)
         self._unknown[name] += sign * (dollars is None)
-
-    def _price(self, call: PaidCall, dollars: Decimal) -> None:
-        """Take the price of a call that came later than the call."""
-        self._put(replace(call, usd=dollars) if call.cost[0] == "usd_paid" else replace(call, worst=dollars))
 
     def _take_event(self, line: Mapping[str, Any]) -> BatchRecord:
         mark = str(line["job"])
@@ -346,8 +342,9 @@ class CallStore:
             metered, batch = call.usage if call.cost[0] == "usd_paid" else None, call.batch is not None
             usd = price.worst(*call.bound, batch) if metered is None else price.cost(metered, batch)
             if usd is not None:
-                self.append({"call": call.number, "priced": money_text(usd)})
-                self._price(call, usd)
+                line = {"call": call.number, "priced": money_text(usd)}
+                self.append(line)
+                self.take(line, str(self.path))
 
     def close(self) -> None:
         """Release the file; open calls stay open in it. Calling it twice does no harm."""

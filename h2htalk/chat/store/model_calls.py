@@ -8,16 +8,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Self
 
-from h2htalk.chat.engines import (
-    ChatOptions,
-    engine_names,
-    model_identity,
-    model_kind,
-    model_name,
-    open_chat,
-    parse_model,
-    require_batches,
-)
+from h2htalk.chat import engines
 from h2htalk.chat.prices import PriceList, add, dollars_text, load_prices, prompt_tokens
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, prompt_fingerprint
@@ -43,7 +34,7 @@ class CallSettings:
     prices: str = ""
     concurrency: int = 32
     schema: bool = False
-    options: ChatOptions = field(default_factory=ChatOptions)
+    options: engines.ChatOptions = field(default_factory=engines.ChatOptions)
 
     def price_list(self) -> PriceList:
         """Load its prices. Raises ConfigError for a file that cannot be used."""
@@ -51,14 +42,14 @@ class CallSettings:
 
     def stage_calls(self, store: CallStore, stage: str) -> StageCalls:
         """Its calls in a store. Raises ConfigError for an unknown model, or a limit without a known price."""
-        engine, _ = parse_model(self.model)
+        engine, _ = engines.parse_model(self.model)
         return StageCalls(
             store,
             stage,
             self.model,
             paid=engine.hosted,
             # Stored replies outlive an edit of a script, whose content is part of the stage's identity.
-            identity=(model_name if engine.model_is == "file" else model_identity)(self.model),
+            identity=(engines.model_name if engine.model_is == "file" else engines.model_identity)(self.model),
             prices=self.price_list() if engine.hosted else None,
             limit=None if self.max_cost is None else Decimal(str(self.max_cost)),
         )
@@ -66,37 +57,30 @@ class CallSettings:
     def open_chat(self, calls: StageCalls) -> Chat:
         """Open the model; raises ConfigError, ModelCallError or MissingExtraError where it cannot be asked."""
         options = replace(self.options, concurrency=self.concurrency, calls=calls, batch=self.batch)
-        return open_chat(self.model, options)
+        return engines.open_chat(self.model, options)
 
 
 class ModelCalls:
-    """A model that a stage calls, and the store of its replies. Close it, or use it in a `with` block.
+    """A model that a stage calls, opened at the first call whose reply is not stored. Close it, or use it in a `with`.
 
-    The model is opened at the first call whose reply is not stored.
+    `store`: a folder, or its store, which several models share and their owner closes. `stage`: its name, or a name for
+    each of its models. `once`: call once for equal greedy requests (`request_key`).
     """
 
     def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
-        """Prepare the calls; nothing is sent or written.
-
-        `store`: a folder, or its store, which several models share and their owner closes. `stage`: its name, or a
-        name for each of its models. `once`: call once for equal greedy requests (`request_key`).
-        """
         self._settings, self._stage, self._once = settings, stage, once
         self._own = isinstance(store, Path)
         self._calls = settings.stage_calls(CallStore(store / CALLS) if isinstance(store, Path) else store, stage)
         self._chat: Chat | None = None
 
     def ask(self, requests: Sequence[Request], part: str) -> Replies:
-        """The reply to every request of a part, by id and sample; only those that are not stored are called for.
-
-        Raises IncompleteError where calls failed after their retries: the other replies are stored.
-        """
+        """The reply to every request of a part, by id and sample; only those that are not stored are called for. Raises
+        IncompleteError where calls failed after their retries: the other replies are stored."""
         outcomes = self.outcomes(requests)
         failures = {key: one for key, one in outcomes.items() if isinstance(one, Failure)}
         for (item, _), failure in failures.items():
-            raise IncompleteError(
-                f"{len(failures)} calls of {part} failed, first {item}: {failure.message or failure.reason}"
-            )
+            what = f"{len(failures)} calls of {part} failed"
+            raise IncompleteError(f"{what}, first {item}: {failure.message or failure.reason}")
         return {key: one for key, one in outcomes.items() if isinstance(one, Reply)}
 
     def outcomes(self, requests: Sequence[Request], again: Collection[SampleKey] = ()) -> dict[SampleKey, Outcome]:
@@ -156,30 +140,28 @@ class ModelCalls:
 def check_model(settings: CallSettings) -> None:
     """Check that a model can be called: its name, its price where there is a limit, its key, and that it enforces a
     schema where the stage needs one. Loads no local model. Raises ConfigError or DataError."""
-    engine, _ = parse_model(settings.model)
+    engine, _ = engines.parse_model(settings.model)
     if settings.schema and not engine.schemas:
         raise ConfigError(
-            f"{engine.name}: cannot enforce a response schema; choose from {engine_names(', ', schemas=True)}"
+            f"{engine.name}: cannot enforce a response schema; choose from {engines.engine_names(', ', schemas=True)}"
         )
     settings.stage_calls(CallStore(), "check")
     if engine.hosted or engine.model_is in ("file", "url"):
-        open_chat(settings.model).close()
+        engines.open_chat(settings.model).close()
     if settings.batch:
-        require_batches(engine, ": leave batch = true out, or change the model")
+        engines.require_batches(engine, ": leave batch = true out, or change the model")
 
 
 def sampling_of(model: str, temperature: float, tokens: int, seed: int, item: str, sample: int = 0) -> Sampling:
     """How one sample of an item is drawn with the seed of a run; without a temperature where its API takes none."""
-    fixed = parse_model(model)[0].sampling == "none"
+    fixed = engines.parse_model(model)[0].sampling == "none"
     return Sampling(None if fixed else temperature, max_tokens=tokens, seed=request_seed(seed, item, sample))
 
 
 def request_key(request: Request, model: str) -> str:
-    """What equal requests have in common: the prompt's fingerprint at temperature 0; else every request is its own.
-
-    A script answers by the request's name.
-    """
-    greedy = request.sampling.temperature == 0 and model_kind(model.partition(":")[0]) != "file"
+    """What equal requests have in common: the prompt's fingerprint at temperature 0; else, and for a script, which
+    answers by name, every request is its own."""
+    greedy = request.sampling.temperature == 0 and engines.model_kind(model.partition(":")[0]) != "file"
     return prompt_fingerprint(request, model) if greedy else f"{request.id}/{request.sample}"
 
 
@@ -187,7 +169,7 @@ def describe_calls(
     settings: CallSettings, requests: Sequence[Request], scale: float = 1.0
 ) -> tuple[str, Decimal | None]:
     """The calls of a model and their cost, if every reply is as long as it may be, before any is made."""
-    engine, _ = parse_model(settings.model)
+    engine, _ = engines.parse_model(settings.model)
     used = [Usage(prompt_tokens(request), request.sampling.budget) for request in requests]
     sent, back = (round(sum(getattr(one, name) for one in used) * scale) for name in ("input_tokens", "output_tokens"))
     calls = (
