@@ -105,14 +105,14 @@ class PriceList:
         return suggest(model, [one for one in own if suggest(name, [one.removeprefix(f"{engine}:")])])
 
 
-def load_prices(path: Path | None = None) -> PriceList:
+def load_prices(path: Path | str = "") -> PriceList:
     """Load the bundled prices; models of a user's file replace bundled ones of the same name. Raises ConfigError, with
     file, model and key, for a file that cannot be read, or an entry that is not a price."""
     bundled = _read(files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8"), "prices.toml")
-    if path is None:
+    if not path:
         return bundled
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise ConfigError(f"{path}: the price file cannot be read: {error}") from error
     own = _read(text, str(path))

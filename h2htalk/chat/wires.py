@@ -127,7 +127,7 @@ class WireFormat:
         limited = not reason and status in _SLOW_DOWN
         again = (status in _RETRIED or status >= 530) and headers.get("x-should-retry") != "false"
         retry = limited or (again and not reason)
-        written = bool(reason) and error.says("content filtering")  # a reply that was blocked
+        written = bool(reason) and "content filtering" in error.text.lower()  # a reply that was blocked
         return FailedCall(
             reason or _reason(status, error),
             message,
@@ -492,19 +492,17 @@ class ErrorBody:
     def names(self, *codes: str) -> bool:
         return self.code in codes or self.kind in codes
 
-    def says(self, words: str) -> bool:
-        return words in self.text.lower()
-
 
 def _rule(status: int, error: ErrorBody, hosted: bool) -> tuple[str, str]:
     """Return the reason of an error that asking again cannot help, else "", and advice for the user where no other call
     can succeed either."""
+    said = error.text.lower()
     if status in (400, 403) and error.names("content_filter", "content_policy_violation", "invalid_prompt"):
         return "refusal", ""  # the provider's own filter declined the prompt before any model read it
-    if status == 400 and error.says("content filtering"):
+    if status == 400 and "content filtering" in said:
         return "refusal", ""  # or blocked the reply, which may be billed
     no_credit = error.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
-    if status == 402 or no_credit or (status == 400 and error.says("credit balance")):
+    if status == 402 or no_credit or (status == 400 and "credit balance" in said):
         return "no_credit", "the {api.title} account has no credit left ({message}): add credit, then start again"
     if status == 401 or error.code == "invalid_api_key" or (status == 403 and not hosted):
         return "unauthorized", _REFUSED_KEY
@@ -514,7 +512,7 @@ def _rule(status: int, error: ErrorBody, hosted: bool) -> tuple[str, str]:
     if status == 403 and error.kind:
         advice = "check the account, its project and its workspace"
         return "unauthorized", "{api.title} denies access to this key ({message}): " + advice
-    if status == 429 and error.says("request too large"):
+    if status == 429 and "request too large" in said:
         return "bad_request", ""  # larger than all the tokens that the account may send in a minute: no wait helps
     if 300 <= status < 400:
         advice = "which is not followed: correct {api.address_advice}"

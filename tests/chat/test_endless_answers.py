@@ -43,7 +43,7 @@ def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCall
         monkeypatch.setattr(httpx2.HTTPTransport, "handle_request", handle)
         chat = CHATS[provider.name]
         with chat.open_client(*chat.read_environment()) as client, pytest.raises(JobCallError) as caught:
-            call(chat.jobs(client, connection_failure))
+            call(chat.jobs(client, chat.wire("made-up"), connection_failure))
         assert len(hosts) == 1, "what is refused is not sent again, nor elsewhere"
         return caught.value
 
@@ -53,7 +53,10 @@ def ask(provider: Api, monkeypatch: pytest.MonkeyPatch) -> Callable[..., JobCall
 @pytest.mark.parametrize("status", [200, 500])
 def test_an_endless_answer_about_a_job_is_cut(ask: Callable[..., JobCallError], status: int) -> None:
     body = Body(b" " * 65536, endless=True)
-    assert "larger than 16 MB" in ask(httpx2.Response(status, stream=body), lambda jobs: jobs.retrieve("job")).message
+    assert (
+        "larger than 16 MB"
+        in ask(httpx2.Response(status, stream=body), lambda jobs: jobs.retrieve("job")).failed.message
+    )
     assert MOST <= body.read < 2 * MOST
 
 
@@ -64,7 +67,7 @@ def test_a_compressed_answer_is_bounded_before_it_is_unpacked(
     packed = {"content-encoding": "gzip"}
     body = Body(gzip.compress(b" " * 2**24), endless=False)
     answer = httpx2.Response(200, headers=packed, stream=body)
-    assert "larger than" in ask(answer, lambda jobs: jobs.retrieve("job")).message
+    assert "larger than" in ask(answer, lambda jobs: jobs.retrieve("job")).failed.message
 
 
 def test_a_redirect_of_a_job_is_not_followed_and_the_key_goes_nowhere_else(ask: Callable[..., JobCallError]) -> None:

@@ -101,8 +101,8 @@ class BatchDouble(BatchApi):
         """What speaks to it, over the real SDK. A call that is repeated by the SDK itself would be seen here."""
         client = httpx2.Client(transport=httpx2.MockTransport(self.handle))
         if self.provider == "openai":
-            return OpenAIJobs(openai.OpenAI(api_key=KEY, http_client=client), connection_failure)
-        return AnthropicJobs(anthropic.Anthropic(api_key=KEY, http_client=client), connection_failure)
+            return OpenAIJobs(openai.OpenAI(api_key=KEY, http_client=client), self.api, connection_failure)
+        return AnthropicJobs(anthropic.Anthropic(api_key=KEY, http_client=client), self.api, connection_failure)
 
     def run(
         self, asked: Sequence[Request], on_done: OnDone | None = None, attempts: int = 4, limit: Decimal | None = None

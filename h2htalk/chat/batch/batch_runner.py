@@ -22,7 +22,7 @@ from typing import Any
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Answer, Call, FailedCall, OnDone, Outcome, Request, Sampling, outcomes
+from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, OnDone, Outcome, Request, Sampling, outcomes
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
 from h2htalk.chat.wires import WireFormat, clean
 from h2htalk.data.responses import SampleKey
@@ -165,7 +165,7 @@ class BatchRun:
             except JobCallError as error:
                 if sending and not error.refused:
                     return
-                failed = self._failure(error)
+                failed = error.failed
             pause = max(min(FIRST_POLL * 2 ** (tries - 1), LONGEST_POLL), failed.wait or 0.0)
             again = failed.retry and failed.fatal is None
             if not again or tries >= self.options.attempts or self.clock() + pause > deadline:
@@ -175,12 +175,6 @@ class BatchRun:
                 advice = "check the connection, its proxy and the base URL in the environment, or start again later"
                 raise ModelCallError(f"the batch could not be submitted: {failed.message}; {advice}")
             self.sleep(pause)
-
-    def _failure(self, error: JobCallError) -> FailedCall:
-        """What an error about a job means; one without a usable answer is that of the connection."""
-        if error.status is None or error.status == 200:
-            return FailedCall("connection", error.message, "free", retry=True)
-        return self.wire.read_error(error.status, error.body, error.headers)
 
     # --- Waiting ------------------------------------------------------------------------------------------------
 
@@ -226,28 +220,23 @@ class BatchRun:
     def _look_for(self, record: BatchRecord) -> bool:
         """Search for a job that may exist, and attach to it; returns whether the search ended."""
         known = {other.job for other in self.calls.store.jobs.values() if other.job is not None}
-        search = self.jobs.find(record, known)
-        if search.job is not None:
-            self.calls.store.note(record, "submitted", provider_id=search.job.id)
-        elif search.running or abs(self.clock() - record.when) < SETTLE:
-            what = ", ".join(search.running) or "the list of jobs"
+        job, running, unreadable = self.jobs.find(record, known)
+        if job is not None:
+            self.calls.store.note(record, "submitted", provider_id=job.id)
+        elif running or abs(self.clock() - record.when) < SETTLE:
+            what = ", ".join(running) or "the list of jobs"
             self._show(f"batch {record.batch}: searching for its job: waiting for {what}", record.batch)
             return False
-        elif search.unreadable:
-            jobs = ", ".join(search.unreadable)
-            self._lose(record, f"may be one of {jobs}, whose results are no longer kept")
+        elif unreadable:
+            self._lose(record, f"may be one of {', '.join(unreadable)}, whose results are no longer kept")
         else:
             self._asked(record, -1)
-            self.calls.abandon(record, "never submitted")
-            self._count_fruitless("never submitted")
+            self._lose(record, "never submitted", "free")
         return True
 
-    def _lose(self, record: BatchRecord, reason: str) -> None:
-        """Give up a job that may have been computed; its missing items are submitted again."""
-        self.calls.abandon(record, reason, "possibly_paid")
-        self._count_fruitless(reason)
-
-    def _count_fruitless(self, reason: str) -> None:
+    def _lose(self, record: BatchRecord, reason: str, billing: Billing = "possibly_paid") -> None:
+        """Give up a job that gives no results; its missing items are submitted again."""
+        self.calls.abandon(record, reason, billing)
         self.fruitless += 1
         if self.fruitless >= self.options.attempts:
             what = f"{self.fruitless} batch jobs in a row gave no results, the last one: {reason}"
@@ -268,12 +257,10 @@ class BatchRun:
         """Note an error; the caller asks again after a pause. Raises ModelCallError for one that lasts."""
         goes_on = f"batch job {record.label} is not lost, the same command attaches to it"
         if error.status in (404, 410):
-            raise ModelCallError(
-                f"no batch job {record.label} is known to this key (HTTP {error.status}): use the key of the "
-                f'workspace that made it; to give it up, remove the lines with "job":"{record.batch}" from '
-                f"{self.calls.store.path}"
-            )
-        failed = self._failure(error)
+            give_up = f'to give it up, remove the lines with "job":"{record.batch}" from {self.calls.store.path}'
+            what = f"no batch job {record.label} is known to this key (HTTP {error.status})"
+            raise ModelCallError(f"{what}: use the key of the workspace that made it; {give_up}")
+        failed = error.failed
         if failed.fatal or not failed.retry:
             raise ModelCallError(f"{failed.fatal or failed.message}; {goes_on}")
         self.hold = min(failed.wait or 0.0, LONGEST_POLL)
@@ -308,7 +295,7 @@ class BatchRun:
             if error.status not in (404, 410):
                 raise
             # The results are gone; calls without a result are possibly paid.
-            self._lose(record, f"its results are no longer kept ({error.message})")
+            self._lose(record, f"its results are no longer kept ({error.failed.message})")
             return
         # They were never computed where every reply that the provider counts arrived; else each may have been paid.
         whole = job.succeeded is not None and counts["succeeded"] >= job.succeeded

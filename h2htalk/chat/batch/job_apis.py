@@ -12,7 +12,7 @@ import json
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from datetime import datetime
 from importlib import import_module
 from itertools import chain
@@ -23,7 +23,7 @@ import httpx2
 
 from h2htalk.chat.protocol import CONNECT_TIMEOUT, FailedCall
 from h2htalk.chat.store.call_store import BatchRecord
-from h2htalk.chat.wires import clean
+from h2htalk.chat.wires import WireFormat, clean
 from h2htalk.data.files import write_problem
 from h2htalk.errors import DataError
 
@@ -73,25 +73,18 @@ class Result:
     free: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What a search for a job found: `job`, else it may be one that is `running`, or that is `unreadable` by now."""
-
-    job: BatchJob | None = None
-    running: tuple[str, ...] = ()
-    unreadable: tuple[str, ...] = ()
+# Our job, and others that may be ours: that run, which their results will show, and that can no longer be read.
+Search = tuple[BatchJob | None, list[str], list[str]]
 
 
 @dataclass(eq=False)
 class JobCallError(Exception):
     """A call about a job gave no usable answer. `status`: of HTTP, None where no answer was read; `reached`: something
-    was sent; `body`, `headers`: of the answer."""
+    was sent."""
 
-    message: str
-    status: int | None = None
+    failed: FailedCall
+    status: int | None = 200
     reached: bool = True
-    body: object = None
-    headers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def refused(self) -> bool:
@@ -112,13 +105,15 @@ class JobsApi:
     methods: ClassVar[str]  # the SDK's methods for jobs, as a path of attributes
     outputs: ClassVar[str]  # and the one that streams an output
 
-    def __init__(self, client: Any, failure: Callable[[BaseException, str | None], FailedCall]) -> None:
-        """Take the SDK's client, and the function that reads a broken connection."""
+    def __init__(
+        self, client: Any, wire: WireFormat, broken: Callable[[BaseException, str | None], FailedCall]
+    ) -> None:
+        """Take the SDK's client, and what reads errors of the API and of the connection."""
         timeout = httpx2.Timeout(TRANSFER_TIMEOUT, connect=CONNECT_TIMEOUT)
         self.client = client.with_options(max_retries=0, timeout=timeout)
         self.batches = attrgetter(self.methods)(self.client).with_raw_response
         self.stream = attrgetter(self.outputs)(self.client)
-        self._failure = failure
+        self._wire, self._broken = wire, broken
         self._sdk = import_module(type(client).__module__.partition(".")[0])
 
     def line(self, custom_id: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -174,7 +169,7 @@ class JobsApi:
             page = self.call(self.batches.list, limit=limit, **last)
             jobs = page.get("data")
             if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
-                raise JobCallError("the answer lists no jobs", status=200)
+                raise unusable("the answer lists no jobs")
             yield from jobs
             if not jobs or page.get("has_more") is False:
                 return
@@ -191,15 +186,15 @@ class JobsApi:
             body: object = None
             with suppress(ValueError, httpx2.HTTPError, httpx2.StreamError):
                 body = json.loads(error.response.read())  # streamed or not
-            status, headers = error.status_code, error.response.headers
-            raise JobCallError(f"HTTP {status}", status, body=body, headers=headers) from None
+            failed = self._wire.read_error(error.status_code, body, error.response.headers)
+            raise JobCallError(failed, error.status_code) from None
         except (sdk.APIConnectionError, httpx2.HTTPError) as error:  # the latter while results stream
-            found = self._failure(error.__cause__ or error, None)
+            found = self._broken(error.__cause__ or error, None)
             status = 200 if found.reason == "malformed_reply" else None
-            raise JobCallError(found.message, status, reached=found.billing != "free") from None
+            raise JobCallError(replace(found, retry=True), status, reached=found.billing != "free") from None
         except (base, ValueError, TypeError, AttributeError, RecursionError) as error:
             # Not JSON, or JSON of another shape, which the text may quote at length: only the kind is kept.
-            raise JobCallError(f"the answer cannot be read ({type(error).__name__})", status=200) from None
+            raise unusable(f"the answer cannot be read ({type(error).__name__})") from None
 
 
 class OpenAIJobs(JobsApi):
@@ -232,10 +227,10 @@ class OpenAIJobs(JobsApi):
         for raw in self.listed():
             same_file = record.file is not None and pick(raw, "input_file_id") == record.file
             if same_file or pick(raw, "metadata", _MARK) == record.batch:
-                return Search(self.read_job(raw))
+                return self.read_job(raw), [], []
             if require(count_or_none(raw.get("created_at"))) < record.when - CLOCK_SKEW:
                 break
-        return Search()
+        return None, [], []
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
         job_id, status = read_names(raw, "status")
@@ -314,10 +309,10 @@ class AnthropicJobs(JobsApi):
             if job.state == "running":
                 running.append(job.id)
             elif ours := self._is_ours(job, record):
-                return Search(job)
+                return job, [], []
             elif ours is None:
                 unreadable.append(job.id)
-        return Search(None, tuple(running), tuple(unreadable))
+        return None, running, unreadable
 
     def _is_ours(self, job: BatchJob, record: BatchRecord) -> bool | None:
         """Whether the first result of an ended job has one of our names; None where it can no longer be read."""
@@ -332,7 +327,7 @@ class AnthropicJobs(JobsApi):
 
     def results(self, job: BatchJob) -> Iterator[Result | None]:
         if not job.outputs:
-            raise JobCallError("the job's results are no longer kept", status=404)
+            raise JobCallError(unusable("the job's results are no longer kept").failed, 404)
         yield from super().results(job)
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
@@ -383,7 +378,7 @@ def json_lines(chunks: Iterable[bytes]) -> Iterator[Mapping[str, Any] | None]:
         parts.append(rest)
         size += len(rest)
         if size > LONGEST_LINE:
-            raise JobCallError(f"a result is longer than {LONGEST_LINE >> 20} MiB")
+            raise unusable(f"a result is longer than {LONGEST_LINE >> 20} MiB")
 
 
 def line_bytes(line: Mapping[str, Any]) -> bytes:
@@ -397,10 +392,15 @@ def read_names(raw: Mapping[str, Any], status: str) -> tuple[str, str]:
     return require(job if job.isprintable() else None), require(text_or_none(raw.get(status)))
 
 
+def unusable(why: str) -> JobCallError:
+    """Return the error for an answer that is not what was asked for; it is asked for again."""
+    return JobCallError(FailedCall("connection", why, "free", retry=True))
+
+
 def require(value: T | None) -> T:
     """Return a value that an answer about a job must have; raises JobCallError where it has none."""
     if value is None:
-        raise JobCallError("the answer describes no job", status=200)
+        raise unusable("the answer describes no job")
     return value
 
 

@@ -131,7 +131,7 @@ class HostedChat:
             return run_calls(connection, requests, options, on_done, calls=calls, deadline=options.deadline)
         with self.open_client(self._key, self._url) as client:
             # Without requests too: open jobs are collected and settled.
-            jobs = self.jobs(client, connection_failure)
+            jobs = self.jobs(client, self._wire, connection_failure)
             return BatchRun(jobs, self._wire, requests, options, calls, on_done).run()
 
     def close(self) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Self
 
 from h2htalk.chat import engines
-from h2htalk.chat.prices import PriceList, add, dollars_text, load_prices, prompt_tokens
+from h2htalk.chat.prices import add, dollars_text, load_prices, prompt_tokens
 from h2htalk.chat.protocol import Chat, Outcome, Reply, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, prompt_fingerprint
 from h2htalk.data.responses import CALLS, Failure, SampleKey, Usage
@@ -36,10 +36,6 @@ class CallSettings:
     schema: bool = False
     options: engines.ChatOptions = field(default_factory=engines.ChatOptions)
 
-    def price_list(self) -> PriceList:
-        """Load its prices. Raises ConfigError for a file that cannot be used."""
-        return load_prices(Path(self.prices) if self.prices else None)
-
     def stage_calls(self, store: CallStore, stage: str) -> StageCalls:
         """Its calls in a store. Raises ConfigError for an unknown model, or a limit without a known price."""
         engine, _ = engines.parse_model(self.model)
@@ -50,7 +46,7 @@ class CallSettings:
             paid=engine.hosted,
             # Stored replies outlive an edit of a script, whose content is part of the stage's identity.
             identity=(engines.model_name if engine.model_is == "file" else engines.model_identity)(self.model),
-            prices=self.price_list() if engine.hosted else None,
+            prices=load_prices(self.prices) if engine.hosted else None,
             limit=None if self.max_cost is None else Decimal(str(self.max_cost)),
         )
 
@@ -115,13 +111,10 @@ class ModelCalls:
                 else:
                     missing.append(own)
             if missing:
-                self._open().complete([own[0] for own in missing], lambda n, end: take(missing[n], end, True))
+                if self._chat is None:
+                    self._chat = self._settings.open_chat(calls.open(self._settings.batch))
+                self._chat.complete([own[0] for own in missing], lambda n, end: take(missing[n], end, True))
         return {key: found[key] for key in keys}
-
-    def _open(self) -> Chat:
-        if self._chat is None:
-            self._chat = self._settings.open_chat(self._calls.open(self._settings.batch))
-        return self._chat
 
     def close(self) -> None:
         """Release the model, and the store where it is its own. May be called twice."""
@@ -178,7 +171,7 @@ def describe_calls(
     )
     if engine.local:
         return f"{calls}; costs nothing but time", Decimal(0)
-    price = settings.price_list().models.get(settings.model) if engine.hosted else None
+    price = load_prices(settings.prices).models.get(settings.model) if engine.hosted else None
     total = add(*(price.cost(one, settings.batch) if price else None for one in used))
     if price is None or total is None:
         return f"{calls}; the price is unknown", None
