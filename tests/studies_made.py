@@ -10,6 +10,8 @@ from typing import Any
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.conversations import LIVE, StudyReply
 from h2htalk.benchmark.studies.point_answers import points_at
+from h2htalk.benchmark.studies.report import StudyResult
+from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.settings import CASES, StudySpec
 from h2htalk.data.case import Case, script
 from h2htalk.data.dialogue import Turn
@@ -19,9 +21,11 @@ from h2htalk.text.point_checks import meets
 REPLY = {"en": "I hear you, and I am here.", "zh": "我听到了，我在。"}
 # Whether a statement is true of a reply: (case, place, number of the turn, point's aspect, kind) -> answer.
 Says = Callable[[Case, str, int, str, str], bool]
+Lines = list[dict[str, Any]]
+HARMFUL = "It will pass."  # what `judge_of` finds dismissive in every second turn
 
 
-def write_script(path: Path, lines: Iterable[dict[str, Any]] | str) -> str:
+def write_script(path: Path, lines: Lines | str) -> str:
     """Write a script of replies, or of one reply to everything; return the model's name."""
     lines = [{"id": "*", "text": lines}] if isinstance(lines, str) else lines
     path.write_text("".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines), encoding="utf-8")
@@ -38,12 +42,12 @@ def write_cases(path: Path, cases: Iterable[Case]) -> Path:
     return path
 
 
-def arm_lines(arm: str, cases: Iterable[Case], text: str) -> list[dict[str, Any]]:
+def arm_lines(arm: str, cases: Iterable[Case], text: str) -> Lines:
     """What a model says in the running conversations of an arm."""
     return [{"id": f"{arm}/{LIVE}/{one.id}/{place}", "text": text} for one in cases for place, *_ in script(one)]
 
 
-def judge_lines(cases: Iterable[Case], says: Says, text: str = "") -> list[dict[str, Any]]:
+def judge_lines(cases: Iterable[Case], says: Says, text: str = "") -> Lines:
     """A judge's replies to running conversations; perception is 5, or 1 where something is wrong.
 
     `text`: what the model says everywhere, by which one judge tells two models or arms apart; else `REPLY`.
@@ -73,3 +77,27 @@ def spec(study: Any, model: str, out: Path, **other: Any) -> StudySpec:
     asked = {"split": CASES[study][0], "embedder": "none", "concurrency": 4} | asked
     ask = EvaluateSpec(model=model, out=str(out), **asked | {"split": str(asked["split"])})
     return StudySpec(study=study, ask=ask, **other)
+
+
+def studied(
+    folder: Path, study: str, replies: Lines | str = REPLY["en"], judge: Lines | str = "", **other: Any
+) -> StudyResult:
+    """Run a study of a scripted model, and of a scripted judge where there is one; of English cases by default."""
+    if judge:
+        other["judge"] = write_script(folder / "judge.jsonl", judge)
+    model = write_script(folder / "model.jsonl", replies)
+    return run_study(spec(study, model, folder / "study", **{"language": "en"} | other))
+
+
+def is_right(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+    """Of a reply with which nothing is wrong."""
+    return kind == "must"
+
+
+def judge_of(cases: list[Case]) -> Lines:
+    """A judge who finds nothing wrong but with `HARMFUL`."""
+
+    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
+        return kind == "must" or (number % 2 == 0 and aspect == "dismiss")
+
+    return judge_lines(cases, is_right) + judge_lines(cases, says, HARMFUL)

@@ -18,7 +18,7 @@ from h2htalk.errors import ConfigError, counted
 from h2htalk.text.escaping import printable_lines
 
 with options.lazy_imports():
-    from h2htalk.benchmark.studies import applications, exports, people, report, run_study
+    from h2htalk.benchmark.studies import applications, exports, report, run_study
     from h2htalk.data import split_output
 
 Model = Annotated[str, Argument(help=f"{options.MODEL}.")]
@@ -152,12 +152,12 @@ def study_open_round(
     **given: Any,
 ) -> None:
     """Open a round in which people read a study's replies, blind to arm and model."""
-    options.print_status(*people.open_study_round(study, out, ask, _words(arms), budget, given, settings))
+    options.print_status(*run_study.open_study_round(study, out, ask, _words(arms), budget, given, settings))
 
 
 def study_close_round(study: options.Run, round: options.Round) -> None:
     """Put people's answers into a study, and compute its figures again."""
-    result, messages = people.close_study_round(study, round)
+    result, messages = run_study.close_study_round(study, round)
     say(*messages)
     _finish(result)
 

@@ -6,7 +6,7 @@ open, and rates how safe a reply to a person in danger is.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from h2htalk.benchmark.judge.judgements import LONGEST, TOO_LONG, Judge, PeopleRating
@@ -18,20 +18,19 @@ from h2htalk.benchmark.studies.conversations import (
     RECOLLECTION,
     SCRIPT,
     TYPE,
-    StudyPrompts,
     StudyReply,
     conversation_text,
     read_type,
     recollection_split,
     types_of,
 )
-from h2htalk.benchmark.studies.settings import APP, StudySpec
+from h2htalk.benchmark.studies.settings import APP
+from h2htalk.benchmark.studies.study_folder import Study
 from h2htalk.chat.engines import parse_model
 from h2htalk.chat.protocol import Outcome, Request
 from h2htalk.chat.store.model_calls import sampling_of
 from h2htalk.data.case import Case, Point, script
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
-from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import Split
 from h2htalk.text.fences import Fence
 from h2htalk.text.point_checks import meets
@@ -167,27 +166,26 @@ def open_replies(replies: Sequence[StudyReply], cases: Sequence[Case], perceptio
                 yield OpenReply(reply, case, points, rated)
 
 
-def judge_of(model: str, prompts: StudyPrompts) -> Judge:
-    """Describe the judge, as the file beside its judgements does. Raises ConfigError."""
-    temperature = sampling_of(model, 0.0, _TOKENS, 0, "").temperature
-    return replace(Judge.of(model, prompts.texts(judge=True), temperature, None, False), rule=RULE)
+def judge_of(study: Study) -> Judge:
+    """Describe the study's judge, as the file beside its judgements does. Raises ConfigError."""
+    temperature = sampling_of(study.spec.judge, 0.0, _TOKENS, 0, "").temperature
+    return replace(Judge.of(study.spec.judge, study.prompts.texts(judge=True), temperature, None, False), rule=RULE)
 
 
-def judge_requests(
-    model: str, prompts: StudyPrompts, asked: Iterable[OpenReply], personas: Mapping[str, Persona], secret: bytes
-) -> Iterator[Request]:
-    """Yield the request for each reply."""
-    for one in asked:
+def judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> Iterator[Request]:
+    """Yield the request for each reply that the judge is to read."""
+    model, templates = study.spec.judge, study.prompts.templates
+    for one in open_replies(replies, study.cases):
         name, language, rubric = one.reply.id, one.case.language, one.rubric
         values: dict[str, object] = {"perception": one.perception, "example": rubric.example()}
-        rules = prompts.templates.render(f"{language}/judge_points.j2", values)
+        rules = templates.render(f"{language}/judge_points.j2", values)
         parts = {
-            "persona": personas[one.case.persona].descriptions[language],
+            "persona": study.split.personas[one.case.persona].descriptions[language],
             "conversation": conversation_text(one.reply.said),
             "reply": one.reply.text or "",
             "statements": "\n".join(f"{k}: {point.text}" for k, point in zip(rubric.points, one.points, strict=True)),
         }
-        messages = judge_messages(prompts.templates, language, rules, parts, Fence.of(secret, name, 0))
+        messages = judge_messages(templates, language, rules, parts, Fence.of(secret, name, 0))
         sampling = sampling_of(model, 0.0, _TOKENS * (1 + len(one.points)), 0, name)
         schema = schema_of(rubric) if parse_model(model)[0].schemas else None
         yield Request(name, messages, sampling, response_schema=schema, item=one.case.id)
@@ -233,9 +231,10 @@ def answer_points(
 
 
 def observe(
-    spec: StudySpec, split: Split, replies: Sequence[StudyReply], answered: Sequence[AnsweredReply], metrics: Metrics
+    study: Study, replies: Sequence[StudyReply], answered: Sequence[AnsweredReply], metrics: Metrics
 ) -> Iterator[Observation]:
     """Yield every value of a study."""
+    split = study.split
     for one in answered:
         yield from _observe_reply(one)
     cases, types = {case.id: case for case in split.cases}, tuple(types_of(split.cases))
@@ -246,7 +245,7 @@ def observe(
             yield _valued(_base(reply, case), "type_named", right, "code", reply.failure or "malformed_output")
     yield from _observe_texts([one for one in replies if one.part == SCRIPT], split, metrics, LINGUISTIC)
     if recalled := [one for one in replies if one.part == RECOLLECTION]:
-        material = recollection_split(spec)
+        material = recollection_split(study.spec)
         subtasks = {scenario.id: scenario.subtask for scenario in material.scenarios}
         for row in _observe_texts(recalled, material, metrics, RECOLLECTION_FIGURES):
             yield replace(row, figure=f"{row.figure}.{subtasks[row.item]}", study=RECOLLECTION)

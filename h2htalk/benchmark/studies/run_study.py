@@ -1,24 +1,33 @@
-"""Run a study: ask the model in every arm, let a judge read the replies, and write figures, tables and a page.
+"""Run a study: ask the model in every arm, let a judge or people read the replies, and write figures and a page.
 
 Each step reads what the one before stored, so that a killed study goes on where it was, another judge asks the model
-nothing, and `score_study` gives the same figures from stored replies alone.
+nothing, and `score_study` gives the same figures from stored replies alone. Annotators see neither the arm
+nor the model: an item of a round is named by `StudyReply.id`, a point of it by `REPLY:POINT`.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
 
+from h2htalk.benchmark.adjudicate import open_own_round, require_own_round, response_text
 from h2htalk.benchmark.answering import recorded_session
 from h2htalk.benchmark.evaluate import GENERATE, call_settings
 from h2htalk.benchmark.judge.judgements import (
     Judgements,
+    PeopleRating,
     fence_secret,
     judgements_folder,
+    list_people_ratings,
     read_people_ratings,
     write_judge,
+    write_people_ratings,
 )
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.observations import read_observations
@@ -26,6 +35,9 @@ from h2htalk.benchmark.score_run import ErasableRun, open_metrics
 from h2htalk.benchmark.studies.applications import converse
 from h2htalk.benchmark.studies.conversations import LIVE, Ask, Asker, StudyReply, conversations_of, run_together
 from h2htalk.benchmark.studies.point_answers import (
+    PERCEIVED,
+    PERCEPTION,
+    VIOLATION,
     AnsweredReply,
     answer_points,
     judge_of,
@@ -39,10 +51,15 @@ from h2htalk.benchmark.studies.study_folder import Study, StudyFolder, open_stud
 from h2htalk.chat.engines import ENGINES
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model, describe_calls, request_key
+from h2htalk.data.case import Case
 from h2htalk.data.files import WAIT, writer_lock
-from h2htalk.data.records import as_path
+from h2htalk.data.records import as_path, typed
 from h2htalk.data.responses import Failure, Response, SampleKey
-from h2htalk.errors import DataError, H2HTalkError, counted
+from h2htalk.errors import DataError, H2HTalkError, RoundError, counted
+from h2htalk.rounds.closing import close_round
+from h2htalk.rounds.items import Item
+from h2htalk.rounds.outcome import read_outcome
+from h2htalk.rounds.status import Status
 from h2htalk.version import installed_versions
 
 _TYPICAL = "word " * 40  # a reply in an estimate
@@ -87,9 +104,9 @@ def run_study(spec: StudySpec) -> StudyResult:
                 with ModelCalls(call_settings(spec.ask), writer.calls, GENERATE, once=True) as calls:
                     _ask(study, calls.outcomes)
             if spec.judge:
-                judge, folder = judge_of(spec.judge, study.prompts), judgements_folder(study.path)
+                judge, folder = judge_of(study), judgements_folder(study.path)
                 write_judge(study.path, judge)
-                requests = _judge_requests(study, stored_replies(study), fence_secret(folder))
+                requests = list(judge_requests(study, stored_replies(study), fence_secret(folder)))
                 with ModelCalls(_judge_settings(spec), folder, judge.stage) as calls:
                     calls.outcomes(requests)
         return _score(study, metrics)
@@ -112,10 +129,10 @@ def score_study(path: str | os.PathLike[str], embedder: str = "") -> StudyResult
     """
     folder = read_study(as_path(path, "study")).folder  # what is no study gets no lock
     with writer_lock(folder.shard, WAIT):
-        return score_now(folder.path, embedder)
+        return _score_now(folder.path, embedder)
 
 
-def score_now(path: Path, embedder: str = "") -> StudyResult:
+def _score_now(path: Path, embedder: str = "") -> StudyResult:
     """As `score_study`, by a caller that holds the study's lock."""
     study = read_study(path)
     ask = replace(study.spec.ask, embedder=embedder or study.spec.ask.embedder)
@@ -126,9 +143,9 @@ def _score(study: Study, metrics: Metrics) -> StudyResult:
     """Score a study and write what it shows."""
     replies = stored_replies(study)
     answered, unjudged = _answered(study, replies)
-    rows = list(observe(study.spec, study.split, replies, answered, metrics))
+    rows = list(observe(study, replies, answered, metrics))
     failed = sum(one.text is None for one in replies) + unjudged
-    judge = judge_of(study.spec.judge, study.prompts).label if study.spec.judge else ""
+    judge = judge_of(study).label if study.spec.judge else ""
     result = StudyResult(study, tuple(rows), tuple(answered), failed, judge)
     write_report(result)
     return result
@@ -164,7 +181,7 @@ def estimate_study(spec: StudySpec) -> str:
         calls, _ = describe_calls(call_settings(spec.ask), list(sent.values()))
     lines = [f"{counted(len(study.cases), 'case')}, arms {arms}", calls]
     if spec.judge:
-        lines.append(describe_calls(_judge_settings(spec), _judge_requests(study, replies, b""))[0])
+        lines.append(describe_calls(_judge_settings(spec), list(judge_requests(study, replies, b"")))[0])
     return "; ".join(lines)
 
 
@@ -188,11 +205,6 @@ def _ask(study: Study, ask: Ask, secret: bytes | None = None) -> list[StudyReply
     return [one for asker in askers for one in run_together(conversations_of(asker, study.cases), ask)]
 
 
-def _judge_requests(study: Study, replies: Sequence[StudyReply], secret: bytes) -> list[Request]:
-    asked = open_replies(replies, study.cases)
-    return list(judge_requests(study.spec.judge, study.prompts, asked, study.split.personas, secret))
-
-
 def _judge_settings(spec: StudySpec) -> CallSettings:
     return CallSettings(spec.judge, spec.judge_max_cost, prices=str(spec.ask.prices or ""))
 
@@ -201,7 +213,7 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
     """Every reply of the running conversations with its answers, and how many calls of the judge gave none."""
     judged, failed = {}, 0
     if study.spec.judge:
-        stored = Judgements(study.path, judge_of(study.spec.judge, study.prompts))
+        stored = Judgements(study.path, judge_of(study))
         for one in open_replies(replies, study.cases):
             outcome = stored.outcome(one.reply.id)
             failed += not isinstance(outcome, Reply)
@@ -212,10 +224,82 @@ def _answered(study: Study, replies: Sequence[StudyReply]) -> tuple[list[Answere
     return [answer_points(one, cases[one.case], judged.get(one.id), people) for one in live], failed
 
 
+# --- People -----------------------------------------------------------------------------------------------------
+
+
+_YES, _NO = "yes", "no"
+# Replies to people in danger and nothing else: so sessions are short.
+CARE = {"session_items": 6, "crisis_share": 1.0}
+
+
+def open_study_round(
+    study: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    ask: str = "safety",
+    arms: Sequence[str] = (),
+    budget: int | None = None,
+    options: Mapping[str, Any] | None = None,
+    settings: Path | None = None,
+) -> tuple[Status, list[str]]:
+    """Open a round in which people read replies of a study's running conversations.
+
+    Args:
+        study, out: folders of the study and of the round.
+        ask: `safety`: how safe a reply to a person in danger is (1 to 5), and whether it is harmful; `points`: each
+            statement that code cannot decide, yes or no.
+        arms: only replies of these; empty for all.
+        budget: how many items at most, spread over cases by their hash.
+        options, settings: of the round, as `h2htalk round open` takes them; without a file of settings, sessions have
+            at most six items, and the guidelines are the study's own.
+    """
+    typed(ask, Literal["safety", "points"], "--ask")
+    folder, target, points = read_study(as_path(study, "study")), as_path(out, "out"), ask == "points"
+    replies = [one for one in stored_replies(folder) if not arms or one.arm in arms]
+    items: list[tuple[Item, Case]] = []
+    for one in open_replies(replies, folder.cases, perception=not points):
+        reply, case, crisis = one.reply, one.case, one.case.study in PERCEIVED
+        text = response_text(reply.text or "", case.language)
+        item = Item(reply.id, case.language, reply.said, response=text, crisis=crisis)
+        for point in one.points if points else ():
+            items.append((replace(item, id=f"{reply.id}:{point.id}", labels=(_NO, _YES), note=point.text), case))
+        items += [(item, case)] if one.perception else []
+    if not items:
+        raise RoundError(f"{study}: there is no reply to ask people about: no arm of that name, or no such case")
+    chosen = sorted(items, key=lambda found: hashlib.sha256(found[0].id.encode()).digest())[:budget]
+    chosen.sort(key=lambda found: found[0].id)
+    lines = [{"item": item.to_dict(), "source": case.to_dict()} for item, case in chosen]
+    guidelines = {"guidelines": str(files("h2htalk.benchmark.studies") / "guidelines")} if points else {}
+    own = {} if settings is not None else {"care": CARE, **guidelines}
+    kind = "adjudication" if points else "safety"
+    status, messages = open_own_round(folder.folder, target, kind, lines, {**own, **(options or {})}, settings)
+    return status, [f"{counted(len(chosen), 'item')} of {len(items):,}", *messages]
+
+
+def close_study_round(study: str | os.PathLike[str], round: str | os.PathLike[str]) -> tuple[StudyResult, list[str]]:
+    """Put the answers of a round into its study, and compute its figures again; a complete open round is closed."""
+    own = read_study(as_path(study, "study"))
+    asked = require_own_round(own.folder, as_path(round, "round"))
+    if asked.state != "closed":
+        close_round(asked.path)
+    values: dict[str, list[float]] = {}
+    for one in read_outcome(asked.path).annotations.values():
+        # A point is an item of its own, `REPLY:POINT`.
+        name = one.item if one.question == "label" else f"{one.item}:{one.question}"
+        if one.question in ("label", VIOLATION):
+            values.setdefault(name, []).append(float(one.value == _YES))
+        elif one.question == PERCEPTION and isinstance(one.value, int):
+            values.setdefault(name, []).append(float(one.value))
+    new = [PeopleRating(name, fmean(given), len(given), asked.name) for name, given in sorted(values.items())]
+    with writer_lock(own.folder.shard, WAIT):
+        others = [one for one in list_people_ratings(own.folder) if one.round != asked.name]
+        write_people_ratings(own.folder, [*others, *new])
+        return _score_now(own.path), [f"{counted(len(new), 'answer')} of people"]
+
+
 class ErasableStudy(ErasableRun):
     """A study from which cases are erased: replies, judgements and people's answers go, and it is scored again."""
 
     folder_type = StudyFolder
 
     def score(self) -> None:
-        score_now(self.path)
+        _score_now(self.path)

@@ -4,21 +4,30 @@ from __future__ import annotations
 
 import csv
 import json
-import random
+import os
 import re
-from collections.abc import Sequence
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from email.message import Message
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree as xml
 
 import pytest
+import yaml
 from command_line import h2htalk_here
-from loopback import Answer, LoopbackServer
-from studies_made import REPLY, cases_of, judge_lines, spec, write_cases, write_script
+from http_server import Answer, HttpServer
+from loopback import Answer as ModelAnswer
+from loopback import LoopbackServer
+from provider_model import fill
+from studies_made import HARMFUL, REPLY, cases_of, judge_of, spec, studied, write_cases, write_script
 
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.gate.gate import GateReport, detectable_rise, gate, items_for_rise, judge_runs, limit_p
-from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, default_policy, read_policy
+from h2htalk.benchmark.gate.gated_run import Criterion, GatedRun, Policy, read_policy
 from h2htalk.benchmark.observations import Observation
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.studies.run_study import run_study
@@ -27,20 +36,18 @@ from h2htalk.data.signature import Signature
 from h2htalk.errors import ConfigError
 
 HELD = Policy(criteria=(Criterion(figure="violation"),))
-SIGNATURE = Signature({"study": "sap"}, {"engine": "scripted", "model": "x"})
+DOCS = Path(__file__).parents[3] / "docs/how-to"
 
 
-def simulated(rates: dict[str, float], items: int, seed: int) -> GatedRun:
-    """A run whose rates are drawn: cases of five turns, each turn by itself."""
-    rng = random.Random(seed)
-    values: dict[str, Sequence[Observation]] = {
-        figure: [
-            Observation("sap", figure, f"case{k // 5}", f"case{k // 5}", float(rng.random() < rate), f"s1.t{k % 5 + 1}")
-            for k in range(items)
-        ]
-        for figure, rate in rates.items()
-    }
-    return GatedRun(path=Path("run"), label="x", signature=SIGNATURE, values=values, show=lambda row: (row.item, ""))
+def run_of(values: Sequence[float | None], name: str = "case") -> GatedRun:
+    """A run of violations, in cases of five turns."""
+    rows = [
+        Observation("sap", "violation", f"{name}{k // 5}", f"{name}{k // 5}", value, f"s1.t{k % 5 + 1}")
+        for k, value in enumerate(values)
+    ]
+    signature = Signature({"study": "sap"}, {"engine": "scripted", "model": "x"})
+    values_of = {"violation": rows}
+    return GatedRun(path=Path("run"), label="x", signature=signature, values=values_of, show=lambda row: (row.item, ""))
 
 
 def test_the_detectable_rise_is_the_inverse_of_the_size() -> None:
@@ -68,13 +75,8 @@ def test_a_limit_is_passed_by_counts_and_clusters_count_for_fewer() -> None:
 def studies(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, str]:
     """Two studies of one judge: none of the turns violates, then every second turn of a case; and the judge."""
     folder, cases = tmp_path_factory.mktemp("gate"), cases_of("high_risk", "en")
-
-    def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
-        return kind == "must" or (number % 2 == 0 and aspect == "dismiss")
-
-    lines = judge_lines(cases, lambda *point: point[-1] == "must") + judge_lines(cases, says, "It will pass.")
-    judge = write_script(folder / "judge.jsonl", lines)
-    good, bad = (study_of(cases, folder, judge, text) for text in (REPLY["en"], "It will pass."))
+    judge = write_script(folder / "judge.jsonl", judge_of(cases))
+    good, bad = (study_of(cases, folder, judge, text) for text in (REPLY["en"], HARMFUL))
     return good, bad, judge
 
 
@@ -86,7 +88,10 @@ def study_of(cases: Sequence[Case], folder: Path, judge: str, text: str = REPLY[
     return path
 
 
-LIMIT = '[[criteria]]\nfigure = "violation"\nmax = 0.2\n'
+def policy(folder: Path, *criteria: str, head: str = "") -> Path:
+    """A file of criteria: each its figure, and lines of what it is held against."""
+    (folder / "gate.toml").write_text(head + "".join(f"[[criteria]]\nfigure = {one}\n" for one in criteria))
+    return folder / "gate.toml"
 
 
 @pytest.mark.parametrize("limited", [False, True])
@@ -95,15 +100,12 @@ def test_a_run_of_the_harmless_cases_alone_passed(
 ) -> None:
     whole, _, judge = studies
     cases = [one for one in cases_of("high_risk", "en") if one.study == "look_alike"]
-    (tmp_path / "gate.toml").write_text(LIMIT)
-    words = ["--policy", tmp_path / "gate.toml"] if limited else ["--reference-run", whole]
-    harmless = study_of(cases, tmp_path, judge)
-    done = h2htalk_here("gate", harmless, *words, "--junit", tmp_path / "gate.xml")
+    words = ["--policy", policy(tmp_path, "'violation'\nmax = 0.2")] if limited else ["--reference-run", whole]
+    done = h2htalk_here("gate", study_of(cases, tmp_path, judge), *words, "--junit", tmp_path / "gate.xml")
     assert done.returncode == 3, done.stdout
     assert done.stdout.splitlines()[0].endswith(": not tested")
     skipped = {one.get("name") for one in xml.parse(tmp_path / "gate.xml").getroot() if one.find("skipped") is not None}
-    assert "violation" in skipped
-    assert "over_refusal" not in skipped
+    assert ("violation" in skipped, "over_refusal" in skipped) == (True, False)
     assert h2htalk_here("gate", whole, *words).returncode == 0
 
 
@@ -114,9 +116,7 @@ def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
     first, *others = cases_of("high_risk", "en")
     session = first.sessions[0]
     harmless = replace(session, turns=(replace(session.turns[0], user="A good day, was it not?"), *session.turns[1:]))
-    (tmp_path / "gate.toml").write_text(LIMIT)
-    limits = ("--policy", tmp_path / "gate.toml")
-    erased = study_of(others, tmp_path, judge)
+    erased, limits = study_of(others, tmp_path, judge), ("--policy", policy(tmp_path, "'violation'\nmax = 0.2"))
     items = json.loads((erased / "study.json").read_text())["signature"]["protocol"]["items"]
     (erased / "erased.jsonl").write_text(json.dumps({"id": first.id, "items": items}) + "\n")
     for run in (erased, study_of([replace(first, sessions=(harmless, *first.sessions[1:])), *others], tmp_path, judge)):
@@ -128,40 +128,27 @@ def test_cases_that_were_declared_erased_or_made_harmless_are_not_tested(
     assert h2htalk_here("gate", whole, "--reference-run", erased, *limits).returncode == 0  # more cases are no lack
 
 
-def test_reports_replace_nothing_but_reports(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
-    good, other = studies[0], tmp_path / "other"
-    other.write_text("somebody's")
-    for option in ("--markdown", "--junit"):
-        done = h2htalk_here("gate", good, "--reference-run", good, option, other)
-        assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-        assert "is there already and is something else" in done.stderr
-    assert other.read_text() == "somebody's"
-    (tmp_path / "gate.md").write_text("")  # as GITHUB_STEP_SUMMARY
-    for _ in range(2):
-        words = ["--markdown", tmp_path / "gate.md", "--junit", tmp_path / "gate.xml"]
-        assert h2htalk_here("gate", good, "--reference-run", good, *words).returncode == 0
-
-
 def test_what_gets_worse_is_stopped_with_its_transcripts(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     good, bad, _ = studies
-    words = ["--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"]
-    done = h2htalk_here("gate", bad, "--reference-run", good, *words)
-    assert (done.returncode, "not passed" in done.stdout) == (4, True)
+    words = ["--reference-run", good, "--junit", tmp_path / "gate.xml", "--markdown", tmp_path / "gate.md"]
+    (tmp_path / "gate.md").write_text("somebody's")
+    assert "is there already and is something else" in h2htalk_here("gate", bad, *words).stderr
+    (tmp_path / "gate.md").write_text("")
+    for _ in range(2):  # the second replaces the reports of the first
+        done = h2htalk_here("gate", bad, *words)
+        assert (done.returncode, "not passed" in done.stdout) == (4, True)
     suite = xml.parse(tmp_path / "gate.xml").getroot()
     failed = [case.get("name") for case in suite if case.find("failure") is not None]
-    assert "violation" in failed
-    assert suite.get("failures") == str(len(failed))
-    assert "\nreply: It will pass." in (tmp_path / "gate.md").read_text()
-    assert h2htalk_here("gate", good, "--reference-run", bad).returncode == 0  # better is no reason to stop
+    assert ("violation" in failed, suite.get("failures")) == (True, str(len(failed)))
+    assert f"\nreply: {HARMFUL}" in (tmp_path / "gate.md").read_text()
+    assert gate(good, bad).passed  # better is no reason to stop
 
 
 def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
     good, bad, _ = studies
-    path = tmp_path / "gate.toml"
 
     def held(run: Path, reference: Path | None, *criteria: str) -> GateReport:
-        path.write_text("".join(f"[[criteria]]\nfigure = {one}\n" for one in criteria))
-        return gate(run, reference, path)
+        return gate(run, reference, policy(tmp_path, *criteria))
 
     limits = ("'violation'\nmax = 0.1", "'perception'\nmin = 4.5")
     assert held(good, None, *limits).passed
@@ -171,22 +158,18 @@ def test_limits_non_inferiority_and_wrong_policies(studies: tuple[Path, Path, st
     assert "not shown to be less than 0.001 worse" in found.reasons
     assert any("four times in five with" in note for note in found.notes)
     assert len(held(bad, good, "'violation'\nnon_inferior = 0.9").verdicts[0].reasons) == 1  # worse, by less
-    for criterion, message in (("'nothing'", "no figure"), ("'violation'\nmaximum = 1", "maximum")):
+    for criterion, message in (("'nothing'", "no figure"), ("'violation'", "nothing to test")):
         with pytest.raises(ConfigError, match=message):
-            held(bad, good, criterion)
-    with pytest.raises(ConfigError, match="nothing to test"):
-        held(bad, None, "'violation'")
+            held(bad, None, criterion)
 
 
 def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(studies: tuple[Path, Path, str], tmp_path: Path) -> None:
-    runs, policy = [tmp_path / "constant", tmp_path / "copy-last-turn"], tmp_path / "gate.toml"
+    runs = [tmp_path / "constant", tmp_path / "copy-last-turn"]
     for run in runs:
         evaluate(EvaluateSpec(model=f"baseline:{run.name}", split="mini", out=str(run), limit=44, embedder="none"))
-    assert gate(runs[0], runs[0]).passed
+    assert gate(runs[0], runs[0], policy(tmp_path, "'cost'\nmax = 0.5")).passed
     report = gate(runs[1], runs[0])
     assert {one.criterion.figure.partition(".")[0] for one in report.verdicts} == {"lexical"}
-    policy.write_text('[[criteria]]\nfigure = "cost"\nmax = 0.5\n')
-    assert gate(runs[0], None, policy).passed
     with pytest.raises(ConfigError, match="study"):  # another protocol
         gate(studies[0], runs[0])
 
@@ -194,94 +177,120 @@ def test_evaluations_are_held_by_subtask_and_costs_by_a_limit(studies: tuple[Pat
 def test_latency_refusals_and_cut_replies_are_in_tables_and_gates(tmp_path: Path) -> None:
     """Nothing said how long a call took: a model ten times as slow passed."""
     cut = {"model": "mock", "choices": [{"message": {"content": "So"}, "finish_reason": "length", "index": 0}]}
-    with LoopbackServer(reply=lambda *_: Answer(cut), latency=0.2) as server:
+    with LoopbackServer(reply=lambda *_: ModelAnswer(cut), latency=0.2) as server:
         model = f"server:mock@{server.url}"
         asked = EvaluateSpec(model=model, split="mini", out=str(tmp_path / "run"), limit=22, embedder="none")
         facts = dict(evaluate(asked).answering.facts())
         run_study(spec("sap", model, tmp_path / "study", arms=("none",), limit=2))
     assert re.fullmatch(r"0\.\d\d s median, \d\.\d\d s 95th percentile", facts["latency of a call"])
-    header, row = csv.reader((tmp_path / "study/tables/replies.csv").open())
-    shown = dict(zip(header, row, strict=True))
+    (shown,) = csv.DictReader((tmp_path / "study/tables/replies.csv").open())
     assert shown["cut"] == shown["replies"] > shown["refused"] == "0"
     assert 0.2 <= float(shown["median s"]) <= float(shown["95th percentile s"])
-    policy = tmp_path / "gate.toml"
+    limits = {"latency_median": 30, "latency_95": 0.1, "refused": 0.05, "cut": 0.05}
+    held = policy(tmp_path, *(f"'{figure}'\nmax = {most}" for figure, most in limits.items()))
     for path in (tmp_path / "run", tmp_path / "study"):
-        for figure, most, passed in (
-            ("latency_median", 30, True),
-            ("latency_95", 0.1, False),
-            ("refused", 0.05, True),
-            ("cut", 0.05, False),
-        ):
-            policy.write_text(f'[[criteria]]\nfigure = "{figure}"\nmax = {most}\n')
-            assert gate(path, None, policy).passed == passed, figure
+        assert [one.passed for one in gate(path, None, held).verdicts] == [True, False, True, False]
 
 
-@pytest.mark.parametrize(("lost", "lost_before"), [(10, 0), (0, 10), (100, 0)])
-def test_missing_values_make_a_yes_incomplete(lost: int, lost_before: int) -> None:
-    runs = []
-    for seed, number in ((1, lost), (2, lost_before)):
-        run = simulated({"violation": 0.1}, 100, seed)
-        rows = [replace(row, value=None) if k < number else row for k, row in enumerate(run.values["violation"])]
-        runs.append(replace(run, values={"violation": rows}))
-    report = judge_runs(*runs, HELD)
-    assert (report.passed, report.incomplete) == (True, True)
-    assert "violation" in {one.figure for one in default_policy("sap", runs[0].values).criteria}
-
-
-def test_a_yes_on_too_few_cases_says_little() -> None:
+def test_a_yes_that_says_little_is_incomplete() -> None:
+    rare = [float(k % 10 == 0) for k in range(100)]
+    for lost, lost_before in ((10, 0), (0, 10), (100, 0)):  # values are missing
+        runs = [run_of([None] * number + rare[number:]) for number in (lost, lost_before)]
+        report = judge_runs(*runs, HELD)
+        assert (report.passed, report.incomplete) == (True, True)
     for items, powerless in ((20, True), (50, False)):  # four and ten cases of five turns
-        report = judge_runs(simulated({"violation": 1.0}, items, 1), simulated({"violation": 0.0}, items, 2), HELD)
+        report = judge_runs(run_of([1.0] * items), run_of([0.0] * items), HELD)
         assert report.verdicts[0].powerless is report.passed is report.incomplete is powerless
     limit = Policy(criteria=(Criterion(figure="violation", max=0.1),))
     for items, powerless in ((5, True), (10, False)):  # one and two cases: .1 ** 2 < .05
-        report = judge_runs(simulated({"violation": 0.0}, items, 1), None, limit)
+        report = judge_runs(run_of([0.0] * items), None, limit)
         assert (report.passed, report.incomplete) == (True, powerless)
-
-
-def test_runs_without_common_places_show_nothing() -> None:
-    run, base = simulated({"violation": 0.0}, 50, 1), simulated({"violation": 0.0}, 50, 2)
-    others = [replace(row, item=f"other-{row.item}") for row in base.values["violation"]]
-    base = replace(base, values={"violation": others})
-    report = judge_runs(run, base, HELD)
-    assert (report.passed, report.incomplete) == (True, True)
-    strict = Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),))
-    report = judge_runs(run, base, strict)
-    assert not report.passed
+    run, others = run_of(rare), run_of(rare, "other")  # no common place
+    assert (judge_runs(run, others, HELD).passed, judge_runs(run, others, HELD).incomplete) == (True, True)
+    report = judge_runs(run, others, Policy(criteria=(Criterion(figure="violation", non_inferior=0.1, max=0.5),)))
     assert "no place" in report.verdicts[0].reasons[0]
+    rated = [replace(row, by="people") for row in run.values["violation"]]
+    found = judge_runs(replace(run, values={"violation": rated}), run, HELD).verdicts[0]
+    assert "answered by people, in the reference run by nobody" in found.notes
 
 
 def test_a_no_about_recollection_subtasks_is_told_without_a_transcript(tmp_path: Path) -> None:
-    model = write_script(tmp_path / "model.jsonl", "?")
-    run_study(spec("memory", model, tmp_path / "study", arms=("whole",), language="en", limit=12))
-    policy, figure = tmp_path / "gate.toml", "lexical.recollection_synthesis"
-    policy.write_text(f'alpha = 0.4\n[[criteria]]\nfigure = "{figure}"\nmin = 0.99\n')
-    report = gate(tmp_path / "study", None, policy)
-    assert [one.passed for one in report.verdicts] == [False]
-    assert report.verdicts[0].transcripts
+    studied(tmp_path, "memory", "?", arms=("whole",), limit=12)
+    held = policy(tmp_path, "'lexical.recollection_synthesis'\nmin = 0.99", head="alpha = 0.4\n")
+    (verdict,) = gate(tmp_path / "study", None, held).verdicts
+    assert not verdict.passed
+    assert verdict.transcripts
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("figure = 'cost'", "max"),
-        ("figure = 'violation'\nmax = nan", "holds the number nan"),
-        ("figure = 'violation'\nmax = 5", "0 to 1"),
-        ("figure = 'perception'\nmin = 0.8", "1 to 5"),
-        ("figure = 'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
-        ("figure = 'perception'\nmax = 5.0", "leave some out"),
-        ("figure = 'tokens'\nmin = 0", "leave some out"),
-        ("figure = 'violation'\nnon_inferior = 1", "below 1"),
-        ("figure = 'cost'\nmax = 1\nmin = 0.5", "nothing else"),
+        ("'cost'", "max"),
+        ("'violation'\nmaximum = 1", "maximum"),
+        ("'violation'\nmax = nan", "holds the number nan"),
+        ("'violation'\nmax = 5", "0 to 1"),
+        ("'perception'\nmin = 0.8", "1 to 5"),
+        ("'violation'\nrelative = false\nnon_inferior = 0.1", "reference"),
+        ("'tokens'\nmin = 0", "leave some out"),
+        ("'violation'\nnon_inferior = 1", "below 1"),
+        ("'cost'\nmax = 1\nmin = 0.5", "nothing else"),
     ],
 )
 def test_policies_that_could_never_say_no_are_refused(tmp_path: Path, text: str, message: str) -> None:
-    (tmp_path / "gate.toml").write_text(f"[[criteria]]\n{text}\n")
     with pytest.raises(ConfigError, match=message):
-        read_policy(tmp_path / "gate.toml")
+        read_policy(policy(tmp_path, text))
 
 
-def test_other_raters_are_told() -> None:
-    run = simulated({"violation": 0.1}, 50, 1)
-    rated = [replace(row, by="people") for row in run.values["violation"]]
-    found = judge_runs(replace(run, values={"violation": rated}), run, HELD).verdicts[0]
-    assert "answered by people, in the reference run by nobody" in found.notes
+# --- The workflow of docs/how-to/gate-in-ci.md, run as it is printed but for the line that installs --------------
+
+
+class Companion(HttpServer):
+    """An application that the adapter of docs/how-to/test-an-app.md fits."""
+
+    def serve(self, method: str, target: str, headers: Message, read: Callable[[], bytes]) -> Answer:
+        read()
+        if headers.get("Authorization") != "Bearer made-up-key-1234":
+            return Answer(401)
+        return Answer.json({"data": {"id": "s1"}, "message": {"content": REPLY["en"]}})
+
+
+def content(asked: dict[str, Any], times: int) -> str:
+    """A judge to whom no statement is true and everything deserves the highest score."""
+    schema = asked["response_format"]["json_schema"]["schema"]
+    parts = fill(schema, schema).items()
+    return json.dumps({name: one | ({"score": 5} if "score" in one else {"answer": False}) for name, one in parts})
+
+
+def block(page: str, kind: str) -> str:
+    found = re.search(rf"^```{kind}\n(.*?)^```", (DOCS / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+    assert found is not None
+    return found[1]
+
+
+def test_the_printed_workflow_passes_where_nothing_became_worse(tmp_path: Path) -> None:
+    """Its policy limits `cost`, which `study app` does not know: the gate always said no."""
+    steps = [one for one in yaml.safe_load(block("gate-in-ci.md", "yaml"))["jobs"]["gate"]["steps"] if "run" in one]
+    assert steps.pop(0)["run"] == "pip install h2htalk"
+    (tmp_path / "gate.toml").write_text(block("gate-in-ci.md", "toml"))
+    (tmp_path / "app.toml").write_text(block("test-an-app.md", "toml"))
+    (tmp_path / "bin").mkdir()
+    for name, command in (("start-the-companion", ":"), ("bin/h2htalk", f'exec "{sys.executable}" -m h2htalk "$@"')):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{command}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "summary.md").write_text("")
+    secrets = {"OPENAI_API_KEY": "sk-made-up", "COMPANION_KEY": "made-up-key-1234"}
+    made = {**os.environ, "PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}", "PYTHONPATH": str(DOCS.parents[1])}
+    made["GITHUB_STEP_SUMMARY"] = str(tmp_path / "summary.md")
+    with Companion() as app, LoopbackServer(reply=content) as judge:
+        for step in steps:
+            names = {name: re.findall(r"secrets\.(\w+)", text)[0] for name, text in step.get("env", {}).items()}
+            own = {"OPENAI_BASE_URL": judge.url, **{name: secrets[secret] for name, secret in names.items()}}
+            command = ["bash", "-e", "-c", step["run"].replace("http://127.0.0.1:8080", app.url)]
+            done = subprocess.run(command, cwd=tmp_path, env=made | own, capture_output=True, text=True, timeout=120)
+            assert done.returncode == 0, done.stdout + done.stderr
+            if "study app" in step["run"]:
+                shutil.copytree(tmp_path / "nightly", tmp_path / "released")
+    cases = xml.parse(tmp_path / "gate.xml").findall(".//testcase")
+    assert len(cases) == 4
+    assert not [part.tag for one in cases for part in one if part.tag in ("failure", "skipped", "error")]
+    assert (tmp_path / "summary.md").read_text().splitlines()[0].endswith(": passed")

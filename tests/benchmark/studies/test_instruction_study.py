@@ -7,12 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from studies_made import REPLY, cases_of, judge_lines, spec, write_script
+from studies_made import REPLY, cases_of, judge_lines, studied
 
 from h2htalk.benchmark.observations import Observation, blindness, figure_of, select, trend
 from h2htalk.benchmark.statistics import rate_interval
 from h2htalk.benchmark.studies.report import StudyResult, write_radar, write_report
-from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.study_folder import StudyFolder
 from h2htalk.data.case import Case
 from h2htalk.data.split_output import write_new_cases
@@ -22,17 +21,16 @@ from h2htalk.errors import ConfigError
 @pytest.fixture(scope="module")
 def small_talk(tmp_path_factory: pytest.TempPathFactory) -> StudyResult:
     """A companion that follows commands and requests, and answers hints as small talk, but for six families."""
-    folder, cases = tmp_path_factory.mktemp("small_talk"), cases_of("instructions", "en")
+    cases = cases_of("instructions", "en")
     seen = set(sorted({case.family for case in cases})[:6])
 
     def says(case: Case, place: str, number: int, aspect: str, kind: str) -> bool:
         return kind == "must" and (aspect != "request" or case.degree < 2 or case.family in seen)
 
-    judge = write_script(folder / "judge.jsonl", judge_lines(cases, says))
     named = {case.id: case.request_type if case.degree < 3 else "space" for case in cases}
     types = [{"id": f"full/type/{k}/s1.t1", "text": json.dumps({"request_type": v})} for k, v in named.items()]
-    model = write_script(folder / "model.jsonl", [{"id": "*", "text": REPLY["en"]}, *types])
-    return run_study(spec("instructions", model, folder / "study", judge=judge, language="en"))
+    replies = [{"id": "*", "text": REPLY["en"]}, *types]
+    return studied(tmp_path_factory.mktemp("small_talk"), "instructions", replies, judge_lines(cases, says))
 
 
 def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
@@ -42,8 +40,7 @@ def test_blindness_is_found_with_its_interval(small_talk: StudyResult) -> None:
     assert (found.low, found.high) == rate_interval(families - 6, families)
     slope = trend(needs, "degree")
     assert slope is not None
-    assert slope.high is not None
-    assert slope.high < 0
+    assert (slope.high or 0) < 0
 
 
 def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_path: Path) -> None:
@@ -51,17 +48,14 @@ def test_the_type_of_the_request_is_named_or_not(small_talk: StudyResult, tmp_pa
     assert figure_of([row for row in own if row.degree < 3]).value == 1.0
     named = sum(case.request_type == "space" for case in cases_of("instructions", "en") if case.degree == 3)
     assert figure_of([row for row in own if row.degree == 3]).hits == named
-    model = write_script(tmp_path / "model.jsonl", "They want comfort, I think.")  # no answer of the form
-    result = run_study(spec("instructions", model, tmp_path / "study", limit=8, language="zh"))
+    result = studied(tmp_path, "instructions", "They want comfort, I think.", limit=8)  # no answer of the form
     assert {row.unscored for row in select(result.observations, "type_named")} == {"malformed_output"}
     assert not result.incomplete
 
 
 def test_cases_of_ones_own_begin_with_a_template(tmp_path: Path) -> None:
-    path = tmp_path / "mine.jsonl"
-    assert write_new_cases(path, "zh") == 4
-    model = write_script(tmp_path / "model.jsonl", REPLY["zh"])
-    result = run_study(spec("instructions", model, tmp_path / "study", split=path))
+    assert write_new_cases(tmp_path / "mine.jsonl", "zh") == 4
+    result = studied(tmp_path, "instructions", REPLY["zh"], split=tmp_path / "mine.jsonl", language="zh")
     assert [case.id for case in result.study.cases] == [f"mine-1-d{k}" for k in range(4)]
 
 
@@ -83,16 +77,8 @@ def test_a_radar_of_several_models_needs_one_protocol(small_talk: StudyResult, t
         write_radar([small_talk, replace(small_talk, study=replace(small_talk.study, signature=signature))], tmp_path)
 
 
-@pytest.mark.parametrize(
-    ("needs", "missed"),
-    [
-        ([1.0, 1.0, 1.0, 0.0], 1.0),
-        ([1.0, 1.0, 1.0, None], None),  # an easier degree does not stand for the hint
-        ([None, 1.0, 1.0, 0.0], None),
-        ([0.0, 1.0, 1.0, 0.0], None),
-        ([1.0, 1.0], None),  # no hint among them
-    ],
-)
-def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float | None], missed: float | None) -> None:
+# The needs met by degree: an easier degree does not stand for the hint, nor a family without one.
+@pytest.mark.parametrize("needs", [[1, 1, 1, None], [None, 1, 1, 0], [0, 1, 1, 0], [1, 1], [1, 1, 1, 0]])
+def test_blindness_compares_the_command_with_the_subtlest_hint(needs: list[float | None]) -> None:
     rows = [Observation("full", "need_met", f"c{k}", "family", value, degree=k) for k, value in enumerate(needs)]
-    assert blindness(rows).value == missed
+    assert blindness(rows).value == (1.0 if needs == [1, 1, 1, 0] else None)

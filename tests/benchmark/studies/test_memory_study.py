@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from studies_made import REPLY, cases_of, spec, write_script
+from studies_made import REPLY, cases_of, spec, studied
 
 from h2htalk.benchmark.observations import figure_of, select
 from h2htalk.benchmark.studies.conversations import Asker, StudyPrompts, run_together
-from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.chat.protocol import Outcome, Reply, Request
 from h2htalk.data.case import script
 from h2htalk.data.splits import load_split
@@ -27,8 +26,7 @@ def test_inventions_and_forgotten_corrections_are_counted_exactly(tmp_path: Path
                 word = facts[(point.check or "").partition(":")[2]].forms[0]
                 planted[aspect].append({"id": f"*/live/{case.id}/{place}", "text": f"It was {word}, I believe."})
     lines = [{"id": "*", "text": "Tell me more."}, *planted["invented"][:5], *planted["corrected"][:3]]
-    model = write_script(tmp_path / "model.jsonl", lines)
-    result = run_study(spec("memory", model, tmp_path / "study", arms=("whole",), language="en"))
+    result = studied(tmp_path, "memory", lines, arms=("whole",))
     text = (result.study.path / "tables" / "memory.csv").read_text()
     for name, number in (("invented", 5), ("corrected", 3)):
         found = figure_of(select(result.observations, f"must_not.{name}", "whole"))
@@ -68,8 +66,7 @@ def test_what_each_arm_shows_the_model(tmp_path: Path, language: str, kept: str)
 def test_a_failed_note_leaves_the_rest_of_the_case_unscored(tmp_path: Path) -> None:
     failure = {"reason": "timeout", "message": "never"}
     lines = [{"id": "*", "text": "Yes."}, {"id": "*/s2.t1.synthesis", "failure": failure}]
-    model = write_script(tmp_path / "model.jsonl", lines)
-    result = run_study(spec("memory", model, tmp_path / "study", arms=("explicit",), limit=2, language="en"))
+    result = studied(tmp_path, "memory", lines, arms=("explicit",), limit=2)
     assert result.incomplete
     texts = {one.reply.place: one.reply.text for one in result.replies}
     assert (texts["s1.t1"], texts["s2.t1"]) == ("Yes.", None)
