@@ -66,15 +66,8 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     return [path]
 
 
-OTHER = {
-    "subtask": "recollection_refinement",
-    "persona": "ren",
-    "language": "zh",
-    "emotion": "longing",
-    "complexity": "advanced",
-    "interaction": "casual",
-    "risk": "elevated",
-}
+OTHER = {"subtask": "recollection_refinement", "persona": "ren", "language": "zh", "emotion": "longing"}
+OTHER |= {"complexity": "advanced", "interaction": "casual", "risk": "elevated"}
 
 
 def test_any_change_of_content_changes_the_fingerprint(mini: Split) -> None:

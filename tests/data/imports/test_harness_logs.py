@@ -100,16 +100,6 @@ def test_opencompass_replicas_are_epochs(tmp_path: Path) -> None:
         read_harness_log(tmp_path / "two")
 
 
-def test_score_tables(tmp_path: Path) -> None:
-    path = tmp_path / "scores.csv"
-    path.write_text("\ufeffid,sample,score\na,0,1\na,1,0.5\nb,0,\nb,1,nan\n", encoding="utf-8")
-    log = read_harness_log(path)
-    assert values_of(log, "score") == {("a", 0): 1.0, ("a", 1): 0.5, ("b", 0): "no score", ("b", 1): "NaN"}
-    path.write_text("id,score\na,1\na,2\n")
-    with pytest.raises(DataError, match="'a' has two answers with the number 0"):
-        read_harness_log(path)
-
-
 def eee_row(**changed: Any) -> str:
     row = {"sample_id": "q-1", "model_id": "lab/m", "evaluation_name": "exact", "evaluation": {"score": 1.0}}
     return json.dumps({**row, "input": {"raw": "Q", "reference": ["R"]}, **changed}) + "\n"
@@ -122,6 +112,13 @@ def test_every_eval_ever_with_several_metrics_failures_and_positions(tmp_path: P
     log = read_harness_log(path)
     assert values_of(log, "fluent") == {("q-1", 1): 0.5, ("7", 1): "error"}
     assert [record.own_id for record in log.records] == [True, False]
+
+
+def test_score_tables(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("\ufeffid,sample,score\na,0,1\na,1,0.5\nb,0,\nb,1,nan\n", encoding="utf-8")
+    scores = {("a", 0): 1.0, ("a", 1): 0.5, ("b", 0): "no score", ("b", 1): "NaN"}
+    assert values_of(read_harness_log(path), "score") == scores
 
 
 # --- Files that are something else, damaged or enormous ----------------------------------------------------------
@@ -149,20 +146,6 @@ def bomb(path: Path, claimed: int | None = None) -> None:
         info.compress_type, info.file_size = ZSTD, claimed or 2**30
 
 
-def large(path: Path) -> None:
-    with path.open("wb") as file:
-        file.truncate(2**30)
-
-
-def test_epochs_that_a_log_lacks_cost_nothing(tmp_path: Path) -> None:
-    endless = json.loads((FIXTURES / "positions.json").read_text())
-    endless["eval"]["config"]["epochs"] = 10**12
-    (tmp_path / "log.json").write_text(json.dumps(endless))
-    log = read_harness_log(tmp_path / "log.json")
-    assert len(log.records) < 10
-    assert any("1,000,000,000,000 samples" in note for note in log.notes)
-
-
 def text(content: str) -> Callable[[Path], None]:
     return lambda path: path.write_text(content) and None
 
@@ -177,9 +160,9 @@ def text(content: str) -> Callable[[Path], None]:
         ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole zip file.*start.json"),
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
-        ("large.json", large, "larger than 64 MiB"),
         ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
+        ("twice.csv", text("id,score\na,1\na,2\n"), "'a' has two answers with the number 0"),
         ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
         ("words.csv", text("id,score\na,good\n"), "2: score and sample must be numbers"),
         ("binary.csv", lambda path: path.write_bytes(b"id,score\n\xff\xfe"), "cannot be read as CSV in UTF-8"),

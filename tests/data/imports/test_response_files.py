@@ -23,11 +23,11 @@ def write(folder: Path, *records: dict[str, Any]) -> Path:
 
 
 def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
-    """Other tools' usage and null fields are no hindrance."""
+    """Null fields, and fields that are not scored, are no hindrance, whatever their kind."""
     path = write(
         tmp_path,
         {"id": "s-0", "response": "Hi.", "usage": {"prompt": "12"}, "finish_reason": None, "failure": None},
-        {"id": "s-1", "text": "Hello."},
+        {"id": "s-1", "text": "Hello.", "finish_reason": 3, "seconds": "fast", "at": 1.8e12},
         {"id": "s-2", "response": "", "sample": 0, "model": "ours", "thinking": {"a": 1}},
         {"id": "s-3", "failure": {"reason": "timeout", "message": "x"}},
         {"id": "s-4", "response": "cut", "text": None, "finish_reason": "length"},
@@ -39,13 +39,6 @@ def test_a_response_key_or_a_text_key_both_do(tmp_path: Path) -> None:
         FailedResponse("s-3", 0, Failure("timeout", "x")),
         Response("s-4", 0, "cut", "length"),
     ]
-
-
-@pytest.mark.parametrize("key", ["text", "response"])
-def test_fields_that_are_not_scored_may_be_of_another_kind(tmp_path: Path, key: str) -> None:
-    odd = {"finish_reason": 3, "model": {}, "seconds": "fast"}
-    path = write(tmp_path, {"id": "s-0", key: "a", "at": "noon"} | odd, {"id": "s-1", key: "b", "at": 1.8e12})
-    assert read_foreign_responses(path, IDS) == [Response("s-0", 0, "a"), Response("s-1", 0, "b")]
 
 
 def test_a_call_store_is_read_and_a_reply_wins_over_the_failure_before_it(tmp_path: Path) -> None:

