@@ -71,10 +71,10 @@ def add_link(folder: Path, kind: str, target: str | Path) -> None:
     """Record that `target` was made from a folder. A link that is there needs no right to write. Raises DataError."""
     # Real paths: `..` after a symbolic link leads elsewhere than its text says.
     stored = str(target) if kind == "hub" else os.path.relpath(os.path.realpath(target), os.path.realpath(folder))
-    if (kind, stored) in _lines(folder):
+    if any((link.kind, link.target) == (kind, stored) for link in read_links(folder)):
         return
     with writer_lock(folder / FILE, "try again", timeout=_WAIT):
-        lines = dict.fromkeys([*_lines(folder), (kind, stored)])
+        lines = dict.fromkeys([*((link.kind, link.target) for link in read_links(folder)), (kind, stored)])
         write_jsonl(folder / FILE, ({"kind": one, "target": to} for one, to in lines))
 
 
@@ -88,25 +88,18 @@ def link_copies(folders: Iterable[Path], target: Path) -> None:
             print(f"{target}: an erasure from {folder} will not name it: {error}", file=sys.stderr)
 
 
-def _lines(folder: Path) -> list[tuple[str, str]]:
-    return [(link.kind, link.target) for link in read_links(folder)]
-
-
 def link_folder(source: str | Path) -> Path | None:
     """Return the folder that links what is made from a source; None for others, such as a plain split.
 
     A workspace links for itself and its stages, a run or a study for its files of items (`RUN/adjudication/`), a
     release (`RELEASE#dev` too) in the private folder beside it, which a downloaded one lacks.
     """
-    if not (text := str(source)):
-        return None
+    text = str(source)
     path = Path(text.rpartition("#")[0] if "#" in text and not os.path.lexists(text) else text)
-    if is_workspace(path):
+    if text and is_workspace(path):
         return path
     if os.path.isfile(path / "stage.json") and is_workspace(path.parent):
         return path.parent
     if path.parent.name == "adjudication" and kind_of(path.parent.parent) in map(FOLDER_KINDS.get, ("run", "study")):
         return path.parent.parent
-    if is_release(path) and (private := private_folder(path)).is_dir():
-        return private
-    return None
+    return private if is_release(path) and (private := private_folder(path)).is_dir() else None

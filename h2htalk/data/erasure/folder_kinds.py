@@ -15,18 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 
-from h2htalk.data.erasure.erased_ids import (
-    BEGUN,
-    ERASED,
-    MARK,
-    ErasedIds,
-    Record,
-    erasing_here,
-    filter_file,
-    read_erased,
-    remove_for_good,
-    remove_partial_files,
-)
+from h2htalk.data.erasure import erased_ids
 from h2htalk.data.files import refuse_links, write_jsonl, write_text
 from h2htalk.errors import DataError, H2HTalkError
 
@@ -50,7 +39,7 @@ class FolderErasure:
 class ErasableFolder(ABC):
     """What the table cannot say of a folder: how to lock and verify it, and to make again what rests on all items."""
 
-    erased_file = ERASED
+    erased_file = erased_ids.ERASED
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -61,10 +50,10 @@ class ErasableFolder(ABC):
 
     def erased(self) -> frozenset[str]:
         """The names by which rows know the items that were ever recorded as erased."""
-        return frozenset(read_erased(self.path / self.erased_file))
+        return frozenset(erased_ids.read_erased(self.path / self.erased_file))
 
     @abstractmethod
-    def items(self) -> Iterable[tuple[str, Record | None]]:
+    def items(self) -> Iterable[tuple[str, erased_ids.Record | None]]:
         """The ids of the folder's items with their records. Raises H2HTalkError where it was altered."""
 
     def record(self, gone: frozenset[str]) -> None:
@@ -88,7 +77,7 @@ class Rows:
     fields: str = "id"
     item: str = "(.*)"
 
-    def items(self, row: Record) -> set[str]:
+    def items(self, row: erased_ids.Record) -> set[str]:
         """The items that a row is about."""
         inner = row.get("item")
         given = {**row, "item": None, "item.id": inner.get("id")} if isinstance(inner, Mapping) else row
@@ -111,39 +100,34 @@ class FolderKind:
     derived: str = ""
 
 
-_JUDGED = "(.*)/[^/]*/[^/]*"  # an answer is `ITEM/SAMPLE/HASH`, a reply of a study `CASE/PLACE/HASH:QUESTION`
+# An answer is `ITEM/SAMPLE/HASH`, a reply of a study `CASE/PLACE/HASH:QUESTION`.
+_JUDGED = Rows("judgements/* adjudication/*", "answer item.id id", "(.*)/[^/]*/[^/]*")
 
 _KINDS = (
     FolderKind(
         *("round", "round.json", "round status", "h2htalk.rounds.erasure:ErasableRound"),
-        rows=(Rows("*.jsonl", "id item"), Rows("adjudications.jsonl", "tie", "(.*)#[^#]*"), Rows("private/*", "item")),
+        (Rows("*.jsonl", "id item"), Rows("adjudications.jsonl", "tie", "(.*)#[^#]*"), Rows("private/*", "item")),
     ),
     FolderKind(
         *("run", "run.json", "report", "h2htalk.benchmark.score_run:ErasableRun"),
-        rows=(
-            Rows("calls.jsonl baselines/* inputs/split/*"),
-            Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),
-        ),
-        derived="scores tables report.html judgements/calibration.json judgements/label_plan.json",
+        (Rows("calls.jsonl baselines/* inputs/split/*"), _JUDGED),
+        "scores tables report.html judgements/calibration.json judgements/label_plan.json",
     ),
     FolderKind(
         *("study", "study.json", "study score", "h2htalk.benchmark.studies.run_study:ErasableStudy"),
-        rows=(
-            Rows("calls.jsonl inputs/split/*", "item id"),
-            Rows("judgements/* adjudication/*", "answer item.id id", _JUDGED),
-        ),
-        derived="observations.parquet report.html tables figures",
+        (Rows("calls.jsonl inputs/split/*", "item id"), _JUDGED),
+        "observations.parquet report.html tables figures",
     ),
     FolderKind(
         *("release", "release.json", "release check", "h2htalk.data.releases.release_folder:ErasableRelease"),
-        rows=(Rows("data/*/*", "id item"),),  # votes are on an `item`
-        derived="figures",
+        (Rows("data/*/*", "id item"),),  # votes are on an `item`
+        "figures",
     ),
 )
 FOLDER_KINDS: Mapping[str, FolderKind] = {kind.name: kind for kind in _KINDS}
 
 
-def erase(path: Path, erased: ErasedIds) -> FolderErasure:
+def erase(path: Path, erased: erased_ids.ErasedIds) -> FolderErasure:
     """Remove the items of erased ids from a folder of any kind, and complete an erasure that was interrupted."""
     if (kind := kind_of(path)) is None:
         return FolderErasure()
@@ -155,7 +139,7 @@ def erase(path: Path, erased: ErasedIds) -> FolderErasure:
             before, unfinished = folder.erased(), False
             gone = {name for name, row in folder.items() if name in before or erased.covers_item(name, row)}
             if gone:
-                write_text(path / MARK, BEGUN)
+                write_text(path / erased_ids.MARK, erased_ids.BEGUN)
                 folder.record(frozenset(gone))
                 messages = _remove(kind, folder)
             try:
@@ -170,18 +154,14 @@ def _remove(kind: FolderKind, folder: ErasableFolder) -> list[str]:
     """Remove what is recorded as erased. Can be repeated after a kill."""
     if not (names := folder.erased()):
         return []
-    remove_partial_files(folder.path)
+    erased_ids.remove_partial_files(folder.path)
     for rows in kind.rows:
-        for path in _matching(folder.path, rows.files):
+        for path in (path for pattern in rows.files.split() for path in [*folder.path.glob(pattern)]):
             if path.suffix in (".jsonl", ".parquet"):
-                filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
-    for path in _matching(folder.path, kind.derived):
-        remove_for_good(path)
+                erased_ids.filter_file(path, lambda row, rows=rows: names.isdisjoint(rows.items(row)))  # type: ignore[misc]
+    for name in kind.derived.split():
+        erased_ids.remove_for_good(folder.path / name)
     return list(folder.remake())
-
-
-def _matching(folder: Path, patterns: str) -> list[Path]:
-    return [path for pattern in patterns.split() for path in folder.glob(pattern)]
 
 
 def require_folder_kind(folder: Path, name: str) -> None:
@@ -193,23 +173,23 @@ def require_folder_kind(folder: Path, name: str) -> None:
 
 def mark_folder(folder: Path) -> None:
     """Mark a folder from which somebody is to be erased; one that cannot be written cannot be half erased either."""
-    if not os.path.lexists(folder / MARK):
+    if not os.path.lexists(folder / erased_ids.MARK):
         with suppress(DataError):
-            write_text(folder / MARK, "")
+            write_text(folder / erased_ids.MARK, "")
 
 
 @contextmanager
 def _marked(folder: Path) -> Iterator[bool]:
     """Mark a folder while items leave it; the mark stays where that fails. Yields whether an earlier one had begun."""
-    place, mark = os.path.realpath(folder), folder / MARK
-    begun = mark.is_file() and mark.read_text(encoding="utf-8") == BEGUN
+    place, mark = os.path.realpath(folder), folder / erased_ids.MARK
+    begun = mark.is_file() and mark.read_text(encoding="utf-8") == erased_ids.BEGUN
     mark_folder(folder)
-    erasing_here.add(place)
+    erased_ids.erasing_here.add(place)
     try:
         yield begun
-        remove_for_good(mark)
+        erased_ids.remove_for_good(mark)
     finally:
-        erasing_here.discard(place)
+        erased_ids.erasing_here.discard(place)
 
 
 def require_published_erased(release: Path) -> None:

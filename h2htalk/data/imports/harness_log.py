@@ -279,11 +279,6 @@ def read_rows(path: Path) -> Iterator[tuple[str, dict[str, str]]]:
         yield where, dict(zip(lines[0][1], row, strict=True))
 
 
-# By the end of a file's name, or by what the first line of a `.jsonl` holds.
-_READERS = {".eval": read_inspect, ".json": read_inspect, ".csv": read_score_table}
-_JSONL_READERS = {"doc_id": read_lm_eval, "evaluation": read_every_eval_ever}
-
-
 def read_harness_log(path: Path) -> HarnessLog:
     """Read a log. Raises DataError: it has none of the forms, is damaged, or holds an answer twice."""
     try:
@@ -304,20 +299,20 @@ def read_harness_log(path: Path) -> HarnessLog:
 
 
 def _reader(path: Path) -> Callable[[Path], HarnessLog]:
-    if path.is_dir():
-        return read_opencompass
-    if path.is_file() and path.suffix in _READERS:
-        return _READERS[path.suffix]
-    if not path.is_file() or path.suffix != ".jsonl":
-        forms = (
-            "Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
-        )
-        raise DataError(f"{path}: is neither a run folder nor an {forms}")
-    _, first = next(read_jsonl(path, nan=True), ("", {}))
-    for key, reader in _JSONL_READERS.items():
-        if key in first:
+    is_jsonl = path.suffix == ".jsonl" and path.is_file()
+    first = next(read_jsonl(path, nan=True), ("", {}))[1] if is_jsonl else {}
+    forms: dict[Callable[[Path], HarnessLog], bool] = {
+        read_opencompass: path.is_dir(),
+        read_inspect: path.suffix in (".eval", ".json"),
+        read_score_table: path.suffix == ".csv",
+        read_lm_eval: "doc_id" in first,
+        read_every_eval_ever: "evaluation" in first,
+    }
+    for reader, fits in forms.items():
+        if fits:
             return reader
-    raise DataError(f"{path}: its first line is neither one of lm-eval's samples nor of Every Eval Ever's")
+    known = "an Inspect log (.eval, .json), lm-eval or Every Eval Ever samples (.jsonl), an OpenCompass folder or a CSV"
+    raise DataError(f"{path}: is neither a run folder nor {known}")
 
 
 def read_members(

@@ -52,17 +52,16 @@ def read_results(folder: Path) -> list[Result]:
 
 
 def _results(summary: Mapping[str, Any]) -> Iterator[Result]:
-    measure = summary["measure"]
+    measure, of = summary["measure"], "" if summary["judged"] else ", unjudged"
     shown = "lexical mean" if measure == "lexical" else "S" if summary["s_comparable"] else "S of another embedder"
-    languages = ", ".join(summary["s_languages"] or summary["languages"])
-    shown += f"{'' if summary['judged'] else ', unjudged'} ({languages})"
+    shown += f"{of} ({', '.join(summary['s_languages'] or summary['languages'])})"
     # A card tells no address of a server and no folder.
     model = re.sub(r"@https?://.*|(?<=:)[~./].*/", "", summary["model"])
     for name, rows in {model: summary["rows"], **summary["baselines"]}.items():
-        row = rows[measure]
-        cells = {key: row[key] for key in (OVERALL, ITEMS_MEAN)} | row["dimensions"]
+        row, mean = rows[measure], rows[measure][ITEMS_MEAN]
+        cells = {OVERALL: row[OVERALL], ITEMS_MEAN: mean} | row["dimensions"]
         values = {key: (cell["value"], cell["low"], cell["high"]) for key, cell in cells.items()}
-        yield Result(name, summary["split"], shown, values, row[ITEMS_MEAN]["n"], row[ITEMS_MEAN]["total"])
+        yield Result(name, summary["split"], shown, values, mean["n"], mean["total"])
 
 
 def read_figures(folder: Path, fingerprint: str) -> dict[Path, tuple[Language, str]]:

@@ -26,19 +26,7 @@ from h2htalk.data.erasure.erased_ids import remove_for_good
 from h2htalk.data.erasure.folder_kinds import require_published_erased
 from h2htalk.data.files import refuse_links, require_new_folder, write_problem
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.release_folder import (
-    CARD,
-    HUB,
-    MANIFEST,
-    TOMBSTONES,
-    Manifest,
-    is_release,
-    private_folder,
-    read_manifest,
-    read_tombstones,
-    verify_files,
-    work_folder,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import masked
 from h2htalk.errors import ConfigError, DataError, HubError, PublishError, counted, listed, quoted, shorten, suggest
 from h2htalk.version import __version__
@@ -52,16 +40,13 @@ TOKEN = "HF_TOKEN"
 TOKENS_PAGE = "https://huggingface.co/settings/tokens"
 TIMEOUT = 120.0  # seconds of silence in a connection: a commit of many files takes the Hub a minute
 AGAIN = "run the same command again"
-_CHECK = f"check HF_ENDPOINT and the network, and {AGAIN}"
-_STORAGE = f"check that {TOKEN} may write there, and the storage that its owner has left"
 _ADVICE = {
     401: f"{TOKEN} is refused: it is expired, revoked or mistyped; make a new token at {TOKENS_PAGE}",
-    403: _STORAGE,
     404: f"it is not there, or is private and {TOKEN} cannot see it; check the name and the token",
     412: f"somebody else changed it meanwhile; {AGAIN}",
-    413: _STORAGE,
     429: f"wait some minutes and {AGAIN}",
 }
+_ADVICE |= dict.fromkeys((403, 413), f"check that {TOKEN} may write there, and the storage that its owner has left")
 _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or httpx2, by the client's version
 
 
@@ -123,7 +108,8 @@ def _describe(error: BaseException, repo: str) -> str:
         return write_problem(error)
     if isinstance(error, ValueError) and not isinstance(error, JSONDecodeError):  # refused metadata or uploads
         return one_line(error)
-    return f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}; {_CHECK}"
+    failed = f"{constants.ENDPOINT} failed: {one_line(error) or type(error).__name__}"
+    return f"{failed}; check HF_ENDPOINT and the network, and {AGAIN}"
 
 
 def _page_of(repo: str) -> str:
@@ -143,7 +129,7 @@ class HubRelease:
     part: str
     commit: str
     folder: Path
-    manifest: Manifest
+    manifest: releases.Manifest
     erased: frozenset[str]
 
 
@@ -156,15 +142,15 @@ def load_release(name: str) -> HubRelease:
         raise ConfigError(f"{quoted(name)} is not of the form hub:OWNER/NAME@TAG or hub:OWNER/NAME@TAG#PART")
     repo, tag, part = (group or "" for group in match.groups())
     commit, main = (tag, "") if constants.HF_HUB_OFFLINE and tag else _find_commit(name, repo, tag)
-    first = _download_files(repo, commit, [MANIFEST])
-    if not is_release(first):
-        raise HubError(f"{name}: {MANIFEST} is missing there, so it is no release")
-    manifest = read_manifest(first)
+    first = _download_files(repo, commit, [releases.MANIFEST])
+    if not releases.is_release(first):
+        raise HubError(f"{name}: {releases.MANIFEST} is missing there, so it is no release")
+    manifest = releases.read_manifest(first)
     # By its tag: the client then remembers the commit, for use without a network.
-    folder = _download_files(repo, tag, [MANIFEST, *manifest.files])
+    folder = _download_files(repo, tag, [releases.MANIFEST, *manifest.files])
     if folder != first:
         raise HubError(f"{name}: the tag was moved while it was loaded; {AGAIN}")
-    verify_files(folder, manifest)
+    releases.verify_files(folder, manifest)
     # The newest version's own list is read with it.
     erased = frozenset[str]() if main == folder.name else _read_later_erasures(name, repo, main)
     return HubRelease(part, folder.name, folder, manifest, erased)
@@ -172,7 +158,7 @@ def load_release(name: str) -> HubRelease:
 
 def _read_later_erasures(name: str, repo: str, main: str) -> frozenset[str]:
     try:
-        folder = _download_files(repo, "main", [MANIFEST, TOMBSTONES])
+        folder = _download_files(repo, "main", [releases.MANIFEST, releases.TOMBSTONES])
     except HubError:
         if not constants.HF_HUB_OFFLINE:
             raise
@@ -181,7 +167,7 @@ def _read_later_erasures(name: str, repo: str, main: str) -> frozenset[str]:
     # The client falls back to its cache where the network fails in between.
     if main and folder.name != main:
         raise HubError(f"{name}: the list of erased items changed while it was loaded; {AGAIN}")
-    return read_tombstones(folder / TOMBSTONES)
+    return releases.read_tombstones(folder / releases.TOMBSTONES)
 
 
 def _find_commit(name: str, repo: str, tag: str) -> tuple[str, str]:
@@ -218,7 +204,7 @@ def _download_files(repo: str, revision: str, names: list[str]) -> Path:
 
 def release_folder(name: str) -> Path:
     """The folder of a release: the one named, or the files of `hub:OWNER/NAME@TAG` in the client's cache."""
-    return load_release(name).folder if name.startswith(HUB) else Path(name)
+    return load_release(name).folder if name.startswith(releases.HUB) else Path(name)
 
 
 def pull(name: str, out: Path) -> HubRelease:
@@ -228,8 +214,8 @@ def pull(name: str, out: Path) -> HubRelease:
         raise ConfigError(f"{name}: a release is copied whole; leave out #{name.partition('#')[2]}")
     release = load_release(name)
     try:
-        with work_folder(out) as copy:
-            for path in (MANIFEST, *release.manifest.files):
+        with releases.work_folder(out) as copy:
+            for path in (releases.MANIFEST, *release.manifest.files):
                 (copy / path).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(release.folder / path, copy / path)
             os.replace(copy, out.resolve())
@@ -301,16 +287,16 @@ def publish(
     `private` makes a new repository private, and refuses one that others can read. `tag`: by default `v` and the
     release's version. Raises DataError, ConfigError before anything is sent, PublishError, HubError.
     """
-    manifest = read_manifest(folder)
+    manifest = releases.read_manifest(folder)
     refuse_links(folder)
-    verify_files(folder, manifest)
+    releases.verify_files(folder, manifest)
     require_published_erased(folder)
     tag = tag or f"v{manifest.version}"
     name = NAME.fullmatch(f"hub:{repo}@{tag}")
     if name is None or name[2] != tag or tag == "main" or COMMIT.fullmatch(tag):
         raise ConfigError(f"{quoted(f'{repo}@{tag}')} must be OWNER/NAME and a tag such as v1.0 (--tag)")
-    names = {MANIFEST, *manifest.files}
-    sizes = {name: (folder / name).stat().st_size for name in (MANIFEST, *sorted(manifest.files))}
+    names = {releases.MANIFEST, *manifest.files}
+    sizes = {name: (folder / name).stat().st_size for name in (releases.MANIFEST, *sorted(manifest.files))}
     if dry_run:
         return Publication(repo, tag, sizes)
     api = hub_api(repo.partition("/")[0])
@@ -328,7 +314,7 @@ def publish(
             raise PublishError(f"{repo} is public: the release would be visible at once; add --public to agree")
         if changed:
             _require_release(api, repo, commit)
-        if (own := private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
+        if (own := releases.private_folder(folder)).is_dir():  # first: an erasure after a kill knows of the commit
             add_link(own, "hub", f"hub:{repo}@{tag}")
         if changed:
             operations: list[Any] = [CommitOperationDelete(name) for name in sorted(changed - names)]
@@ -352,11 +338,12 @@ def _require_release(api: HfApi, repo: str, commit: str) -> None:
     """Refuse to replace something that is no release; a card without text under its header may be replaced."""
     if not (names := {*api.list_repo_files(repo, repo_type=DATASET, revision=commit)} - {ATTRIBUTES}):
         return
-    folder = _download_files(repo, commit, [MANIFEST, CARD])
-    if names == {CARD} and not _HEADER.sub("", (folder / CARD).read_text("utf-8", "replace"), 1).strip():
+    folder = _download_files(repo, commit, [releases.MANIFEST, releases.CARD])
+    card = (folder / releases.CARD).read_text("utf-8", "replace") if names == {releases.CARD} else "# A card"
+    if not _HEADER.sub("", card, 1).strip():
         return
     try:
-        read_manifest(folder)
+        releases.read_manifest(folder)
     except DataError:
         files = listed(sorted(names))
         raise PublishError(f"{repo} holds files that are no release ({files}); publish to another one") from None

@@ -132,8 +132,8 @@ def hash_files(folder: Path) -> dict[str, str]:
 
 def verify_files(folder: Path, manifest: Manifest) -> None:
     """Raise DataError, naming the files, unless the folder holds every file of the manifest unchanged."""
-    files = {name: (folder / name, sha256) for name, sha256 in manifest.files.items()}
-    if wrong := [name for name, (path, known) in files.items() if not os.path.isfile(path) or sha256_of(path) != known]:
+    now = hash_files(folder)
+    if wrong := [name for name, sha256 in manifest.files.items() if now.get(name) != sha256]:
         raise DataError(
             f"{folder}: {listed(wrong)}: missing, or not the content that release.json records; get the "
             "release again, or build it again"

@@ -160,7 +160,7 @@ def text(content: str) -> Callable[[Path], None]:
         ("empty.eval", lambda path: zipfile.ZipFile(path, "w").close(), "no whole zip file.*start.json"),
         ("page.json", text("<html></html>"), "broken JSON"),
         ("other.json", text('{"a": 1}'), "not in the form that its name promises .KeyError: .*eval"),
-        ("other.jsonl", text('{"a": 1}\n'), "neither one of lm-eval's samples nor"),
+        ("other.jsonl", text('{"a": 1}\n'), "neither a run folder nor an Inspect log"),
         ("wrong.jsonl", text('{"doc_id": 0, "metrics": 5}\n'), "not in the form that its name promises"),
         ("twice.csv", text("id,score\na,1\na,2\n"), "'a' has two answers with the number 0"),
         ("heading.csv", text("name,value\na,1\n"), "must name the columns, id and score"),
