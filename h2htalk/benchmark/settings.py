@@ -13,12 +13,12 @@ from pydantic import AfterValidator, Field
 
 from h2htalk.chat.engines import ENGINES, parse_model
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import PathText, Text, check_fields, check_text, option_of, read_settings
+from h2htalk.data.records import NOT_EMPTY, PathText, Text, check_fields, option_of, read_settings
 from h2htalk.data.scenario import SubtaskName
 from h2htalk.errors import ConfigError
 
 EMBEDDERS = "bge-m3, minilm (English), none, or a name."
-_Place = Annotated[PathText, AfterValidator(check_text)]
+_Place = Annotated[PathText, NOT_EMPTY]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,22 +22,17 @@ LINES_A_COUNTRY = 2
 
 @dataclass(frozen=True, slots=True)
 class HelpLine:
-    """One crisis line in one language that it answers in.
-
-    `contact` says how to reach it and holds `number`; `source` is a page of its operator or a government;
-    `date` is that page's day, or the day of the last look-up. `for_others` names the line to readers of the
-    other language; "" where they are given another line.
-    """
+    """One crisis line in one language that it answers in."""
 
     country: str
     language: Language
     name: str
     number: str
-    contact: str
+    contact: str  # says how to reach it and holds `number`
     hours: str
-    source: str
-    date: datetime.date
-    for_others: str = ""
+    source: str  # a page of its operator or a government
+    date: datetime.date  # of that page, or of the last look-up
+    for_others: str = ""  # names it to readers of the other language; "" where they are given another line
 
     def text_for(self, language: Language) -> str:
         """Name the line to readers of a language, with its hours unless it always answers."""
@@ -51,15 +46,14 @@ class HelpLine:
 class HelpLines:
     """The bundled file, in its order.
 
-    `directory` (name, url, source, date) lists the lines of other countries. A table of `countries` has a `code`
-    (ISO 3166-1), the name in each language, and `emergency`: numbers, each with whom it reaches in each language,
-    health before police. `wording` holds the phrases of `help_rows` by language.
+    A table of `countries` has a `code` (ISO 3166-1), the name in each language, and `emergency`: numbers, health before
+    police, each with whom it reaches in each language.
     """
 
-    directory: Mapping[str, Any]
+    directory: Mapping[str, Any]  # of lines of other countries: name, url, source, date
     countries: Sequence[Mapping[str, Any]]
     lines: tuple[HelpLine, ...]
-    wording: Mapping[Language, Mapping[str, str]]
+    wording: Mapping[Language, Mapping[str, str]]  # the phrases of `help_rows` by language
 
 
 @cache

@@ -10,19 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, get_args
 
-from pydantic import AfterValidator
-
+from h2htalk.data.records import must
 from h2htalk.errors import ConfigError
 
-
-def _known(code: str) -> str:
-    if code not in RECORDS:
-        raise ValueError(f"no language {code!r}; choose from {', '.join(RECORDS)}")
-    return code
-
-
-# A key of RECORDS; records that are read from files accept no other.
-Language = Annotated[str, AfterValidator(_known)]
 # What a contract limits the length of.
 LengthLimit = Literal["reply", "long_reply", "crisis_reply", "line", "paragraph", "memory", "activity"]
 
@@ -66,7 +56,7 @@ def _names(text: str) -> tuple[str, ...]:
     return tuple(text.split(", "))
 
 
-RECORDS: dict[Language, LanguageRecord] = {
+RECORDS: dict[str, LanguageRecord] = {
     "en": LanguageRecord(
         name="English",
         tokenizer="13a",
@@ -119,7 +109,9 @@ RECORDS: dict[Language, LanguageRecord] = {
         number_rules="zh",
     ),
 }
-LANGUAGES: tuple[Language, ...] = tuple(RECORDS)
+LANGUAGES: tuple[str, ...] = tuple(RECORDS)
+# A key of RECORDS; records that are read from files accept no other.
+Language = Annotated[str, must(RECORDS.__contains__, f"no language {{}}; choose from {', '.join(RECORDS)}")]
 
 
 def find_language(code: str) -> LanguageRecord:

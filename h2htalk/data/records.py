@@ -7,7 +7,7 @@ import math
 import os
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, fields
 from functools import cache
 from pathlib import Path
@@ -20,8 +20,7 @@ from h2htalk.errors import ConfigError, DataError, H2HTalkError, quoted, suggest
 
 T = TypeVar("T")
 STRICT = ConfigDict(extra="forbid")
-# Records may nest this deep: far below the depth at which Python's JSON writer gives up.
-MAX_DEPTH = 64
+MAX_DEPTH = 64  # of nested records: far below the depth at which Python's JSON writer gives up
 Word = Annotated[str, StringConstraints(pattern="^[a-z][a-z_]*$")]
 Time = Annotated[str, StringConstraints(pattern="^([01][0-9]|2[0-3]):[0-5][0-9]$")]
 # What a field must be, for pydantic's types of an error, or for the pattern of its text.
@@ -46,19 +45,19 @@ _WANTED = {kind: wanted for wanted, kinds in _MUST_BE.items() for kind in kinds.
 _UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
 
 
-def check_text(value: str) -> str:
-    if not value.strip():
-        raise ValueError(f"must be text that is not empty, not {quoted(value)}")
-    return value
+def must(holds: Callable[[Any], object], message: str) -> AfterValidator:
+    """A check of a field: where the value does not hold, `message` says so, with the value for `{}`."""
+
+    def check(value: Any) -> Any:
+        if not holds(value):
+            raise ValueError(message.format(quoted(value)))
+        return value
+
+    return AfterValidator(check)
 
 
-def _check_id(value: str) -> str:
-    if not value or value != value.strip() or not value.isprintable() or not unicodedata.is_normalized("NFC", value):
-        raise ValueError(
-            "must be printable text in Unicode's form NFC, not empty, without white space around it; "
-            f"it is {quoted(value)}"
-        )
-    return value
+def _is_id(value: str) -> bool:
+    return value == value.strip() != "" and value.isprintable() and unicodedata.is_normalized("NFC", value)
 
 
 def _check_open(value: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -68,9 +67,10 @@ def _check_open(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 # By a function: a pattern refuses half a character, which a model may write.
-Text = Annotated[str, AfterValidator(check_text), WithJsonSchema({"type": "string", "pattern": r"\S"})]
-# Of a record: equal ids look equal.
-Id = Annotated[str, AfterValidator(_check_id)]
+NOT_EMPTY = must(str.strip, "must be text that is not empty, not {}")
+Text = Annotated[str, NOT_EMPTY, WithJsonSchema({"type": "string", "pattern": r"\S"})]
+_PRINTABLE = "must be printable text in Unicode's form NFC, not empty, without white space around it; it is {}"
+Id = Annotated[str, must(_is_id, _PRINTABLE)]  # of a record: equal ids look equal
 # A field whose own fields nobody names: provenance, metadata.
 Open = Annotated[Mapping[str, Any], AfterValidator(_check_open)]
 
@@ -89,7 +89,8 @@ def read_record(
 ) -> T:
     """Read a record from JSON text, or from what a reader of JSON or TOML gave.
 
-    Nothing is converted but lists to tuples and whole numbers to floats.
+    Nothing is converted but lists to tuples and whole numbers to floats. Raises DataError (or `error`), with one line
+    for each field that is missing, unknown or wrong.
 
     Args:
         where: file and line, which open every message; the record's id follows.
@@ -97,8 +98,6 @@ def read_record(
         known: names that an unknown field may have been meant for beside the record's own.
         as_python: read without a detour over JSON: every field is text, or texts may become numbers.
         context: pydantic's, for validators.
-
-    Raises DataError (or `error`): one line for each field that is missing, unknown or wrong.
     """
     try:
         reader: TypeAdapter[T] = adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable
@@ -144,9 +143,9 @@ def messages_of(
 
 def _place(loc: Sequence[str | int]) -> tuple[str, ...]:
     """The place of an error, with items from 1 on and without the names that pydantic gives to the types of a union."""
-    kinds = ("str", "int", "float", "bool", "constrained-str")
+    names = [str(one + 1) if isinstance(one, int) else one for one in loc]
     return tuple(
-        str(one + 1) if isinstance(one, int) else one for one in loc if one not in kinds and "[" not in str(one)
+        one for one in names if one not in ("str", "int", "float", "bool", "constrained-str") and "[" not in one
     )
 
 
@@ -236,11 +235,10 @@ def read_settings(kind: type[T], raw: Mapping[str, Any], where: str) -> T:
 
     Raises ConfigError, with a line for each key that is unknown, missing or wrong, which starts with `where`.
     """
-    own = {one.name: one for one in fields(kind)}  # type: ignore[arg-type]  # a dataclass
-    known = ", ".join(own)
-    needed = (name for name, one in own.items() if one.default is one.default_factory is MISSING and name not in raw)
+    own = {one.name: one.default is one.default_factory is MISSING for one in fields(kind)}  # type: ignore[arg-type]
+    known, missing = ", ".join(own), (name for name, needed in own.items() if needed and name not in raw)
     errors = [f"unknown key {key}; {suggest(key, own)}choose from {known}" for key in sorted(set(raw) - set(own))]
-    errors += [f"{name} is missing; give it on the command line or in the specification" for name in needed]
+    errors += [f"{name} is missing; give it on the command line or in the specification" for name in missing]
     try:
         if not errors:
             return kind(**raw)

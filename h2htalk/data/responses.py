@@ -53,56 +53,43 @@ class _Stored:
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Usage(_Stored):
-    """Tokens of one call. None means that the engine did not report it: unknown, never zero.
+    """Tokens of one call. None means that the engine did not report it: unknown, never zero."""
 
-    `input_tokens` counts the whole prompt, the `cache_` counts the parts of it that a provider read from its cache or
-    wrote there (also for an hour); `output_tokens` all that was written, `reasoning_tokens` its part before the reply.
-    """
-
-    input_tokens: Count | None = None
-    output_tokens: Count | None = None
-    cache_read_tokens: Count | None = None
-    cache_write_tokens: Count | None = None
-    cache_write_1h_tokens: Count | None = None
-    reasoning_tokens: Count | None = None
+    input_tokens: Count | None = None  # the whole prompt
+    output_tokens: Count | None = None  # all that was written
+    cache_read_tokens: Count | None = None  # the part of the prompt that a provider read from its cache
+    cache_write_tokens: Count | None = None  # the part that it wrote there
+    cache_write_1h_tokens: Count | None = None  # of that, for an hour
+    reasoning_tokens: Count | None = None  # the part of the output before the reply
 
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Failure(_Stored):
-    """Why a call gave no answer.
+    """Why a call gave no answer."""
 
-    `reason` is a short code to count by (`timeout`, `http_500`, `malformed_reply`, ...); `message` is for people;
-    `attempts` is 0 where nothing was called.
-    """
-
-    reason: str
-    message: str = ""
-    attempts: Count = 1
+    reason: str  # a short code to count by: `timeout`, `http_500`, `malformed_reply`, ...
+    message: str = ""  # for people
+    attempts: Count = 1  # 0 where nothing was called
 
 
 @with_config(_FOREIGN)
 @dataclass(frozen=True, slots=True)
 class Response(_Stored):
-    """A model's answer to one sample of one scenario, unchanged.
-
-    `text` may still hold a thinking block; `answer` is what is scored. `thinking` is reasoning that the
-    engine delivered apart from the text. `model` and `system_fingerprint` are what the server returned, `endpoint`
-    is what was asked, `at` the Unix time when the answer was stored, `seconds` what a live call took.
-    """
+    """A model's answer to one sample of one scenario, unchanged; `answer` is what is scored."""
 
     id: Id
     sample: Count
-    text: str
+    text: str  # may still hold a thinking block
     finish_reason: str = "unknown"
     usage: Usage = field(default_factory=Usage)
-    thinking: str | None = None
+    thinking: str | None = None  # reasoning that the engine delivered apart from the text
     request_id: str | None = None
-    model: str | None = None
-    system_fingerprint: str | None = None
-    endpoint: str | None = None
-    at: Moment | None = None
-    seconds: float | None = None
+    model: str | None = None  # as the server returned it
+    system_fingerprint: str | None = None  # as the server returned it
+    endpoint: str | None = None  # what was asked
+    at: Moment | None = None  # the Unix time when the answer was stored
+    seconds: float | None = None  # what a live call took
 
     @property
     def answer(self) -> str:

@@ -11,22 +11,13 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, cast, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    PlainValidator,
-    SerializeAsAny,
-    TypeAdapter,
-    ValidationInfo,
-    WithJsonSchema,
-    with_config,
-)
+from pydantic import AfterValidator, Field, PlainValidator, SerializeAsAny, ValidationInfo, WithJsonSchema, with_config
 
 from h2htalk.data.dialogue import Turn
 from h2htalk.data.erasure.erased_ids import require_erased
 from h2htalk.data.files import read_toml
 from h2htalk.data.languages import LANGUAGES, Language
-from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, read_record
+from h2htalk.data.records import STRICT, Id, Open, Text, Time, Word, adapter, must, read_record
 from h2htalk.data.subtasks import SUBTASKS, FieldKind
 from h2htalk.errors import ConfigError, DataError, quoted, suggest
 
@@ -37,6 +28,20 @@ CANDIDATE_STAGES = ("review", "compose")
 def is_workspace(path: Path) -> bool:
     """Whether a path is the workspace of a curation."""
     return os.path.isfile(path / "workspace.json")  # pathlib raises on a name that is too long
+
+
+def find_stage_folder(path: Path) -> Path | None:
+    """The stage that a path names: a stage's folder, or of a workspace the last finished stage with candidates."""
+    if is_workspace(path):
+        return last_candidates(path)
+    require_erased(path.parent)
+    if not is_workspace(path.parent) or not os.path.isfile(path / "stage.json"):
+        return None
+    if path.name not in CANDIDATE_STAGES:
+        raise DataError(f"{path}: holds dialogues, not candidates; choose from {', '.join(CANDIDATE_STAGES)}")
+    if not (path / "summary.json").is_file():
+        raise DataError(f"{path}: this stage is not finished; finish it first: h2htalk curate run")
+    return path
 
 
 def last_candidates(workspace: Path) -> Path:
@@ -78,8 +83,8 @@ class Persona:
         return cls(file.id, file.relation, *texts)
 
     def to_dict(self) -> dict[str, Any]:
-        languages = {lang: {"name": name, "description": self.descriptions[lang]} for lang, name in self.names.items()}
-        return {"id": self.id, "relation": self.relation, **cast(dict[str, Any], languages)}
+        texts = {one: {"name": name, "description": self.descriptions[one]} for one, name in self.names.items()}
+        return {"id": self.id, "relation": self.relation, **texts}
 
 
 @cache
@@ -137,39 +142,28 @@ class Tags:
 InputValue = str | tuple[str, ...] | tuple[ScheduleEntry, ...] | tuple[Turn, ...]
 
 
-def _ascending(schedule: tuple[ScheduleEntry, ...]) -> tuple[ScheduleEntry, ...]:
-    if any(a.time >= b.time for a, b in itertools.pairwise(schedule)):
-        raise ValueError("times must ascend")
-    return schedule
-
-
-def _once(references: tuple[str, ...]) -> tuple[str, ...]:
-    if len(set(references)) < len(references):
-        raise ValueError("holds a text twice; keep it once")
-    return references
+def _ascend(schedule: tuple[ScheduleEntry, ...]) -> bool:
+    return all(a.time < b.time for a, b in itertools.pairwise(schedule))
 
 
 _KINDS: Mapping[FieldKind, Any] = {
     "text": Text,
     "texts": Annotated[tuple[Text, ...], Field(min_length=1)],
     "turns": Annotated[tuple[Turn, ...], Field(min_length=1)],
-    "schedule": Annotated[tuple[ScheduleEntry, ...], Field(min_length=1), AfterValidator(_ascending)],
+    "schedule": Annotated[tuple[ScheduleEntry, ...], Field(min_length=1), must(_ascend, "times must ascend")],
 }
 
 
-@cache
-def inputs_adapter() -> TypeAdapter[Any]:
-    """The reader of the fields of all subtasks' `inputs`, of which each subtask has some."""
-    kinds = {name: _KINDS[kind] for subtask in SUBTASKS.values() for name, kind in subtask.inputs}
-    fields = [(name, kind, field(default=None)) for name, kind in kinds.items()]
-    return TypeAdapter(with_config(STRICT)(make_dataclass("Inputs", fields)))
+# The fields of all subtasks' `inputs`, of which each subtask has some.
+_FIELDS = {name: _KINDS[kind] for subtask in SUBTASKS.values() for name, kind in subtask.inputs}
+INPUTS = with_config(STRICT)(make_dataclass("Inputs", [(n, kind, field(default=None)) for n, kind in _FIELDS.items()]))
 
 
 def _read_inputs(raw: Any, info: ValidationInfo) -> Mapping[str, InputValue]:
     if (subtask := SUBTASKS.get(info.data.get("subtask", ""))) is None:  # refused already
         return {}
     names = [name for name, _ in subtask.inputs]
-    found = inputs_adapter().validate_python(raw)
+    found = adapter(INPUTS).validate_python(raw)
     if set(raw) != set(names):
         raise ValueError(f"of {subtask.name} must be {', '.join(names)}, not {quoted(sorted(raw))}")
     if subtask.is_chat and found.history[-1].role != "user":
@@ -187,7 +181,8 @@ SubtaskName = Annotated[str, AfterValidator(_known_subtask), WithJsonSchema({"en
 Inputs = Annotated[
     Mapping[str, InputValue], PlainValidator(_read_inputs), SerializeAsAny(), WithJsonSchema({"type": "object"})
 ]
-References = Annotated[tuple[Text, ...], Field(max_length=MOST_REFERENCES), AfterValidator(_once)]
+_ONCE = must(lambda references: len(set(references)) == len(references), "holds a text twice; keep it once")
+References = Annotated[tuple[Text, ...], Field(max_length=MOST_REFERENCES), _ONCE]
 
 
 @with_config(STRICT)

@@ -8,17 +8,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated
 
-from pydantic import AfterValidator, Field, with_config
+from pydantic import Field, with_config
 
-from h2htalk.data.records import STRICT, read_record
+from h2htalk.data.records import STRICT, must, read_record
 
 HUMAN = "human"  # the engine of replies that people wrote
 
 
-def _names_model(subject: Mapping[str, str]) -> Mapping[str, str]:
-    if missing := [key for key in ("engine", "model") if key not in subject]:
-        raise ValueError(f"lacks {' and '.join(missing)}")
-    return subject
+_NAMED = must({"engine", "model"}.issubset, "must name engine and model, not {}")
 
 
 @with_config(STRICT)
@@ -27,13 +24,12 @@ class Signature:
     """`protocol` says how it was measured, `subject` what was measured; values are short texts.
 
     Protocol keys: items (hash of scenarios and personas), prompts, tokens, metrics, contracts, rouge, intervals,
-    embedder, judge, references (how many an item has, where that is not one), references_sha256 (of private ones that
-    were used).
-    Subject keys: engine and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
+    embedder, judge, references (how many an item has, where not one), references_sha256 (of private ones). Subject
+    keys: engine and model with their revisions, temperature, top_p, max_tokens, samples, seed, sap.
     """
 
     protocol: Annotated[Mapping[str, str], Field(min_length=1)]
-    subject: Annotated[Mapping[str, str], AfterValidator(_names_model)]
+    subject: Annotated[Mapping[str, str], _NAMED]
 
     def __str__(self) -> str:
         return "|".join(f"{key}:{value}" for part in (self.protocol, self.subject) for key, value in part.items())

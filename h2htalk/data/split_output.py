@@ -19,7 +19,7 @@ from h2htalk.data.languages import LANGUAGES, Language, find_language
 from h2htalk.data.records import adapter
 from h2htalk.data.releases.release_folder import private_folder
 from h2htalk.data.responses import write_parquet
-from h2htalk.data.scenario import Persona, Scenario, inputs_adapter
+from h2htalk.data.scenario import INPUTS, Persona, Scenario
 from h2htalk.data.splits import HEADER, INVENTED, OPTIONAL, Header, Split, load_split, split_of
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
@@ -32,7 +32,7 @@ def scenario_schema() -> dict[str, Any]:
     schema["properties"] |= {"reference": text, "references": several | {"uniqueItems": True}}
     schema["required"].remove("references")
     schema["oneOf"] = [{"required": ["reference"]}, {"required": ["references"]}]
-    inputs = inputs_adapter().json_schema()
+    inputs = adapter(INPUTS).json_schema()
     schema["$defs"] |= inputs.pop("$defs")
     schema["properties"]["inputs"] = inputs
     schema["allOf"] = []

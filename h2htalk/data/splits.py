@@ -14,48 +14,32 @@ from typing import Annotated, Any
 from pydantic import Field, with_config
 
 from h2htalk.data.case import Case, turn_scenarios
-from h2htalk.data.erasure.erased_ids import require_erased
 from h2htalk.data.files import read_bounded, read_json_object, read_jsonl, read_toml, sha256_of
 from h2htalk.data.records import STRICT, Id, Text, read_record
 from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet
-from h2htalk.data.scenario import (
-    CANDIDATE_STAGES,
-    Persona,
-    References,
-    Scenario,
-    is_workspace,
-    last_candidates,
-    personas_of,
-    stratified_sample,
-)
+from h2htalk.data.scenario import Persona, References, Scenario, find_stage_folder, personas_of, stratified_sample
 from h2htalk.data.subtasks import SUBTASKS, find_subtask
 from h2htalk.errors import ConfigError, DataError, counted, quoted, suggest
 
 _SUFFIXES = (".jsonl", ".parquet")
 BUNDLED_FOLDER = Path(__file__).parent / "bundled" / "splits"
-# Keys of `split.toml` that are left out where they are empty.
-OPTIONAL = ("references_sha256", "canary", "surrogates")
-# In a folder: names, dates of birth and addresses that are invented or public, one a line.
-INVENTED = "invented.txt"
+OPTIONAL = ("references_sha256", "canary", "surrogates")  # left out of `split.toml` where they are empty
+INVENTED = "invented.txt"  # in a folder: names, dates of birth and addresses of nobody, or public, one a line
 
 
 @with_config(STRICT)
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The content of a `split.toml`.
-
-    `references_sha256`: of the file of private references; empty where there is none. `surrogates`: `private` where
-    anonymisation put values into the items, of which the private folder beside the split has a list.
-    """
+    """The content of a `split.toml`."""
 
     name: Text
     version: Text = "unversioned"
     description: str = ""
     licence: Text = "see each scenario"
-    references_sha256: releases.SHA256 = ""
+    references_sha256: releases.SHA256 = ""  # of the file of private references; empty where there is none
     canary: Text = ""
-    surrogates: Text = ""
+    surrogates: Text = ""  # `private`: anonymisation put values into the items, which the private folder lists
 
 
 HEADER = tuple(one.name for one in fields(Header))
@@ -63,19 +47,14 @@ HEADER = tuple(one.name for one in fields(Header))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Split(Header):
-    """A set of scenarios, or of the cases of a study, with the personas they name.
-
-    `fingerprint` is a SHA-256 over the items (in id order) and their personas: row order and file layout do not change
-    it, any change of content does. `source`: of a release, its name and hash, or its name on the Hub with the `commit`.
-    `invented`: the names, dates and addresses of nobody that `invented.txt` lists.
-    """
+    """A set of scenarios, or of the cases of a study, with the personas they name."""
 
     scenarios: tuple[Scenario, ...]
     personas: Mapping[str, Persona]
     cases: tuple[Case, ...] = ()
-    source: str = ""
-    commit: str = ""
-    invented: tuple[str, ...] = ()
+    source: str = ""  # of a release: its name and hash, or its name on the Hub
+    commit: str = ""  # on the Hub
+    invented: tuple[str, ...] = ()  # the names, dates and addresses of nobody that `invented.txt` lists
 
     @property
     def items(self) -> tuple[Scenario, ...] | tuple[Case, ...]:
@@ -84,7 +63,7 @@ class Split(Header):
 
     @property
     def fingerprint(self) -> str:
-        """Hex digest, 16 characters."""
+        """Hash the items in id order and their personas, as 16 hexadecimal digits; row order and files do not count."""
         return fingerprint_of(self.items, self.personas)
 
     def select(self, language: str | None = None, subtasks: Sequence[str] = (), limit: int | None = None) -> Split:
@@ -235,15 +214,8 @@ def resolve_split(name: str) -> Path:
             raise ConfigError(f"split {name}: both a bundled split and a folder here: write ./{name} for the folder")
         return BUNDLED_FOLDER / name
     # os.path: pathlib raises on a name that is too long or a folder without permission to enter.
-    if is_workspace(path):
-        return last_candidates(path)
-    require_erased(path.parent)
-    if is_workspace(path.parent) and os.path.isfile(path / "stage.json"):
-        if path.name not in CANDIDATE_STAGES:
-            raise DataError(f"{path}: holds dialogues, not candidates; choose from {', '.join(CANDIDATE_STAGES)}")
-        if not (path / "summary.json").is_file():
-            raise DataError(f"{path}: this stage is not finished; finish it first: h2htalk curate run")
-        return path
+    if stage := find_stage_folder(path):
+        return stage
     if os.path.isdir(path) or (os.path.isfile(path) and path.suffix in _SUFFIXES):
         return path
     raise ConfigError(

@@ -20,19 +20,14 @@ Form = Literal["speech", "line", "paragraph", "memories", "day", "sub_schedule"]
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """The rules of one subtask's answer (docs/contracts.md), which `text.contracts` checks.
+    """The rules of one subtask's answer (docs/contracts.md), which `text.contracts` checks; None sets no limit."""
 
-    `form`: `speech` is said to the user (actions in parentheses are removed and not counted); the others are
-    written material. `sentences` is (fewest, most); `length` names the limit in `LanguageRecord.lengths`; None sets
-    no limit. Timetables (`day`, `sub_schedule`) require the third person by their form.
-    """
-
-    form: Form
-    sentences: tuple[int, int] | None = None
-    length: LengthLimit | None = None
+    form: Form  # `speech` is said to the user (actions in parentheses are not counted), the others are written
+    sentences: tuple[int, int] | None = None  # fewest, most
+    length: LengthLimit | None = None  # the limit in `LanguageRecord.lengths`
     one_action: bool = False
     first_person: bool = False
-    third_person: bool = False
+    third_person: bool = False  # timetables (`day`, `sub_schedule`) require it by their form
     nameless: bool = False
 
 

@@ -37,7 +37,7 @@ def test_differing_keys_name_both_values_and_what_is_missing() -> None:
     ("raw", "message"),
     [
         ({"protocol": PROTOCOL}, "subject: is missing"),
-        ({"protocol": PROTOCOL, "subject": {"seed": "0"}}, "subject: lacks engine and model"),
+        ({"protocol": PROTOCOL, "subject": {"seed": "0"}}, "subject: must name engine and model"),
         ({"protocol": {"items": 1}, "subject": SUBJECT}, "protocol.items: must be text, not 1"),
     ],
 )
