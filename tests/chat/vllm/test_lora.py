@@ -38,18 +38,13 @@ def write_adapter(folder: Path, rank: int = 4, inputs: int = 64, layer: int = 1,
 
 
 def test_the_identity_is_of_weights_and_scaling_but_not_of_the_place(tmp_path: Path) -> None:
-    (tmp_path / "here").mkdir()
     (tmp_path / "there").mkdir()
-    here = find_adapter(str(write_adapter(tmp_path / "here" / "kind"))).identity()
-    there = find_adapter(str(write_adapter(tmp_path / "there" / "kind"))).identity()
+    places = (tmp_path / "kind", tmp_path / "there" / "kind")
+    here, there = (find_adapter(str(write_adapter(place))).identity() for place in places)
     louder = find_adapter(str(write_adapter(tmp_path / "louder", lora_alpha=16))).identity()
     assert here == there
     assert here["lora"] == "kind"
     assert here["lora_sha256"] != louder["lora_sha256"]
-
-
-def test_an_adapter_of_this_model_is_not_refused(tmp_path: Path) -> None:
-    check_fits(find_adapter(str(write_adapter(tmp_path / "a"))), model_config(), "vllm:tiny")
 
 
 @pytest.mark.parametrize(
@@ -81,15 +76,12 @@ BROKEN: dict[str, tuple[dict[str, object] | str, str]] = {
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_what_is_no_adapter_is_one_line_of_advice(name: str, tmp_path: Path) -> None:
-    change, _ = BROKEN[name]
+    change, reason = BROKEN[name]
     folder = write_adapter(tmp_path / "a", **(change if isinstance(change, dict) else {}))  # type: ignore[arg-type]
     if isinstance(change, str):
         (folder / CONFIG).write_text(change)
-    with pytest.raises(ConfigError) as caught:
+    with pytest.raises(ConfigError, match=rf"^lora=a: .*{reason}.*$"):
         find_adapter(str(folder))
-    assert str(caught.value).startswith("lora=a: ")
-    assert BROKEN[name][1] in str(caught.value)
-    assert "\n" not in str(caught.value)
 
 
 def test_only_matrices_of_lora_are_held_against_the_model_and_there_must_be_some(tmp_path: Path) -> None:
@@ -98,27 +90,21 @@ def test_only_matrices_of_lora_are_held_against_the_model_and_there_must_be_some
     folder = write_adapter(tmp_path / "a")
     embedding = {"base_model.model.model.embed_tokens.lora_embedding_A": torch.ones(4, VOCABULARY)}
     save_file(load_file(folder / WEIGHTS) | embedding, folder / WEIGHTS)
-    check_fits(find_adapter(str(folder)), model_config(), "vllm:tiny")
+    adapter = find_adapter(str(folder))
+    check_fits(adapter, model_config(), "vllm:tiny")
     save_file(embedding, folder / WEIGHTS)
     with pytest.raises(ConfigError, match="holds no LoRA matrix"):
-        check_fits(find_adapter(str(folder)), model_config(), "vllm:tiny")
-
-
-def test_damaged_weights(tmp_path: Path) -> None:
-    folder = write_adapter(tmp_path / "a")
+        check_fits(adapter, model_config(), "vllm:tiny")
     (folder / WEIGHTS).write_bytes(b"no")
     with pytest.raises(ConfigError, match="cannot be read"):
-        check_fits(find_adapter(str(folder)), model_config(), "vllm:tiny")
+        check_fits(adapter, model_config(), "vllm:tiny")
+    check_fits(adapter, transformers.CLIPConfig(), "vllm:eyes")  # more than text: left to vLLM
 
 
 def test_an_adapter_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(ConfigError, match=r"No such file or directory.*a folder that holds adapter_config\.json"):
-        find_adapter(str(tmp_path / "none"))
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(ConfigError, match=r"lora=nobody/no-such-adapter: .*name OWNER/NAME on the Hub"):
-        find_adapter("nobody/no-such-adapter")
-
-
-def test_a_model_of_more_than_text_is_left_to_the_engine(tmp_path: Path) -> None:
-    adapter = find_adapter(str(write_adapter(tmp_path / "a", layer=9)))
-    check_fits(adapter, transformers.CLIPConfig(), "vllm:eyes")
+    for name in (str(tmp_path / "none"), "nobody/no-such-adapter"):
+        with pytest.raises(
+            ConfigError, match=r"name OWNER/NAME on the Hub, or a folder that holds adapter_config\.json"
+        ):
+            find_adapter(name)

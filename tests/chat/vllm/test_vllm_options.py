@@ -12,11 +12,7 @@ from h2htalk.errors import ConfigError, MissingExtraError
 @pytest.mark.parametrize(
     ("key", "value", "message"),
     [
-        (
-            "tensor_paralel_size",
-            "8",
-            "tensor_paralel_size: no such field; did you mean 'tensor_parallel_size'? choose from ",
-        ),
+        ("tensor_paralel_size", "8", "no such field; did you mean 'tensor_parallel_size'? choose from "),
         ("trust_remote_code", "true", "trust_remote_code: no such field"),
         ("tensor_parallel_size", "0", "tensor_parallel_size: must be 1 or more"),
         ("gpu_memory_utilization", "nan", "gpu_memory_utilization: must be 1 or less, not 'nan'"),

@@ -74,8 +74,7 @@ def test_a_start_that_fails_names_the_cause_and_the_log(folder: Path, monkeypatc
     assert family(os.getpid()) == before
 
 
-@pytest.mark.parametrize("mode", ["", "slow"])
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+@pytest.mark.parametrize(("number", "mode"), [(signal.SIGKILL, ""), (signal.SIGTERM, "slow")])
 def test_when_the_parent_is_killed_all_processes_end(
     number: signal.Signals, mode: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
