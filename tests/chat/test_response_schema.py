@@ -41,15 +41,8 @@ class Verdict(BaseModel):
 
 FORM = ResponseSchema("verdict", Verdict)
 QUOTE = {"quote": "I am here", "turn": 2}
-FILLED: dict[str, Any] = {
-    "evidence": [QUOTE],
-    "tone": "warm",
-    "first": QUOTE,
-    "kind": "praise",
-    "note": None,
-    "weight": 0.5,
-    "score": 7,
-}
+FILLED: dict[str, Any] = {"evidence": [QUOTE], "tone": "warm", "first": QUOTE, "kind": "praise"}
+FILLED |= {"note": None, "weight": 0.5, "score": 7}
 TEXT = json.dumps(FILLED)
 
 
@@ -57,8 +50,8 @@ def with_(**changed: Any) -> str:
     return json.dumps(FILLED | changed)
 
 
-def without(*names: str) -> str:
-    return json.dumps({key: value for key, value in FILLED.items() if key not in names})
+def without(name: str) -> str:
+    return json.dumps({key: value for key, value in FILLED.items() if key != name})
 
 
 def read(text: str, finish: str = "stop") -> BaseModel | Failure:
@@ -75,16 +68,12 @@ def read(text: str, finish: str = "stop") -> BaseModel | Failure:
         f"\n  {TEXT}\n\n",
         f"```json\n{TEXT}\n```\n",  # a judge that fences every reply was unscored throughout
         f"```\n{TEXT}```",
-        json.dumps(FILLED, indent=2),
-        with_(note="held back"),
         with_(weight=1),  # a whole number is a number
-        with_(score=1),
         with_(score=10),
         with_(evidence=[QUOTE] * 3),
         with_(note='{"score": 3}'),
         with_(note="\u5634\U0001f600"),
         json.dumps(dict(reversed(FILLED.items()))),  # order is asked for, and means nothing
-        with_(tone="cold"),
     ],
 )
 def test_a_filled_form_is_read(text: str) -> None:
@@ -97,32 +86,23 @@ def test_a_filled_form_is_read(text: str) -> None:
     ("text", "named"),
     [
         ("", "empty"),
-        ("  \n", "empty"),
         ("I would give this a 7.", "no JSON object"),
         (f"Here you are: {TEXT}", "no JSON object"),
-        (f"{TEXT} I hope this helps.", "another text follows"),
         (f"Here:\n```json\n{TEXT}\n```", "no JSON object"),
         (f"```json\n{TEXT}\n```\n```json\n{TEXT}\n```", "another text follows"),
-        (f"```json\n{TEXT}", "no JSON object"),
         (TEXT + TEXT, "another text follows"),
         (f"[{TEXT}]", "not an object"),
         (TEXT[:-2], ": the JSON breaks off or is broken there"),
         (TEXT.replace("0.5", "NaN"), "NaN"),
-        (TEXT.replace("0.5", "-Infinity"), "Infinity"),
         (TEXT[:-1] + ', "score": 8}', "repeated"),
         (TEXT.replace('"turn": 2', '"turn": 2, "turn": 2', 1), "repeated"),
         (with_(verdict="good"), "verdict"),
         (with_(evidence=[QUOTE | {"page": 1}]), "evidence.0.page"),
-        (without("score"), "score is missing"),
         (without("note"), "note is missing"),
-        ("{}", "missing"),
         (with_(score="7"), "score"),
         (with_(score=7.5), "score"),
         (with_(score=True), "score"),
-        (with_(score=None), "score"),
-        (with_(weight="0.5"), "weight"),
         (with_(tone="lukewarm"), "tone"),
-        (with_(kind="Praise"), "kind"),
         (with_(evidence=QUOTE), "evidence"),
         (with_(score=11, kind="none"), "kind"),  # no form at all, whatever its numbers are
         (with_(note="\ud83d"), "hex escape"),
@@ -144,15 +124,10 @@ def test_what_is_no_form_is_malformed_and_named(text: str, named: str) -> None:
     [
         ({"score": 0}, "score"),
         ({"score": 11}, "score"),
-        ({"score": -7}, "score"),
-        ({"score": 10**30}, "score"),
         ({"weight": 0}, "weight"),
-        ({"weight": 0.0}, "weight"),
         ({"weight": 1.01}, "weight"),
-        ({"weight": -0.5}, "weight"),
         ({"weight": 10**400}, "weight"),
         ({"evidence": []}, "evidence"),
-        ({"evidence": [QUOTE] * 4}, "evidence"),
         ({"evidence": [{"quote": "x" * 41, "turn": 0}]}, "evidence.0.quote"),
         ({"first": {"quote": "x", "turn": -1}}, "first.turn"),
         ({"score": 0, "weight": 2}, "weight"),
@@ -176,10 +151,9 @@ def test_a_cut_reply_is_truncated_even_where_it_is_whole_json() -> None:
 
 
 def test_a_refusal_is_one_whatever_its_text() -> None:
-    for text in ("", "I cannot help with that.", TEXT):
-        found = read(text, "refusal")
-        assert isinstance(found, Failure)
-        assert found.reason == "refusal"
+    found = [read(text, "refusal") for text in ("", "I cannot help with that.", TEXT)]
+    assert {one.reason for one in found if isinstance(one, Failure)} == {"refusal"}
+    assert not any(isinstance(one, Verdict) for one in found)
 
 
 @given(st.integers(0, len(TEXT)), st.text(max_size=3))
@@ -192,24 +166,18 @@ def test_a_form_with_text_put_in_is_never_read_as_something_else(place: int, put
 # The schema
 
 
-def objects(schema: Any) -> list[dict[str, Any]]:
-    """All objects in a schema, however deep."""
-    if isinstance(schema, list):
-        return [found for part in schema for found in objects(part)]
-    if not isinstance(schema, dict):
-        return []
-    own = [schema] if schema.get("type") == "object" else []
-    return own + [found for part in schema.values() for found in objects(part)]
-
-
 def test_every_object_is_closed_and_every_property_required_in_order() -> None:
+    def objects(part: Any) -> list[dict[str, Any]]:
+        inner = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+        own = [part] if isinstance(part, dict) and part.get("type") == "object" else []
+        return own + [found for one in inner for found in objects(one)]
+
     schema = FORM.schema()
     assert list(schema["properties"]) == list(Verdict.model_fields)
     found = objects(schema)
     assert len(found) == 3  # the form, evidence by name, and where it has words of its own
     for part in found:
-        assert part["additionalProperties"] is False
-        assert part["required"] == list(part["properties"])
+        assert (part["additionalProperties"], part["required"]) == (False, list(part["properties"]))
 
 
 def test_bounds_and_words_stay_and_what_only_people_read_goes() -> None:
@@ -260,7 +228,7 @@ def test_the_sdk_finds_nothing_left_to_move(model: type[BaseModel]) -> None:
     def untyped(part: Any) -> Any:
         """The SDK leaves out the type beside an enumeration."""
         if isinstance(part, list):
-            return [untyped(inner) for inner in part]
+            return [*map(untyped, part)]
         if not isinstance(part, dict):
             return part
         drop = {"type"} if {"enum", "const"} & part.keys() else set()

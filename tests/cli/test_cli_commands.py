@@ -31,33 +31,22 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
     assert h2htalk_here("report", tmp_path).returncode == 2
 
 
-def test_prompt_prints_what_a_model_sees_and_names_near_ids(tmp_path: Path) -> None:
-    shown = h2htalk_here("prompts", "show", "mini-en-dialogue-base-01")
-    assert shown.returncode == 0
-    assert "--- system ---" in shown.stdout
+def test_prompts_show_prints_what_a_model_sees_and_names_near_ids() -> None:
+    assert "--- system ---" in h2htalk_here("prompts", "show", "mini-en-dialogue-base-01").stdout
     lines = h2htalk_here("prompts", "show", "all", "--sap", "none").stdout.splitlines()
     assert len(lines) == len(load_split("mini").scenarios)
     assert set(json.loads(lines[0])) == {"id", "messages"}
+    assert h2htalk("prompts", "show", "--all", "--sap", "none").stdout.splitlines() == lines
     wrong = h2htalk_here("prompts", "show", "mini-en-dialogue-bass-01")
-    assert wrong.returncode == 2
-    assert "mini-en-dialogue-base-01" in wrong.stderr
-
-
-def test_every_prompt_is_asked_for_by_an_option_and_a_scenario_by_its_id() -> None:
-    every = h2htalk("prompts", "show", "--all", "--sap", "none")
-    assert every.stdout == h2htalk_here("prompts", "show", "all", "--sap", "none").stdout
+    assert (wrong.returncode, "mini-en-dialogue-base-01" in wrong.stderr) == (2, True)
     for words in ((), ("--all", "mini-en-dialogue-base-01")):
         done = h2htalk_here("prompts", "show", *words)
-        assert done.returncode == 2
-        assert done.stderr == "error: name a scenario by its id, or every one with --all\n"
+        message = "error: name a scenario by its id, or every one with --all\n"
+        assert (done.returncode, done.stderr) == (2, message)
 
 
 def test_an_empty_name_is_not_the_folder_one_stands_in(tmp_path: Path) -> None:
-    for words in (
-        ("split", "export", "mini@1"),
-        ("import", "authors", "."),
-        ("import", "responses", "x", "--split", "mini@1"),
-    ):
+    for words in (("split", "export", "mini@1"), ("import", "authors", ".")):
         done = h2htalk(*words, "--out", "", cwd=tmp_path)
         assert (done.returncode, done.stderr) == (2, "error: --out is empty; name a folder\n")
     assert list(tmp_path.iterdir()) == []
@@ -102,9 +91,8 @@ def test_responses_from_elsewhere_are_scored_and_what_is_missing_stays_unscored(
 def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     done = h2htalk_here("leaderboard", "--check-paper")
     assert done.returncode == 0
-    assert "35 of 37" in done.stdout
-    assert "QwQ-32B-Preview" in done.stdout
-    assert "DeepSeek-R1-Distill-Qwen-1.5B-Pro" in done.stdout
+    for shown in ("35 of 37", "QwQ-32B-Preview", "DeepSeek-R1-Distill-Qwen-1.5B-Pro"):
+        assert shown in done.stdout
     rows = json.loads(h2htalk_here("leaderboard", "--check-paper", "--format", "json").stdout)
     assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
     assert h2htalk_here("leaderboard", "--check-paper", "--format", "latex").returncode == 2

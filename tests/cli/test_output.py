@@ -83,17 +83,6 @@ def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFix
     assert line.endswith("; take it out\n")
 
 
-@pytest.mark.parametrize(("text", "short"), [("abcde", "abcde"), ("abcdef", "ab…ef"), ("", "")])
-def test_shorten_leaves_start_and_end(text: str, short: str) -> None:
-    assert shorten(text, 5) == short
-
-
-def test_quoted_values_are_short_and_show_what_looks_alike() -> None:
-    assert quoted("s-\u0430 ") == "'s-\\u0430 '"
-    assert len(quoted("x" * 10_000)) == 80
-    assert quoted(None) == "None"
-
-
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
@@ -105,43 +94,32 @@ def test_quoted_values_are_short_and_show_what_looks_alike() -> None:
         ("day’s", "'day\\u2019s'"),
         ("a\u202eb\ud800", "'a\\u202eb\\ud800'"),
         ("⼀", "'\\u2f00'"),
-        (["好", "\u3000"], "['好', '\\u3000']"),
+        (["好", "\u3000", None], "['好', '\\u3000', None]"),
+        ("x" * 10_000, "'" + "x" * 39 + "…" + "x" * 38 + "'"),
     ],
 )
 def test_quoted_chinese_can_be_read_and_what_looks_like_something_else_cannot_hide(value: object, shown: str) -> None:
     assert quoted(value) == shown
 
 
-@pytest.mark.parametrize(
-    ("number", "shown"), [(0, "0 ties are left"), (1, "1 tie is left"), (1_200, "1,200 ties are left")]
-)
-def test_one_of_a_thing_is_not_several(number: int, shown: str) -> None:
-    assert counted(number, "tie is", "ties are") + " left" == shown
+def test_texts_are_shortened_to_their_ends_and_one_of_a_thing_is_not_several() -> None:
+    assert [shorten(text, 5) for text in ("abcde", "abcdef", "")] == ["abcde", "ab…ef", ""]
+    assert [counted(n, "tie is", "ties are") for n in (0, 1, 1_200)] == ["0 ties are", "1 tie is", "1,200 ties are"]
     assert counted(1, "item") + counted(2, "item") == "1 item2 items"
 
 
 # --- An output that goes nowhere --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "words",
-    ["leaderboard --paper", "prompts show all", "--help"],
-)
+@pytest.mark.parametrize("words", ["leaderboard --paper", "prompts show all", "--help"])
 def test_a_full_disk_behind_the_output_is_one_line(words: str) -> None:
     """It was a traceback, and a second complaint when the interpreter ended."""
     with open("/dev/full", "w") as full:
         done = subprocess.run(
-            [*H2HTALK, *words.split()],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            check=False,
-            timeout=60,
+            [*H2HTALK, *words.split()], stdout=full, stderr=subprocess.PIPE, text=True, check=False, timeout=60
         )
-    assert done.returncode == 2
-    assert done.stderr == (
-        "error: the output cannot be written: No space left on device; free space, or print elsewhere\n"
-    )
+    message = "error: the output cannot be written: No space left on device; free space, or print elsewhere\n"
+    assert (done.returncode, done.stderr) == (2, message)
 
 
 @pytest.mark.parametrize("words", ["leaderboard --paper", "split list"])

@@ -1,9 +1,10 @@
-"""A run with vLLM is killed half-way: nothing finished is lost, nothing is asked twice, nothing stays."""
+"""A run with vLLM that is killed loses nothing and asks nothing twice; what vLLM refuses is an error with its log."""
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -14,8 +15,10 @@ import pytest
 from vllm_double import family, wait_until_gone
 from vllm_runs import evaluate_command
 
+from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.data.responses import Response
 from h2htalk.data.run_folder import RunFolder
+from h2htalk.errors import ConfigError
 
 # Two starts of the engine.
 pytestmark = [pytest.mark.live, pytest.mark.timeout(900)]
@@ -81,3 +84,27 @@ def test_kill_9_half_way_loses_nothing_and_a_restart_asks_only_the_rest(smollm2:
     asked = Counter(json.loads(line)["id"] for line in (out / "calls.jsonl").open())
     assert len(ours) == ITEMS
     assert set(asked.values()) == {1}
+
+
+# Model, engine options -> vLLM's own words: of its arguments, of its configuration, of the engine's own process.
+REFUSED: dict[str, tuple[str, dict[str, str], str]] = {
+    "parser": ("tiny", {"reasoning_parser": "qwen9"}, "Reasoning parser 'qwen9' not found"),
+    "parser of another model": ("tiny", {"reasoning_parser": "deepseek_r1"}, "could not locate think start/end tokens"),
+    "length": ("tiny", {"max_model_len": "9999"}, "max_model_len (9999)"),
+    "memory": ("smollm2", {"kv_cache_gb": "0.1"}, "KV cache is needed"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_vllm_refuses_shows_its_words_and_its_log(name: str, request: pytest.FixtureRequest) -> None:
+    model, engine, words = REFUSED[name]
+    before = family(os.getpid())
+    with pytest.raises(ConfigError) as caught:
+        open_chat(f"vllm:{request.getfixturevalue(model)}", ChatOptions(engine_options=engine))
+    message = str(caught.value)
+    assert words in message
+    assert ": vLLM cannot start: " in message
+    log = Path(message.partition("; vLLM's log is ")[2].partition(" and ends:")[0])
+    assert log.is_file()
+    shutil.rmtree(log.parent)
+    wait_until_gone([pid for pid in family(os.getpid()) if pid not in before])

@@ -6,29 +6,25 @@ import json
 import shutil
 import sys
 from pathlib import Path
-from typing import Any
 
 from tiny_llama import SYSTEM_TEMPLATE, VOCABULARY, write_tiny_llama
 
-CONTEXT = 512
 
-
-def write_tiny(folder: Path, template: str | None = SYSTEM_TEMPLATE, **changes: Any) -> Path:
+def write_tiny(folder: Path, template: str | None = SYSTEM_TEMPLATE, vocab_size: int = VOCABULARY) -> Path:
     """A tiny Llama whose heads are of a width that vLLM's CPU kernels know."""
     from transformers import LlamaConfig
 
-    values: dict[str, Any] = {
-        "vocab_size": VOCABULARY,
-        "hidden_size": 128,
-        "intermediate_size": 256,
-        "num_hidden_layers": 2,
-        "num_attention_heads": 4,
-        "num_key_value_heads": 2,
-        "max_position_embeddings": CONTEXT,
-        "initializer_range": 0.2,
-        **changes,
-    }
-    return write_tiny_llama(folder, template, config=LlamaConfig(**values))
+    config = LlamaConfig(
+        vocab_size=vocab_size,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=512,
+        initializer_range=0.2,
+    )
+    return write_tiny_llama(folder, template, config=config)
 
 
 def write_adapter(base: Path, folder: Path, rank: int = 4) -> tuple[Path, Path]:
@@ -43,11 +39,8 @@ def write_adapter(base: Path, folder: Path, rank: int = 4) -> tuple[Path, Path]:
         outputs, inputs = weights[name].shape
         down = torch.randn(rank, inputs, generator=generator) * 0.1
         up = torch.randn(outputs, rank, generator=generator) * 0.1
-        module = name.removesuffix(".weight")
-        tensors |= {
-            f"base_model.model.{module}.lora_A.weight": down,
-            f"base_model.model.{module}.lora_B.weight": up,
-        }
+        module = f"base_model.model.{name.removesuffix('.weight')}"
+        tensors |= {f"{module}.lora_A.weight": down, f"{module}.lora_B.weight": up}
         weights[name] = weights[name] + up @ down * (8 / rank)
     adapter, merged = folder / "adapter", folder / "merged"
     adapter.mkdir()
