@@ -211,6 +211,13 @@ class _App:
         """A text without the keys."""
         return reduce(masked, self.keys, text)
 
+    def refused(self, error: AppError) -> ConfigError:
+        """The error for a call after which no other can succeed."""
+        reason, message = error.args
+        if reason == "http_401":
+            reason = "refuses the key (401); put the right one into [headers] of the application's TOML file"
+        return ConfigError(f"{self.url}: {reason}: {clean(self.masked(message))}")
+
 
 def _pieces(body: str, stream: str | None) -> Iterator[Any]:
     """The JSON values of a reply: one, or those of a stream's events or lines."""
@@ -255,8 +262,7 @@ def try_app(spec: StudySpec) -> str:
                     reply = await app.send(values | {"text": TRIED[language]})
                     return f"sent: {TRIED[language]}\nread at {app.adapter.send.reply}: {reply}"
             except AppError as error:
-                reason, message = error.args
-                raise ConfigError(f"{app.url}: {reason}: {clean(app.masked(message))}") from error
+                raise app.refused(error) from error
 
     return run_alone(talk)
 
@@ -300,7 +306,7 @@ async def _talk(app: _App, case: Case, attempts: int) -> Sequence[Response | Fai
         except AppError as error:
             failure = Failure(error.args[0], clean(app.masked(error.args[1])), attempts)
             if failure.reason == "http_401":  # so would every other case be
-                raise ConfigError(f"{app.url}: refuses the key (401), check [headers]: {failure.message}") from error
+                raise app.refused(error) from error
         if attempt < attempts:
             await asyncio.sleep(doubling_wait(attempt))
     if failure.reason == "connection" and not app.reached:

@@ -18,6 +18,7 @@ from studies_made import cases_of, spec, write_cases
 
 from h2htalk.benchmark.gate.gate import gate
 from h2htalk.benchmark.observations import figure_of, select
+from h2htalk.benchmark.studies.applications import try_app
 from h2htalk.benchmark.studies.run_study import run_study
 from h2htalk.benchmark.studies.settings import StudySpec
 from h2htalk.data.case import Case
@@ -198,11 +199,16 @@ def test_a_key_that_came_escaped_or_in_pieces_was_stored(
     monkeypatch.setenv("COMPANION_TEST_KEY", f"Bearer {KEY}")  # both words of it are masked
     app = adapter(tmp_path, stream, ADAPTER.replace('"Bearer $', '"$'))
     refused = pytest.raises(ConfigError) if status == 401 else contextlib.nullcontext()
-    with Echo() as server, refused as raised:
-        run_study(study(tmp_path, server, app, attempts=1))
+    with Echo() as server:
+        made = study(tmp_path, server, app, attempts=1)
+        with refused as raised:
+            run_study(made)
+        if status == 401:  # the one message that is sent to try it gave no advice
+            with pytest.raises(ConfigError, match=r"refuses the key \(401\).* \[headers\]"):
+                try_app(made)
     if raised is not None:  # a refused key was tried with every case, four times
         assert len(server.begun) <= 4
-        assert "refuses the key (401), check [headers]" in str(raised.value)
+        assert "refuses the key (401); put the right one into [headers]" in str(raised.value)
         assert "[API key masked]" in str(raised.value)
         assert "made-up" not in str(raised.value)
     files = (path for path in (tmp_path / "study").rglob("*") if path.is_file())
