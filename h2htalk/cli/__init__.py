@@ -14,15 +14,15 @@ from urllib.parse import urlsplit
 
 import typer
 
-from h2htalk.cli import benchmark, curation, study
+from h2htalk.cli import benchmark, curation
 from h2htalk.cli.options import one_line_errors
 from h2htalk.errors import ConfigError
 from h2htalk.version import __version__
 
 # The groups of commands; `h2htalk round close` is the function `round_close` of the group's module.
 GROUPS = {
-    "study": (study, "Studies: safety and SAP, instruction following, memory."),
-    "cases": (study, "Cases of your own for studies."),
+    "study": (benchmark, "Studies: safety and SAP, instruction following, memory."),
+    "cases": (benchmark, "Cases of your own for studies."),
     "split": (curation, "Splits: list, describe, check, compare, export, begin a new one."),
     "prompts": (benchmark, "What models are told: show a prompt, export the templates."),
     "results": (benchmark, "Results for others: export, verify."),

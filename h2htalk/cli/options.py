@@ -33,7 +33,7 @@ class _LazyFinder(PathFinder):
     @classmethod
     def find_spec(cls, fullname: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         spec = super().find_spec(fullname, path, target)
-        if spec is not None and spec.loader is not None:
+        if spec and spec.loader:
             spec.loader = LazyLoader(spec.loader)
         return spec
 
@@ -117,18 +117,16 @@ def with_options(kind: Any, *names: str) -> Callable[[Command], Command]:
 
     def add(command: Command) -> Command:
         own = inspect.signature(command, eval_str=True).parameters
-        made = {name: one for name, one in _options(kind).items() if one.name not in own}
-        made = {name: made[name] for name in names or made}
+        made = {name: one for name, one in _options(kind).items() if name in (names or (name,)) and one.name not in own}
 
         def run(**given: Any) -> None:
             values = {name: given.pop(one.name) for name, one in made.items()}
             command(**given, **{name: _field(name, value) for name, value in values.items() if value is not None})
 
         options = [one for one in (*own.values(), *made.values()) if one.kind is not one.VAR_KEYWORD]
+        signature = inspect.Signature([one.replace(kind=one.KEYWORD_ONLY) for one in options])
         run.__name__, run.__doc__ = command.__name__, command.__doc__
-        run.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-            [one.replace(kind=one.KEYWORD_ONLY) for one in options]
-        )
+        run.__signature__ = signature  # type: ignore[attr-defined]
         return run
 
     return add
@@ -142,11 +140,11 @@ def _options(kind: Any) -> dict[str, inspect.Parameter]:
         info, default = field_info(hints[one.name]), one.default
         if info.description is None:
             continue
-        name, shown = info.title or one.name, str(default).removesuffix(".0")
-        option = f"--{name.replace('_', '-')}"
-        untold = default in (MISSING, None, (), "") or isinstance(default, bool)
-        text = info.description if untold else f"{info.description}  [default: {shown}]"
-        flag = f"{option}/--no-{option.removeprefix('--')}" if default is True else option
+        name, text = info.title or one.name, info.description
+        if default not in (MISSING, None, (), "") and not isinstance(default, bool):
+            text += f"  [default: {str(default).removesuffix('.0')}]"
+        option = name.replace("_", "-")
+        flag = f"--{option}/--no-{option}" if default is True else f"--{option}"
         annotation: Any = Annotated[_parsed(hints[one.name]) | None, Option(flag, help=text)]
         options[one.name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
     return options
@@ -183,11 +181,8 @@ def _field(name: str, value: Any) -> Any:
 round_options = with_options(RoundSpec, "where", "format", "annotators", "overlap", "seed")
 
 
-# Characters of an error line: a quoted value may be a whole file.
-LONGEST_ERROR = 600
+LONGEST_ERROR = 600  # characters of an error line: a quoted value may be a whole file
 INTERRUPTED = 130  # exit code after Ctrl-C, as shells have it
-
-_LOST = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 def ignore_sigint() -> None:
@@ -238,7 +233,7 @@ def one_line_errors() -> Iterator[None]:
         sys.exit(error.exit_code)
     except OSError as error:
         # Writers of files turn OSError into DataError: this one is stdout's.
-        if error.errno not in (*_LOST, errno.EPIPE):
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EPIPE):
             raise
         # The interpreter would try to flush what is still buffered at its end, and complain.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

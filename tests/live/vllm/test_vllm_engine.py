@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -13,13 +11,11 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel, ConfigDict
 from tiny_llama import NO_SYSTEM_TEMPLATE
-from vllm_double import family, wait_until_gone
 from vllm_runs import write_adapter, write_tiny
 
 from h2htalk.chat.engines import ChatOptions, open_chat
 from h2htalk.chat.protocol import Chat, Message, Outcome, Reply, Request, Sampling
 from h2htalk.chat.response_schema import ResponseSchema
-from h2htalk.errors import ModelCallError
 
 pytestmark = pytest.mark.live
 
@@ -116,28 +112,6 @@ def test_the_subject_names_what_changes_answers(chat: Chat, local: Chat) -> None
         assert ours[key] == theirs[key]
     assert {"vllm", "torch", "transformers"} <= set(ours["engine_version"].replace(",", "").split())
     assert "max_num_seqs" not in ours
-
-
-def test_an_engine_that_dies_keeps_what_is_finished(chat: Chat) -> None:
-    """The last test with this engine. Its server stays for a while and answers with errors."""
-    processes = family(os.getpid())
-    (engine,) = [pid for pid in processes if b"EngineCore" in Path(f"/proc/{pid}/cmdline").read_bytes()]
-    finished: list[int] = []
-
-    def shoot(index: int, outcome: Outcome) -> None:
-        assert isinstance(outcome, Reply), outcome
-        finished.append(index)
-        if len(finished) == 3:
-            os.kill(engine, signal.SIGKILL)
-
-    with pytest.raises(ModelCallError, match="vLLM died") as caught:
-        chat.complete([ask(number, Sampling(max_tokens=40)) for number in range(200)], shoot)
-    assert "; vLLM's log is " in str(caught.value)
-    assert 3 <= len(finished) < 200
-    chat.close()
-    wait_until_gone(processes)
-    with pytest.raises(ModelCallError, match="is closed"):
-        chat.complete([ask(0)])
 
 
 def test_no_system_role_reasoning_by_vllm_s_parser_and_two_copies_of_the_model(tmp_path: Path) -> None:
