@@ -23,6 +23,8 @@ def test_score_and_report_work_on_a_run_alone(tmp_path: Path) -> None:
         done = h2htalk_here("report", out, "--format", form)
         assert done.returncode == 0, done.stderr
         assert start in done.stdout
+    costs = h2htalk_here("costs", out, "--calls")
+    assert (costs.returncode, costs.stdout) == (0, "No call has a recorded price.\n")
     before = {p: p.stat().st_mtime_ns for p in out.rglob("*")}
     assert h2htalk_here("report", out, "--format", "csv").returncode == 0
     assert {p: p.stat().st_mtime_ns for p in out.rglob("*")} == before, "printing a table wrote into the run"
@@ -97,13 +99,3 @@ def test_leaderboard_checks_the_paper(tmp_path: Path) -> None:
     assert (len(rows), sum(row["agrees"] for row in rows)) == (37, 35)
     assert h2htalk_here("leaderboard", "--check-paper", "--format", "latex").returncode == 2
     assert h2htalk_here("leaderboard", tmp_path, "--check-paper").returncode == 2
-
-
-def test_costs_of_a_run_that_paid_nothing(tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    common = ("--split", "mini@1", "--limit", "2", "--embedder", "none", "--no-baselines", "--out", out)
-    assert h2htalk_here("evaluate", scripted(tmp_path), *common).returncode == 0
-    done = h2htalk_here("costs", out, "--calls")
-    assert (done.returncode, done.stdout) == (0, "No call has a recorded price.\n")
-    assert h2htalk_here("costs", out, "--format", "latex").returncode == 2
-    assert h2htalk_here("costs", tmp_path).returncode == 2

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from splits_made import scenario_records
 
-from h2htalk.cli.options import LONGEST_ERROR, one_line_errors, say
+from h2htalk.cli.options import LONGEST_ERROR, one_line_errors
 from h2htalk.data.files import write_jsonl
 from h2htalk.errors import ConfigError, counted, quoted, shorten
 
@@ -64,12 +64,6 @@ def test_a_split_cannot_act_on_the_terminal(nasty_split: Path) -> None:
         assert len(shown) > 100, shown
         assert acting(shown) == []
     assert "x\\x1b[31m\\x9b2J\\x7f\\u202e\\x07y" in on_a_terminal("split", "info", split)
-
-
-def test_say_keeps_lines_and_escapes_the_rest(capsys: pytest.CaptureFixture[str]) -> None:
-    say("a\x1b[0m\nb\r")
-    say("c", err=True)
-    assert capsys.readouterr() == ("a\\x1b[0m\nb\\r\n", "c\n")
 
 
 def test_an_error_line_is_short_and_keeps_its_two_ends(capsys: pytest.CaptureFixture[str]) -> None:
