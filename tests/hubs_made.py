@@ -47,18 +47,10 @@ def hub_here(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[HubDoubl
 
 def client_environment(hub: HubDouble, folder: Path, **variables: str) -> dict[str, str]:
     """The environment of a client in a process of its own."""
-    here = {key: value for key, value in os.environ.items() if not key.startswith("HF_")}
-    return {
-        **here,
-        "HF_ENDPOINT": hub.url,
-        "HF_HOME": str(folder / "home"),
-        "HF_TOKEN": "hf_lab",
-        "HF_HUB_DISABLE_TELEMETRY": "1",
-        "HF_HUB_DISABLE_XET": "1",
-        "HF_HUB_VERBOSITY": "error",
-        "NO_PROXY": "*",
-        **variables,
-    }
+    here = {key: value for key, value in os.environ.items() if not key.startswith("HF_")} | {"NO_PROXY": "*"}
+    here |= {"HF_ENDPOINT": hub.url, "HF_HOME": str(folder / "home"), "HF_TOKEN": "hf_lab"}
+    here |= {"HF_HUB_DISABLE_TELEMETRY": "1", "HF_HUB_DISABLE_XET": "1", "HF_HUB_VERBOSITY": "error"}
+    return here | variables
 
 
 def python(code: str, *words: object, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:

@@ -78,17 +78,15 @@ def make_release(
         }
     configs: dict[str, dict[str, int]] = {}
     canary = canary_of(name)
+    rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for split, scenarios in splits.items():
-        for language in sorted({one.language for one in scenarios}):
-            rows = [
-                scenario_row(one, [{"role": "user", "content": one.turns[0].content}], canary)
-                for one in scenarios
-                if one.language == language
-            ]
-            configs.setdefault(language, {})[split] = write_rows(folder, language, split, rows)
-    for language in sorted({one.language for one in cases}):
-        rows = [case_row(one, canary) for one in cases if one.language == language]
-        configs[f"high_risk_{language}"] = {"test": write_rows(folder, f"high_risk_{language}", "test", rows)}
+        for one in sorted(scenarios, key=lambda one: one.language):
+            messages = [{"role": "user", "content": one.turns[0].content}]
+            rows.setdefault((one.language, split), []).append(scenario_row(one, messages, canary))
+    for item in cases:
+        rows.setdefault((f"high_risk_{item.language}", "test"), []).append(case_row(item, canary))
+    for (config, split), own in rows.items():
+        configs.setdefault(config, {})[split] = write_rows(folder, config, split, own)
     declared = [
         {"config_name": config, "data_files": [{"split": one, "path": f"data/{config}/{one}-*.parquet"} for one in own]}
         for config, own in configs.items()

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from h2htalk.data.files import writer_lock
+from h2htalk.data.files import write_text, writer_lock
 from h2htalk.data.links import Link, add_link, link_folder, read_links
 from h2htalk.errors import DataError
 
@@ -26,8 +26,6 @@ def test_links_are_kept_once_in_the_order_of_adding(tmp_path: Path) -> None:
         Link("run", "inside", folder / "inside"),
         Link("hub", "hub:lab/set@v1.0", None),
     )
-    add_link(folder, "release", tmp_path / "rounds" / "crowd")
-    assert [link.kind for link in read_links(folder)] == ["round", "run", "hub", "release"]
 
 
 def test_a_target_is_found_through_symbolic_links(tmp_path: Path) -> None:
@@ -72,14 +70,10 @@ def test_a_line_that_is_no_link_is_named(tmp_path: Path, line: object) -> None:
 
 def test_what_links_for_a_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     workspace, release = tmp_path / "workspace", tmp_path / "release"
-    for folder in (workspace / "review", release, tmp_path / "split"):
-        folder.mkdir(parents=True)
-    (workspace / "workspace.json").write_text("{}")
-    (workspace / "review" / "stage.json").write_text("{}")
-    (release / "release.json").write_text("{}")
+    for file in (workspace / "workspace.json", workspace / "review" / "stage.json", release / "release.json"):
+        write_text(file, "{}")
     assert link_folder(workspace) == link_folder(workspace / "review") == workspace
-    assert link_folder(tmp_path / "split") is None
-    assert link_folder(workspace / "missing") is None
+    assert link_folder(tmp_path) is link_folder(workspace / "missing") is None
     monkeypatch.chdir(workspace)
     assert link_folder("") is None
     # A downloaded release has no private folder.

@@ -39,20 +39,20 @@ def test_references_come_back_to_their_scenarios(tmp_path: Path) -> None:
     assert with_references(mixed, path).scenarios == MINI.scenarios[:3]
 
 
+EMPTY, UNKNOWN = {"id": IDS[0], "references": []}, {"id": IDS[0], "reference": "a"}
+
+
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("first", "message"),
     [
-        (lambda lines: lines[1:], rf"holds no references of '{IDS[0]}' \(1 such\)"),
-        (
-            lambda lines: [{"id": IDS[0], "references": []}, *lines[1:]],
-            rf"jsonl:1: {IDS[0]}: references: must be a list of at least 1",
-        ),
-        (lambda lines: [{"id": IDS[0], "reference": "a"}, *lines[1:]], "reference: no such field"),
+        ([], rf"holds no references of '{IDS[0]}' \(1 such\)"),
+        ([EMPTY], rf"jsonl:1: {IDS[0]}: references: must be a list of at least 1"),
+        ([UNKNOWN], "reference: no such field"),
     ],
 )
-def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path, change: Any, message: str) -> None:
+def test_a_wrong_file_is_named_with_its_line_or_id(tmp_path: Path, first: Any, message: str) -> None:
     path = tmp_path / "references.jsonl"
-    split = private_split(path, change(lines_of()))
+    split = private_split(path, [*first, *lines_of()[1:]])
     with pytest.raises(DataError, match=message):
         with_references(split, path)
 
