@@ -24,16 +24,14 @@ def require_folder(folder: Path) -> None:
     """Raise ConfigError for a folder that is neither new nor empty nor that of an earlier analysis, or not writable."""
     try:
         nearest = next(path for path in (folder, *folder.absolute().parents) if os.path.lexists(path))
-        others = sorted(name for name in os.listdir(nearest) if not name.startswith(_WRITING))
+        others = sorted(quoted(name) for name in os.listdir(nearest) if not name.startswith(_WRITING))
         if not os.access(nearest, os.W_OK | os.X_OK):
             raise ConfigError(f"--out {folder}: {nearest} cannot be written to; name another one")
     except OSError as error:
         raise ConfigError(f"--out {folder}: {error.strerror or error}; name another one") from error
     if nearest == folder and others and not _earlier(folder):
-        raise ConfigError(
-            f"--out {folder} holds other things ({listed([*map(quoted, others)], 3)}); name a new folder, or that of "
-            "an earlier analysis"
-        )
+        advice = "name a new folder, or that of an earlier analysis"
+        raise ConfigError(f"--out {folder} holds other things ({listed(others, 3)}); {advice}")
 
 
 def _earlier(folder: Path) -> dict[str, Any]:

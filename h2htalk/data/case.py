@@ -122,8 +122,7 @@ class Case:
 
     @model_validator(mode="after")
     def _check_links(self) -> Case:
-        """Raise ValueError, with a line for each, for what names nothing and ids that occur twice."""
-        if broken := "\n".join(_broken_links(self)):
+        if broken := "\n".join(_broken_links(self)):  # a line for each
             raise ValueError(broken)
         return self
 
@@ -154,9 +153,8 @@ def _broken_links(case: Case) -> Iterator[str]:
             yield f"point {point.id}: {quoted(point.check)} needs a fact with forms"
     for fact in case.facts:
         right = facts.get(fact.replaced_by or "")
-        if (fact.kind == "corrected") != (fact.replaced_by is not None) or (
-            fact.replaced_by and (right is None or right.kind == "trap" or right.session < fact.session)
-        ):
+        told_later = right is not None and right.kind != "trap" and right.session >= fact.session
+        if (fact.kind == "corrected") != (fact.replaced_by is not None) or (fact.replaced_by and not told_later):
             yield f"fact {fact.id}: a corrected fact, and no other, names the right one, told later, in replaced_by"
         if (fact.kind == "forgotten") != (fact.asked_in is not None):
             yield f"fact {fact.id}: a forgotten fact, and no other, needs asked_in"

@@ -23,25 +23,17 @@ LARGEST_TOML = 1 << 16  # bytes: of a key with many dots its reader takes second
 
 
 def read_jsonl(
-    path: Path,
+    path: Path,  # UTF-8, with or without a byte order mark
     *,
-    torn_tail: bool = False,
-    unique_keys: bool = False,
-    nan: bool = False,
-    broken: list[str] | None = None,
-    skip: tuple[bytes, ...] = (),
+    torn_tail: bool = False,  # leave out a last line without a line end that does not parse: its writer was killed
+    unique_keys: bool = False,  # refuse an object with a repeated key, of which JSON readers silently keep the last
+    nan: bool = False,  # read NaN and infinities, which Python's writers give and JSON does not have
+    broken: list[str] | None = None,  # receives the messages of lines that are no object; None: the first is raised
+    skip: tuple[bytes, ...] = (),  # lines that begin so are not parsed
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     """Stream `(where, record)` from a JSONL file; `where` is `name:line` for messages. Empty lines are skipped.
 
     Raises DataError, which names file and line, for a line that is not a JSON object in UTF-8.
-
-    Args:
-        path: UTF-8, with or without a byte order mark.
-        torn_tail: leave out a last line without a line end that does not parse: a writer was killed in its middle.
-        unique_keys: refuse an object with a repeated key, of which JSON readers silently keep the last.
-        nan: read NaN and infinities, which Python's writers give and JSON does not have.
-        broken: receives the messages of lines that are no JSON object; None: the first of them is raised.
-        skip: lines that begin so are not parsed.
     """
     with reading(path), require_file(path).open("rb") as file:
         for number, line in enumerate(iter(lambda: file.readline(MAX_LINE), b""), 1):

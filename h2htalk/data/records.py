@@ -78,26 +78,19 @@ Open = Annotated[Mapping[str, Any], AfterValidator(_check_open)]
 def read_record(
     kind: type[T],
     raw: object,
-    where: str,
+    where: str,  # file and line, which open every message; the record's id follows
     *,
     error: type[H2HTalkError] = DataError,
-    advice: str = "",
-    unknown: str = "",
-    known: Sequence[str] = (),
-    as_python: bool = False,
-    context: Mapping[str, Any] | None = None,
+    advice: str = "",  # ends every message
+    unknown: str = "",  # ends the message of an unknown field
+    known: Sequence[str] = (),  # names that it may have been meant for beside the record's own
+    as_python: bool = False,  # without a detour over JSON: every field is text, or texts may become numbers
+    context: Mapping[str, Any] | None = None,  # pydantic's, for validators
 ) -> T:
     """Read a record from JSON text, or from what a reader of JSON or TOML gave.
 
     Nothing is converted but lists to tuples and whole numbers to floats. Raises DataError (or `error`), with one line
     for each field that is missing, unknown or wrong.
-
-    Args:
-        where: file and line, which open every message; the record's id follows.
-        advice: ends every message; unknown: ends that of an unknown field.
-        known: names that an unknown field may have been meant for beside the record's own.
-        as_python: read without a detour over JSON: every field is text, or texts may become numbers.
-        context: pydantic's, for validators.
     """
     try:
         reader: TypeAdapter[T] = adapter(kind)  # type: ignore[arg-type]  # mypy: a class variable is not hashable

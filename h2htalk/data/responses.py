@@ -120,16 +120,15 @@ def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedRespon
 
 def read_outcomes(raw: Mapping[str, Any], where: str) -> Iterator[Response | FailedResponse]:
     """Read the replies, or the final failure, in a line of `calls.jsonl`, as `read_response`; there may be none."""
-    if "text" not in raw and any(key in raw for key in ("reserved", "call", "job", "erased")):
+    if "text" not in raw and not raw.keys().isdisjoint(("reserved", "call", "job", "erased")):
         return
     first = read_response(raw, where)
-    if "more" in raw and isinstance(first, Response):  # one call: the usage is that of all its replies
-        shared = {key: value for key, value in raw.items() if key not in ("more", "usage")}
-        yield replace(first, usage=Usage())
-        for one in raw["more"]:
-            yield read_response({**shared, **one}, where)
-    else:
+    if "more" not in raw or isinstance(first, FailedResponse):
         yield first
+        return
+    shared = {key: value for key, value in raw.items() if key not in ("more", "usage")}
+    yield replace(first, usage=Usage())  # one call: the usage is that of all its replies
+    yield from (read_response({**shared, **one}, where) for one in raw["more"])
 
 
 # The final outcome of each sample.

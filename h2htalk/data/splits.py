@@ -179,11 +179,11 @@ def _read_release(
     personas = personas_of(folder)
     for item in items:
         require_persona(item, personas, str(folder), folder)
+    part, main = [*filter(None, (study, split))], split == releases.TEST and not study
     if not items:
-        raise DataError(f"{name}: holds no item in split {quoted('/'.join(filter(None, (study, split))))}")
-    main = split == releases.TEST and not study
+        raise DataError(f"{name}: holds no item in split {quoted('/'.join(part))}")
     header = Header(
-        name="-".join(filter(None, (manifest.name, *(() if main else (study, split))))),
+        name="-".join([manifest.name, *([] if main else part)]),
         version=manifest.version,
         description=manifest.description,
         licence=manifest.licence,
