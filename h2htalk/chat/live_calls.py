@@ -25,7 +25,7 @@ from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedErro
 
 T = TypeVar("T")
 FIRST_WAIT, LONGEST_WAIT = 0.5, 8.0  # seconds between tries: doubling
-SHORTEST_TRY = 0.1  # of `timeout`
+SHORTEST_TRY = 0.1  # of `timeout`: a shorter attempt would only hide why the one before it failed
 # Of `timeout`: wait before a call that timed out is sent again, so that those sent with it time out first.
 PAUSE_AFTER_TIMEOUT = 0.05
 # The run pauses at twice as many failed calls in a row as are in flight, and at half as many timeouts, which are long
@@ -127,12 +127,13 @@ class _Run:
         """Send one call until it is delivered or the run stops; returns whether it was answered."""
         body = self.connection.wire.body(call)
         deadline = self.clock() + self.deadline
+        shortest = SHORTEST_TRY * min(self.options.timeout, self.deadline)
         failure: FailedCall = _CLOSED
         sent = 0  # attempts that went out
         tries = 0  # of them, those that count against `attempts`: refusals of the whole account only cost time
         refusals = 0
         while True:
-            if not await self._wait_for_rate_limit(deadline):
+            if not await self._wait_for_rate_limit(deadline - shortest):
                 return self._give_up(call, self._too_late(failure), sent)
             started = self.clock()
             reservation = None if self.calls is None else await self._reserve(call, self.calls)
@@ -152,7 +153,7 @@ class _Run:
                 return self._give_up(call, failure, sent)
             timed_out = failure.reason == "timeout"
             wait = PAUSE_AFTER_TIMEOUT * seconds if timed_out else wait_for_next(failure, tries, refusals)
-            late = self.clock() + wait > deadline - self._shortest
+            late = self.clock() + wait > deadline - shortest
             if failure.limited:
                 # A wait beyond the deadline does not stop the other calls for as long.
                 pause = min(wait, doubling_wait(refusals)) if late else wait
@@ -163,19 +164,14 @@ class _Run:
             if not failure.limited:
                 await asyncio.sleep(wait)
 
-    @property
-    def _shortest(self) -> float:
-        """The least seconds for an attempt: a shorter one would only hide why the attempt before it failed."""
-        return SHORTEST_TRY * min(self.options.timeout, self.deadline)
-
     async def _wait_for_rate_limit(self, deadline: float) -> bool:
-        """Wait until the rate limit ends, with random jitter; False where it lasts until the deadline."""
+        """Wait until the rate limit ends, with random jitter; False where it lasts beyond the last moment to send."""
         while (left := self.paused_until - self.clock()) > 0:
             left += random.uniform(0, self.spread)
-            if self.clock() + left > deadline - self._shortest:
+            if self.clock() + left > deadline:
                 return False
             await asyncio.sleep(left)
-        return self.clock() < deadline
+        return True
 
     async def _reserve(self, call: Call, calls: StageCalls) -> PaidCall | None:
         """Reserve one attempt; None where the limit does not admit it even with nothing in flight."""
@@ -226,12 +222,11 @@ class _Run:
         return wire.read(body, call, headers.get("x-request-id") or headers.get("request-id"))
 
     def _settle(self, reservation: PaidCall | None, found: Answer | FailedCall) -> None:
-        if self.calls is None or reservation is None:
-            return
-        with self._ending():
-            self.calls.settle(reservation, found)
-        self.settled.set()
-        self.settled = asyncio.Event()
+        if self.calls is not None and reservation is not None:
+            with self._ending():
+                self.calls.settle(reservation, found)
+            self.settled.set()
+            self.settled = asyncio.Event()
 
     def _deliver(self, call: Call, results: Sequence[Outcome]) -> None:
         for index, outcome in zip(call.indexes, results, strict=True):

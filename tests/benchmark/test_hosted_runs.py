@@ -21,7 +21,7 @@ from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, 
 from provider_model import REFUSAL
 from providers import ProviderServer
 
-from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.benchmark.report.run_tables import costs_text
 
 # What the items from 4 on meet. `:1` is mended by asking again; what needs no mending is in the reply itself.
 ORDERED = {
@@ -112,26 +112,6 @@ def test_a_run_whose_credit_ends_goes_on_in_batches_and_live_again(tmp_path: Pat
         run.run()
         assert [charge.batch for charge in server.charged()] == [False] * 3 + [True] * 8 + [False]
         assert run.require_true_books().paid == server.bill()
-
-
-@OPENAI_FIRST
-def test_ctrl_c_books_what_was_in_flight_and_the_same_command_goes_on(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(latency=0.3) as server:
-        run = HostedRun(server, tmp_path, MODELS[provider], 24, {"concurrency": 3})
-        process = run.start()
-        run.wait_until_stored(3, process)
-        process.send_signal(signal.SIGINT)
-        assert "the same command continues" in run.finish(process, code=130).stderr
-        stored = run.stored()
-        books = run.require_true_books()
-        assert len(stored) == len(books.metered)
-        assert books.ends["possible"] <= 3
-        server.latency = 0
-        run.run()
-        assert run.stored().items() >= stored.items()
-        assert len(run.stored()) == 24
-        assert all(run.charges_by_item()[item] == 1 for item, _ in stored)
-        run.require_true_books()
 
 
 @pytest.mark.slow

@@ -231,6 +231,12 @@ def test_an_endpoint_that_hangs_pauses_the_run_after_one_wave(
             api.open(server.url, concurrency=concurrency, timeout=2).complete(requests_of(*names(count)))
         assert paused.value.exit_code == 3
         assert server.requests <= asked
+    done: list[Outcome] = []
+    with LoopbackServer(faults={"http_500": 1.0}) as server:
+        chat = api.open(server.url, concurrency=4)
+        with pytest.raises(PausedError, match=r"8 calls in a row .*fell"):
+            chat.complete(requests_of(*names(100)), lambda _, outcome: done.append(outcome))
+    assert 8 <= reasons(done).count("http_500") == len(done) < 16
 
 
 def test_what_one_item_is_refused_for_or_an_answer_in_between_does_not_pause_a_run(api: Api) -> None:
@@ -241,16 +247,3 @@ def test_what_one_item_is_refused_for_or_an_answer_in_between_does_not_pause_a_r
     with LoopbackServer(faults_at={"slow": "hang"}) as server:
         chat = api.open(server.url, concurrency=4, timeout=0.5, attempts=2)
         assert Counter(reasons(chat.complete(requests_of(*texts)))) == {"ok": 57, "timeout": 3}
-
-
-# The storm
-
-
-def test_errors_pause_the_run_once_calls_were_given_up(api: Api) -> None:
-    done: list[Outcome] = []
-    with LoopbackServer(faults={"http_500": 1.0}) as server:
-        chat = api.open(server.url, concurrency=4)
-        with pytest.raises(PausedError, match=r"8 calls in a row .*fell"):
-            chat.complete(requests_of(*names(100)), lambda _, outcome: done.append(outcome))
-    assert reasons(done) == ["http_500"] * len(done)
-    assert 8 <= len(done) < 16

@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
@@ -76,15 +77,6 @@ class BatchRun:
         job that runs goes on; the next run attaches to it.
         """
         self.calls.open(batch=True)
-        try:
-            return self._finish()
-        except KeyboardInterrupt:
-            if running := ", ".join(one.label for one in self.calls.open_jobs() if one.state != "planned"):
-                plural = "s" if "," in running else ""
-                _say(f"batch job{plural} {running} still running: the same command attaches to it again")
-            raise
-
-    def _finish(self) -> list[Outcome]:
         self.places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
         if len(self.places) < len(self.requests):
             raise ConfigError("a batch cannot ask twice for the same sample of an item: number the samples")
@@ -94,11 +86,17 @@ class BatchRun:
                 raise ConfigError(f"{what}: collect it with that model, or name another folder")
             if record.state != "planned":
                 self._asked(record)
-        while True:
+        try:
             self._wait_for_all()
-            if not (missing := [self.requests[place] for key, place in self.places.items() if key not in self.done]):
-                return [self.done[key] for key in self.places]
-            self._submit(list(self.wire.calls(missing)))
+            while missing := [place for key, place in self.places.items() if key not in self.done]:
+                self._submit(list(self.wire.calls([self.requests[place] for place in missing])))
+                self._wait_for_all()
+        except KeyboardInterrupt:
+            if running := ", ".join(one.label for one in self.calls.open_jobs() if one.state != "planned"):
+                plural = "s" if "," in running else ""
+                _say(f"batch job{plural} {running} still running: the same command attaches to it again")
+            raise
+        return [self.done[key] for key in self.places]
 
     def _asked(self, record: BatchRecord, times: int = 1) -> None:
         """Note that a job asks for these items (-1: it did not after all)."""
@@ -146,14 +144,13 @@ class BatchRun:
 
     def _send(self, record: BatchRecord, calls: Sequence[Call]) -> None:
         """Submit one job. Only refusals are retried here; after any other error the job may exist."""
-        deadline, tries, note = self.clock() + self.options.deadline, 0, self.calls.store.note
+        deadline, note = self.clock() + self.options.deadline, self.calls.store.note
 
         def lines() -> Iterator[Mapping[str, Any]]:
             for number, call in enumerate(calls):
                 yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
 
-        while True:
-            tries += 1
+        for tries in count(1):
             sending = False
             try:
                 if record.file is None and (file := self.jobs.upload(record, lines())):

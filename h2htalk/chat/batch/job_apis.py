@@ -83,13 +83,12 @@ class JobCallError(Exception):
     was sent."""
 
     failed: FailedCall
-    status: int | None = 200
+    status: int | None
     reached: bool = True
 
     @property
     def refused(self) -> bool:
-        """Whether a job certainly does not exist: nothing was sent, or the API refused it. A server that broke may have
-        created it before."""
+        """Whether a job certainly does not exist; a server that broke may have created it before."""
         if self.status is None:
             return not self.reached
         return (300 <= self.status < 500 and self.status not in (408, 499)) or self.status == 529
@@ -173,7 +172,7 @@ class JobsApi:
             yield from jobs
             if not jobs or page.get("has_more") is False:
                 return
-            last = {self.after: require(text_or_none(jobs[-1].get("id")))}
+            last = {self.after: text_of(jobs[-1], "id")}
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -216,8 +215,7 @@ class OpenAIJobs(JobsApi):
             except OSError as error:
                 raise DataError(f"{tempfile.gettempdir()}: {write_problem(error)}") from error
             named = (f"{_MARK}-{record.batch}.jsonl", file)
-            made = self.call(self.client.files.with_raw_response.create, file=named, purpose="batch")
-        return require(text_or_none(made.get("id")))
+            return text_of(self.call(self.client.files.with_raw_response.create, file=named, purpose="batch"), "id")
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         about = {"endpoint": ENDPOINT, "completion_window": "24h", "metadata": {_MARK: record.batch}}
@@ -233,25 +231,17 @@ class OpenAIJobs(JobsApi):
         return None, [], []
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
-        job_id, status = read_names(raw, "status")
+        job_id, status = text_of(raw, "id"), clean(text_of(raw, "status"))
         files = (text_or_none(raw.get(name)) for name in ("output_file_id", "error_file_id"))
         outputs = tuple(file for file in files if file)
         completed, failed, calls = _counts(raw, "completed", "failed", "total")
         problem, crowded = _read_problems(pick(raw, "errors", "data"))
         ended = status in ("completed", "expired", "cancelled", "failed")
         leftover: Mapping[str, Leftover] = {"expired": "expired", "cancelled": "canceled"}
-        return BatchJob(
-            job_id,
-            clean(status),
-            "running" if not ended else "failed" if status == "failed" and not outputs else "ended",
-            calls or None,  # 0 until the file of requests was looked through
-            None if completed is None or failed is None else completed + failed,
-            completed,
-            leftover.get(status, "missing"),
-            outputs,
-            problem,
-            crowded,
-        )
+        state: Any = "running" if not ended else "failed" if status == "failed" and not outputs else "ended"
+        finished = None if completed is None or failed is None else completed + failed
+        left = leftover.get(status, "missing")  # `calls` is 0 until the file of requests was looked through
+        return BatchJob(job_id, status, state, calls or None, finished, completed, left, outputs, problem, crowded)
 
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
         """Read a line of either file: a `response` with its status, or an `error`."""
@@ -287,7 +277,7 @@ class AnthropicJobs(JobsApi):
         return {"custom_id": custom_id, "params": body}
 
     def newest(self) -> str | None:
-        return next((self.read_job(raw).id for raw in self.listed(limit=1)), None)
+        return next((text_of(raw, "id") for raw in self.listed(limit=1)), None)
 
     def create(self, record: BatchRecord, lines: Iterable[Mapping[str, Any]]) -> BatchJob:
         return self.read_job(self.call(self.batches.create, requests=list(lines)))
@@ -327,22 +317,17 @@ class AnthropicJobs(JobsApi):
 
     def results(self, job: BatchJob) -> Iterator[Result | None]:
         if not job.outputs:
-            raise JobCallError(unusable("the job's results are no longer kept").failed, 404)
+            raise unusable("the job's results are no longer kept", 404)
         yield from super().results(job)
 
     def read_job(self, raw: Mapping[str, Any]) -> BatchJob:
-        job_id, status = read_names(raw, "processing_status")
+        job_id, status = text_of(raw, "id"), clean(text_of(raw, "processing_status"))
         counts = _counts(raw, "processing", "succeeded", "errored", "canceled", "expired")
         calls = None if None in counts else sum(number or 0 for number in counts)
-        return BatchJob(
-            job_id,
-            clean(status),
-            "ended" if status == "ended" else "running",
-            calls,
-            None if calls is None else calls - (counts[0] or 0),
-            counts[1],
-            outputs=(job_id,) if raw.get("results_url") and raw.get("archived_at") is None else (),
-        )
+        finished = None if calls is None else calls - (counts[0] or 0)
+        outputs = (job_id,) if raw.get("results_url") and raw.get("archived_at") is None else ()
+        state: Any = "ended" if status == "ended" else "running"
+        return BatchJob(job_id, status, state, calls, finished, counts[1], outputs=outputs)
 
     def read_result(self, line: Mapping[str, Any] | None) -> Result | None:
         custom_id, kind = text_or_none(pick(line, "custom_id")), pick(line, "result", "type")
@@ -386,15 +371,15 @@ def line_bytes(line: Mapping[str, Any]) -> bytes:
     return json.dumps(line, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "backslashreplace")
 
 
-def read_names(raw: Mapping[str, Any], status: str) -> tuple[str, str]:
-    """Return the id of a job and the field that holds its status."""
-    job = require(text_or_none(raw.get("id")))
-    return require(job if job.isprintable() else None), require(text_or_none(raw.get(status)))
+def text_of(raw: Mapping[str, Any], name: str) -> str:
+    """Return a text that an answer about a job must have."""
+    text = text_or_none(raw.get(name)) or ""
+    return require(text if text.isprintable() and text else None)
 
 
-def unusable(why: str) -> JobCallError:
+def unusable(why: str, status: int = 200) -> JobCallError:
     """Return the error for an answer that is not what was asked for; it is asked for again."""
-    return JobCallError(FailedCall("connection", why, "free", retry=True))
+    return JobCallError(FailedCall("connection", why, "free", retry=True), status)
 
 
 def require(value: T | None) -> T:

@@ -18,15 +18,7 @@ from h2htalk.chat.prices import Price, load_prices
 from h2htalk.data.responses import Usage
 from h2htalk.errors import ConfigError
 
-SONNET = Price(
-    input=Decimal(3),
-    output=Decimal(15),
-    cache_read=Decimal("0.30"),
-    cache_write=Decimal("3.75"),
-    cache_write_1h=Decimal(6),
-    batch=Decimal("0.5"),
-    max_input_tokens=200_000,
-)
+SONNET = Price(*map(Decimal, ("3", "15", "0.30", "3.75", "6", "0.5")), max_input_tokens=200_000)
 BARE = Price(Decimal("2.50"), Decimal(10))
 HEAD = 'date = "2026-11-20"\ncurrency = "USD"\n'
 RATES = st.decimals(0, 100, places=4)
@@ -96,20 +88,11 @@ def written(folder: Path, text: str) -> Path:
 
 
 def test_a_file_of_the_users_is_laid_over_the_bundled_one(tmp_path: Path) -> None:
-    text = """
-date = 2027-01-31
-currency = "USD"
-[models."openai:gpt-4o"]
-input = 0.15
-output = 3
-[models."openai:house-model"]
-input = "1"
-output = "2"
-batch = 0.75
-max_input_tokens = 1000
-seen = 2027-01-30
-source = "the contract"
-"""
+    text = (
+        'date = 2027-01-31\ncurrency = "USD"\n[models."openai:gpt-4o"]\ninput = 0.15\noutput = 3\n'
+        '[models."openai:house-model"]\ninput = "1"\noutput = "2"\nbatch = 0.75\nmax_input_tokens = 1000\n'
+        'seen = 2027-01-30\nsource = "the contract"\n'
+    )
     prices = load_prices(written(tmp_path, text))
     assert prices.models.get("openai:house-model") == Price(
         Decimal(1), Decimal(2), batch=Decimal("0.75"), max_input_tokens=1000, date="2027-01-31"
@@ -150,8 +133,7 @@ def test_a_file_that_is_no_price_list_says_where(tmp_path: Path, text: str, mess
 # --- The bundled file ---------------------------------------------------------------------------------------------
 
 TEXT = files("h2htalk.chat").joinpath("prices.toml").read_text(encoding="utf-8")
-FILE = tomllib.loads(TEXT)
-MODELS: dict[str, dict[str, Any]] = FILE["models"]
+MODELS: dict[str, dict[str, Any]] = tomllib.loads(TEXT)["models"]
 OWN_PAGES = {
     "openai": {"developers.openai.com", "openai.com", "platform.openai.com"},
     "anthropic": {"platform.claude.com", "www.anthropic.com", "claude.com"},
@@ -159,27 +141,18 @@ OWN_PAGES = {
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_prices_are_text_and_stand_in_their_order(name: str) -> None:
-    entry = MODELS[name]
+def test_prices_are_text_in_their_order_and_the_providers_own_word(name: str) -> None:
+    entry, price = MODELS[name], load_prices().models[name]
     assert all(isinstance(entry[key], str) for key in ("input", "output", "batch"))
-    price = load_prices().models[name]
     assert price.output > price.input > 0
     assert price.batch == Decimal("0.5")
     assert price.cache_read is None or price.cache_read < price.input
     assert price.cache_write is None or price.cache_write == Decimal("1.25") * price.input
     assert price.cache_write_1h is None or price.cache_write_1h == 2 * price.input
-
-
-@pytest.mark.parametrize("name", MODELS)
-def test_a_price_is_the_providers_own_word(name: str) -> None:
-    host = urlsplit(MODELS[name]["source"]).hostname
-    assert host in OWN_PAGES[name.partition(":")[0]]
+    assert urlsplit(entry["source"]).hostname in OWN_PAGES[name.partition(":")[0]]
 
 
 def test_the_example_in_the_comments_is_a_price_file(tmp_path: Path) -> None:
-    path = tmp_path / "own.toml"
-    path.write_text("\n".join(line[6:] for line in TEXT.splitlines() if line.startswith("#     ")))
-    own = load_prices(path)
-    assert own.models.get("openai:gpt-4o-2024-11-20") is not None
-    assert load_prices().models.get("openai:gpt-4o-2024-11-20") is None
-    assert len(own.models) == len(MODELS) + 1
+    example = "\n".join(line[6:] for line in TEXT.splitlines() if line.startswith("#     "))
+    own = load_prices(written(tmp_path, example))
+    assert own.models.keys() - MODELS.keys() == {"openai:gpt-4o-2024-11-20"}

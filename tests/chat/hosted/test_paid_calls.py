@@ -95,6 +95,13 @@ def test_the_limit_lets_nothing_out_that_might_pass_it(provider: Api) -> None:
     assert books.totals().usd_committed == Decimal("0.00108")
 
 
+def test_seconds_spent_waiting_for_the_limit_do_not_count_against_the_deadline(provider: Api) -> None:
+    books = Books(limit=worst_case(provider.name) + Decimal("0.0008"))  # for one call in flight
+    slow = {text: [Answer(provider.answer(), delay=0.4)] for text in "abc"}
+    outcomes, _, server = provider.run(slow, *"abc", calls=books, concurrency=3, timeout=0.7, deadline=0.7)
+    assert (reasons(outcomes), server.in_flight_max) == (["ok"] * 3, 1)
+
+
 # Caches on request
 
 
