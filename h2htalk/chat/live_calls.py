@@ -67,11 +67,10 @@ def run_calls(
     """
 
     async def complete() -> list[Outcome]:
-        queued = connection.wire.calls(requests)
         found: list[Outcome | None] = [None] * len(requests)
         async with connection.connect() as send:
-            workers = min(options.concurrency, len(queued) if isinstance(queued, Sequence) else len(requests))
-            run = _Run(connection, send, options, deadline, calls, CallQueue(queued), workers, found, on_done)
+            queue, workers = CallQueue(connection.wire.calls(requests)), min(options.concurrency, len(requests))
+            run = _Run(connection, send, options, deadline, calls, queue, workers, found, on_done)
             run.workers = [asyncio.create_task(run.work()) for _ in range(workers)]
             await run_all(run.workers)
         if run.stopped is not None:
@@ -358,9 +357,7 @@ def doubling_wait(tries: int) -> float:
 
 def run_alone(start: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine in an event loop of its own; where a loop runs already (a notebook), in a thread of its own.
-
-    Ctrl-C cancels the coroutine and waits for its end in both cases.
-    """
+    Ctrl-C cancels the coroutine and waits for its end in both cases."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:  # none runs in this thread

@@ -67,10 +67,8 @@ class Price:
         return self._per_million(dollars, usage.input_tokens, batch)
 
     def worst(self, input_tokens: int, output_tokens: int, batch: bool = False) -> Decimal | None:
-        """The most that a call of so many tokens can cost: all input at the dearest rate; None where unknown.
-
-        Caches that last an hour are asked for in batches only, so their rate counts there alone.
-        """
+        """The most that a call of so many tokens can cost: all input at the dearest rate; None where unknown. The rate
+        of caches that last an hour counts in batches alone, which ask for them."""
         rates = (self.input, self.cache_read, self.cache_write, self.cache_write_1h if batch else None)
         dearest = max(rate for rate in rates if rate is not None)
         return self._per_million(input_tokens * dearest + output_tokens * self.output, input_tokens, batch)

@@ -114,11 +114,9 @@ class Chat(Protocol):
         ...
 
     def complete(self, requests: Sequence[Request], on_done: OnDone | None = None) -> list[Outcome]:
-        """Answer all requests, in any order; returns one outcome a request, in theirs.
-
-        `on_done` is called once a request, as `(index, outcome)`, when it is finished. An exception that it raises
-        stops the batch and is passed on. Raises ConfigError or ModelCallError where no item can succeed.
-        """
+        """Answer all requests, in any order; returns one outcome a request, in theirs. `on_done` is called once a
+        request, as `(index, outcome)`, when it is finished. An exception that it raises stops the batch and is passed
+        on. Raises ConfigError or ModelCallError where no item can succeed."""
         ...
 
     def close(self) -> None:

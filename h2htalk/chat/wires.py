@@ -16,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request
 from h2htalk.chat.response_schema import STRING_FORMATS, described
@@ -62,10 +62,8 @@ class WireFormat:
         raise NotImplementedError
 
     def body(self, call: Call, batch: bool = False) -> Mapping[str, Any]:
-        """Return the JSON of a call, the same live and in a batch except for the lifetime of caches.
-
-        Raises ConfigError where the request asks for what the API does not have.
-        """
+        """Return the JSON of a call, the same live and in a batch except for the lifetime of caches. Raises ConfigError
+        where the request asks for what the API does not have."""
         raise NotImplementedError
 
     def replies(self, body: Any) -> list[Said]:
@@ -82,10 +80,8 @@ class WireFormat:
         return Bound(_input_bound(request), request.sampling.budget * len(call.requests))
 
     def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
-        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived.
-
-        What is scored is read strictly; token counts that make no sense become unknown.
-        """
+        """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived. What is scored is read
+        strictly; token counts that make no sense become unknown."""
         key, own = self.key, body if isinstance(body, dict) else {}
         usage = _whole_counts(self.usage(counts)) if isinstance(counts := own.get("usage"), dict) else Usage()
         name = _text(request_id or own.get("id"), key)
@@ -112,9 +108,7 @@ class WireFormat:
 
     def read_error(self, status: int, body: object, headers: Mapping[str, str]) -> FailedCall:
         """Read an answer that reports an error; `body` is parsed JSON, or bytes that are none. The key is removed.
-
-        `status` is 0 where it is unknown, as in batch results; the code or the type of the error decides then.
-        """
+        `status` is 0 where it is unknown, as in batch results; the code or the type of the error decides then."""
         error = read_error_body(body, self.key)
         status = status or self.statuses.get(error.code) or self.statuses.get(error.kind, 500)
         reason, advice = _rule(status, error, self.hosted)
@@ -177,10 +171,8 @@ class OpenAIWire(WireFormat):
     }
 
     def calls(self, requests: Sequence[Request]) -> Iterable[Call]:
-        """Return one call for the samples of an item, in the order of their first ones.
-
-        Models that take no sampling get one call for each sample, because some of them refuse `n`.
-        """
+        """Return one call for the samples of an item, in the order of their first ones; models that take no sampling
+        get one for each sample, because some of them refuse `n`."""
         asked = list(requests)  # a sequence may write each prompt anew
         groups: dict[object, list[int]] = {}
         for index, request in enumerate(asked):
@@ -480,8 +472,7 @@ _KEY = re.compile(r"\b(?:sk|sess|pk)-[\w*.…-]{4,}", re.ASCII)
 _REFUSED_KEY = "{api.title} refused the key (HTTP {status}): {api.key_advice}"
 
 
-@dataclass(frozen=True, slots=True)
-class ErrorBody:
+class ErrorBody(NamedTuple):
     """The fields of an error's JSON. `text` is for the user and holds no part of a key."""
 
     kind: str = ""
@@ -489,24 +480,21 @@ class ErrorBody:
     param: str = ""
     text: str = ""
 
-    def names(self, *codes: str) -> bool:
-        return self.code in codes or self.kind in codes
-
 
 def _rule(status: int, error: ErrorBody, hosted: bool) -> tuple[str, str]:
     """Return the reason of an error that asking again cannot help, else "", and advice for the user where no other call
     can succeed either."""
-    said = error.text.lower()
-    if status in (400, 403) and error.names("content_filter", "content_policy_violation", "invalid_prompt"):
-        return "refusal", ""  # the provider's own filter declined the prompt before any model read it
-    if status == 400 and "content filtering" in said:
-        return "refusal", ""  # or blocked the reply, which may be billed
-    no_credit = error.names("insufficient_quota", "billing_hard_limit_reached", "billing_not_active")
+    said, named = error.text.lower(), {error.code, error.kind}
+    # The provider's own filter declined the prompt before any model read it, or blocked the reply, which may be billed.
+    declined = named & {"content_filter", "content_policy_violation", "invalid_prompt"}
+    if (status in (400, 403) and declined) or (status == 400 and "content filtering" in said):
+        return "refusal", ""
+    no_credit = named & {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active"}
     if status == 402 or no_credit or (status == 400 and "credit balance" in said):
         return "no_credit", "the {api.title} account has no credit left ({message}): add credit, then start again"
     if status == 401 or error.code == "invalid_api_key" or (status == 403 and not hosted):
         return "unauthorized", _REFUSED_KEY
-    if status == 404 or error.names("model_not_found"):
+    if status == 404 or "model_not_found" in named:
         advice = "check the model's name, and {api.address_advice}"
         return "not_found", "{api.title} has no model {api.name!r} ({message}): " + advice
     if status == 403 and error.kind:

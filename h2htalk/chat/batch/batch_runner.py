@@ -34,7 +34,7 @@ FIRST_POLL, LONGEST_POLL = 5.0, 60.0  # seconds between two polls, or two tries 
 SETTLE = 60.0  # seconds after which a new job must be in the provider's list
 PATIENCE = 24 * 3600.0  # seconds of consecutive network errors that are waited out
 _LOG_EVERY = 300.0  # seconds between two lines about the same status
-_LONGEST_ID = "0" * 12 + "-" + "9" * 9  # of `BatchRecord.custom_id`: jobs are measured before they have marks
+_LONGEST_ID = "0" * 12 + "-" + "9" * 9  # names of calls: jobs are measured before they have marks
 _LEFTOVER = {
     "expired": FailedCall("batch_expired", "the batch's time was over before this call was computed", "free", True),
     "canceled": FailedCall(
@@ -148,7 +148,7 @@ class BatchRun:
 
         def lines() -> Iterator[Mapping[str, Any]]:
             for number, call in enumerate(calls):
-                yield self.jobs.line(record.custom_id(number), self.wire.body(call, batch=True))
+                yield self.jobs.line(f"{record.batch}-{number}", self.wire.body(call, batch=True))
 
         for tries in count(1):
             sending = False
@@ -241,10 +241,9 @@ class BatchRun:
 
     def _take_refusal(self, record: BatchRecord, job: BatchJob) -> None:
         """Handle a job that was refused before it began: nothing was computed."""
-        others = [other for other in self.calls.open_jobs() if other.batch != record.batch]
         problem = clean(job.problem) or job.status
         self.calls.abandon(record, "refused", why=problem)
-        if job.crowded and any(other.state == "submitted" for other in others):
+        if job.crowded and any(other.state == "submitted" for other in self.calls.open_jobs()):
             self._asked(record, -1)  # submitted again when the others have ended
             return
         advice = "wait until other batches of the account have ended" if job.crowded else "correct that"
@@ -275,12 +274,10 @@ class BatchRun:
     # --- Collecting ---------------------------------------------------------------------------------------------
 
     def _collect(self, record: BatchRecord, job: BatchJob) -> None:
-        """Take all results of an ended job, in any order: each settles its call in the store, then is delivered.
-
-        After a broken stream all are read again; what was settled and delivered before stays.
-        """
+        """Take all results of an ended job, in any order: each settles its call, then is delivered. All are read again
+        after a broken stream; what was settled and delivered before stays."""
         counts, fatal = Counter[str](), None
-        left = {record.custom_id(n): call for n, call in enumerate(self.calls.store.calls_of(record))}
+        left = {f"{record.batch}-{n}": call for n, call in enumerate(self.calls.store.calls_of(record))}
         try:
             for result in self.jobs.results(job):
                 if result is None or result.custom_id not in left:

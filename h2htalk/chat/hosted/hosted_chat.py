@@ -63,10 +63,8 @@ class HostedChat:
     client_options: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(self, name: str, options: ChatOptions) -> None:
-        """Check name, key and address; nothing is sent before `complete`. No message repeats the key.
-
-        Raises ConfigError where the name, or the key or address in the environment, cannot be used.
-        """
+        """Check name, key and address; nothing is sent before `complete`. Raises ConfigError where the name, or the key
+        or address in the environment, cannot be used; no message repeats the key."""
         if not name or not name.isprintable() or any(c.isspace() for c in name):
             raise ConfigError(f"{self.module}: needs the name of a model, such as {self.module}:{self.example}")
         self._name, self._options = name, options
@@ -203,10 +201,8 @@ def open_connection(url: str) -> httpx2.Client:
 
 @contextmanager
 def _network_settings(url: str) -> Iterator[Mapping[str, Any]]:
-    """Give a client's settings. No redirect is followed: calls, and the key, go to their own address only.
-
-    Errors of proxies and certificates become a ConfigError that quotes no address: it may hold a password.
-    """
+    """Give a client's settings. No redirect is followed: calls, and the key, go to their own address only. Errors of
+    proxies and certificates become a ConfigError that quotes no address: it may hold a password."""
     # No compression: the size of compressed answers cannot be limited before they are unpacked.
     plain = {"accept-encoding": "identity"}
     try:

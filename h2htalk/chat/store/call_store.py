@@ -144,10 +144,6 @@ class BatchRecord:
         """The job's id, or its mark while it has none, for messages."""
         return self.job or f"{self.batch} (without an id yet)"
 
-    def custom_id(self, number: int) -> str:
-        """Return the name of a call in the job."""
-        return f"{self.batch}-{number}"
-
 
 # A job's state after events that are not named like it; and its fields by those of the lines.
 _STATES = {"uploaded": "planned", "collected": "closed", "abandoned": "closed"}
@@ -179,17 +175,14 @@ class CallStore:
         self._opened = False
 
     def open(self) -> Self:
-        """Open the file, or create it, and settle what a kill left open. Calling it twice does no harm.
-
-        Raises DataError where another process writes it, or for a damaged line.
-        """
+        """Open the file, or create it, and settle what a kill left open. May be called twice. Raises DataError where
+        another process writes it, or for a damaged line."""
         if self._opened:
             return self
         self._log, self._opened = None if self.path is None else AppendLog(self.path, self._read), True
         for call in [call for call in self.calls if call.billing == "open"]:
             if call.batch is None or call.batch not in self.jobs:
-                # A kill left it open, or the lines of its job were removed.
-                lost = "interrupted" if call.batch is None else "given_up"
+                lost = "interrupted" if call.batch is None else "given_up"  # a kill, or its job's lines were removed
                 self.settle(replace(call, billing="possibly_paid", reason=lost), call.names)
         return self
 
@@ -428,12 +421,10 @@ class StageCalls:
         about = {"event": "planned", "stage": self.stage, "asked": self.model, "when": when}
         lines = [{"job": secrets.token_hex(6), **about} for _ in jobs]
         pairs = zip(lines, jobs, strict=True)
-        self._reserve([(call, bound, str(line["job"])) for line, calls in pairs for call, bound in calls], lines)
+        self._reserve([(call, bound, str(line["job"])) for line, calls in pairs for call, bound in calls], *lines)
         return [self.store.jobs[str(line["job"])] for line in lines]
 
-    def _reserve(
-        self, calls: Sequence[tuple[Call, Bound, str | None]], jobs: Sequence[dict[str, Any]] = ()
-    ) -> list[PaidCall]:
+    def _reserve(self, calls: list[tuple[Call, Bound, str | None]], *jobs: dict[str, Any]) -> list[PaidCall]:
         store, price, made = self.store.open(), self.price, []
         for number, (call, bound, batch) in enumerate(calls, len(store.calls) + 1):
             worst = None if price is None else price.worst(*bound, batch is not None)
@@ -484,8 +475,8 @@ class StageCalls:
         if self.paid and isinstance(outcome, Reply) and not copy:
             return
         prompt = prompt_fingerprint(request, self.identity)
-        more = (("prompt", prompt), ("item", request.item), ("copy", copy))
-        self.put(request.id, request.sample, outcome, {key: value for key, value in more if value})
+        more = {"prompt": prompt, "item": request.item, "copy": copy}
+        self.put(request.id, request.sample, outcome, {key: value for key, value in more.items() if value})
         if isinstance(outcome, Reply):
             self.store.remember(self.stage, request.id, request.sample, prompt, outcome)
 
@@ -529,9 +520,8 @@ class StageCalls:
 def require_no_jobs(jobs: Sequence[BatchRecord], where: object) -> None:
     """Raise ConfigError where jobs may exist at the provider: without batches their calls would be paid twice."""
     if sent := [job.label for job in jobs if job.state != "planned"]:
-        plural = "s" if len(sent) > 1 else ""
-        jobs_named = f"batch job{plural} {', '.join(sent)}"
-        raise ConfigError(f"{where}: waits for {jobs_named}: add --batch (batch = true) until collected")
+        named = f"batch job{'s' if len(sent) > 1 else ''} {', '.join(sent)}"
+        raise ConfigError(f"{where}: waits for {named}: add --batch (batch = true) until collected")
 
 
 def prompt_fingerprint(request: Request, model: str) -> str:

@@ -73,10 +73,10 @@ class ModelCalls:
         """The reply to every request of a part, by id and sample; only those that are not stored are called for. Raises
         IncompleteError where calls failed after their retries: the other replies are stored."""
         outcomes = self.outcomes(requests)
-        failures = {key: one for key, one in outcomes.items() if isinstance(one, Failure)}
-        for (item, _), failure in failures.items():
-            what = f"{len(failures)} calls of {part} failed"
-            raise IncompleteError(f"{what}, first {item}: {failure.message or failure.reason}")
+        if failed := [(item, one) for (item, _), one in outcomes.items() if isinstance(one, Failure)]:
+            item, first = failed[0]
+            what = f"{len(failed)} calls of {part} failed, first {item}"
+            raise IncompleteError(f"{what}: {first.message or first.reason}")
         return {key: one for key, one in outcomes.items() if isinstance(one, Reply)}
 
     def outcomes(self, requests: Sequence[Request], again: Collection[SampleKey] = ()) -> dict[SampleKey, Outcome]:
@@ -135,9 +135,8 @@ def check_model(settings: CallSettings) -> None:
     schema where the stage needs one. Loads no local model. Raises ConfigError or DataError."""
     engine, _ = engines.parse_model(settings.model)
     if settings.schema and not engine.schemas:
-        raise ConfigError(
-            f"{engine.name}: cannot enforce a response schema; choose from {engines.engine_names(', ', schemas=True)}"
-        )
+        others = engines.engine_names(", ", schemas=True)
+        raise ConfigError(f"{engine.name}: cannot enforce a response schema; choose from {others}")
     settings.stage_calls(CallStore(), "check")
     if engine.hosted or engine.model_is in ("file", "url"):
         engines.open_chat(settings.model).close()
@@ -165,10 +164,8 @@ def describe_calls(
     engine, _ = engines.parse_model(settings.model)
     used = [Usage(prompt_tokens(request), request.sampling.budget) for request in requests]
     sent, back = (round(sum(getattr(one, name) for one in used) * scale) for name in ("input_tokens", "output_tokens"))
-    calls = (
-        f"{settings.model}: at most {round(len(requests) * scale):,} calls, about {sent:,} tokens sent, "
-        f"at most {back:,} tokens back"
-    )
+    tokens = f"about {sent:,} tokens sent, at most {back:,} tokens back"
+    calls = f"{settings.model}: at most {round(len(requests) * scale):,} calls, {tokens}"
     if engine.local:
         return f"{calls}; costs nothing but time", Decimal(0)
     price = load_prices(settings.prices).models.get(settings.model) if engine.hosted else None
