@@ -17,7 +17,6 @@ import subprocess
 import sys
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from pathlib import Path
@@ -31,6 +30,7 @@ from providers import ProviderServer, price_file
 from quick_batches import hurried
 from splits_made import write_split
 
+from h2htalk.chat.store.call_store import PaidCall, read_store
 from h2htalk.cli import main
 
 BOTH = pytest.mark.parametrize("provider", ["openai", "anthropic"])
@@ -47,53 +47,31 @@ _ITEM = re.compile(r"item(\d+)")
 NOTHING = Decimal(0)
 
 
-@dataclass(slots=True)
-class JournalCall:
-    """One call. `worst`: what was reserved for it; `usd`: what it cost, where a reply told."""
-
-    items: tuple[tuple[str, int], ...]
-    worst: Decimal
-    end: str = "open"
-    usd: Decimal | None = None
-    request_id: str | None = None
-
-    @property
-    def most(self) -> Decimal:
-        """The most that it can have cost."""
-        return NOTHING if self.end == "free" else self.worst if self.usd is None else self.usd
-
-
 class Books:
     """All calls of a journal. `metered`: those whose reply came and told what it cost; `paid`: their sum; `possible`:
     the most for calls that ended and whose bill nobody knows; `ends`: how many ended how."""
 
-    def __init__(self, lines: Iterable[dict[str, Any]]) -> None:
-        calls: dict[int, JournalCall] = {}
-        for line in lines:
-            if "reserved" in line:
-                items = tuple((line["id"], sample) for sample in line["samples"])
-                calls[line["reserved"]] = JournalCall(items, Decimal(line["worst"]))
-            elif "call" in line:
-                call = calls[line["call"]]
-                assert call.end == "open", f"call {line['call']} ended twice"
-                call.end, call.request_id = line.get("cost", "paid"), line.get("request_id")
-                if line.get("usd") is not None:
-                    call.usd = Decimal(line["usd"])
-                    assert call.usd <= call.worst, "a call cost more than was reserved for it"
-        self.calls = list(calls.values())
+    def __init__(self, journal: Path) -> None:
+        self.calls = read_store(journal).calls
         self.metered = [call for call in self.calls if call.usd is not None]
         twice = [items for items, count in Counter(call.items for call in self.metered).items() if count > 1]
         assert not twice, f"{twice} were paid twice"
-        self.ends = Counter(call.end for call in self.calls)
-        self.paid = sum((call.most for call in self.metered), NOTHING)
-        self.possible = sum((c.most for c in self.calls if c.usd is None and c.end != "open"), NOTHING)
+        assert all(most_of(call) <= (call.worst or 0) for call in self.calls), "a call cost more than was reserved"
+        self.ends = Counter(call.billing for call in self.calls)
+        self.paid = sum(map(most_of, self.metered), NOTHING)
+        self.possible = sum((most_of(c) for c in self.calls if c.usd is None and c.billing != "open"), NOTHING)
 
     def most_by_item(self) -> dict[str, Decimal]:
         """The most that all calls of an item can have cost, open ones included."""
         sums: defaultdict[str, Decimal] = defaultdict(Decimal)
         for call in self.calls:
-            sums[call.items[0][0]] += call.most
+            sums[call.id] += most_of(call)
         return sums
+
+
+def most_of(call: PaidCall) -> Decimal:
+    """The most that a call can have cost."""
+    return NOTHING if call.billing == "free" else call.usd if call.usd is not None else call.worst or NOTHING
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +206,7 @@ class HostedRun:
 
         `closed`: the run came to its own end, so that no call is open.
         """
-        books, charges = Books(self.lines()), self.server.charged()
+        books, charges = Books(self.out / "calls.jsonl"), self.server.charged()
         dollars = {charge.request_id: charge.dollars for charge in charges}
         for call in books.metered:
             # A call that a kill left open is settled by its stored answer, without an id.
@@ -260,10 +238,10 @@ def name(number: int) -> str:
 def spellings(key: str) -> set[bytes]:
     """The key as text, in JSON, in URLs and in base64 at each of its three offsets."""
     plain = {key, quote(key, safe=""), quote_plus(key), json.dumps(key)[1:-1], key.replace("/", "\\/")}
-    coded = {base64.b64encode(b"x" * shift + key.encode())[4:-4] for shift in range(3)}
-    urlsafe = {base64.urlsafe_b64encode(b"x" * shift + key.encode())[4:-4] for shift in range(3)}
+    encoders = (base64.b64encode, base64.urlsafe_b64encode)
+    coded = {encode(b"x" * shift + key.encode())[4:-4] for shift in range(3) for encode in encoders}
     # Half a key is half a secret.
-    return {text.encode() for text in plain} | coded | urlsafe | {key[:18].encode(), key[-16:].encode()}
+    return {text.encode() for text in plain} | coded | {key[:18].encode(), key[-16:].encode()}
 
 
 def require_no_key(content: bytes, where: str) -> None:

@@ -17,11 +17,10 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from h2htalk.benchmark.report.costs import costs_text
 from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, name
 from provider_model import REFUSAL
 from providers import ProviderServer
-
-from h2htalk.benchmark.report.run_tables import costs_text
 
 # What the items from 4 on meet. `:1` is mended by asking again; what needs no mending is in the reply itself.
 ORDERED = {
@@ -131,7 +130,7 @@ def test_a_live_run_killed_at_any_moment_pays_no_stored_answer_twice(tmp_path: P
             run.require_true_books(closed=False)
         run.run()
         assert len(run.stored()) == 60
-        assert run.require_true_books().ends["possible"] <= kills * concurrency
+        assert run.require_true_books().ends["possibly_paid"] <= kills * concurrency
         assert sum(run.charges_by_item().values()) <= 60 + kills * concurrency
 
 
@@ -186,27 +185,6 @@ def test_ctrl_c_leaves_the_job_running_and_the_same_command_attaches_to_it(tmp_p
         run.run()
         assert our_jobs(server) == 1
         assert len(run.stored()) == 12
-        assert run.require_true_books().paid == server.bill()
-
-
-@pytest.mark.slow
-@ANTHROPIC_FIRST
-def test_killed_while_waiting_and_while_collecting(tmp_path: Path, provider: str) -> None:
-    with ProviderServer(looks=10_000) as server:
-        run = batch_run(server, tmp_path, provider, 60)
-        process = run.start()
-        wait_for_job(server, process)
-        run.kill(process)
-        server.looks = 0
-        process = run.start()
-        run.wait_until_stored(1, process)
-        run.kill(process)
-        stored = run.stored()
-        run.require_true_books(closed=False)
-        run.run()
-        assert run.stored().items() >= stored.items()
-        assert our_jobs(server) == 1
-        assert run.charges_by_item() == Counter({name(n): 1 for n in range(60)})
         assert run.require_true_books().paid == server.bill()
 
 

@@ -50,21 +50,15 @@ def _read_openai(body: dict[str, Any]) -> Asked:
     sampled = body["model"] != REASONER or body.get("temperature") in (None, 1)
     refuse_unless(sampled, "Unsupported value: 'temperature' does not support")
     refuse_unless("reasoning_effort" not in body, "Unrecognized request argument supplied: reasoning_effort")
-    refuse_unless(0 <= (body.get("temperature") or 0) <= 2, "Invalid 'temperature'")
-    pieces = []
-    for message in body["messages"]:
-        known = set(message) == {"role", "content"} and message["role"] in ("system", "user", "assistant")
-        refuse_unless(known and isinstance(message["content"], str), "Invalid value for 'messages'")
-        pieces.append((message["content"], None))
-    form = body.get("response_format")
+    messages, form = body["messages"], body.get("response_format")
     if form is not None:
         refuse_unless(form["type"] == "json_schema" and form["json_schema"]["strict"], "Invalid 'response_format'.")
         require_closed(form["json_schema"]["schema"])
     return Asked(
         "openai",
         body["model"],
-        [message["content"] for message in body["messages"] if message["role"] == "user"][-1],
-        tuple(pieces),
+        [message["content"] for message in messages if message["role"] == "user"][-1],
+        tuple((message["content"], None) for message in messages),
         body["max_completion_tokens"],
         body.get("n") or 1,
         form and form["json_schema"]["schema"],
@@ -73,28 +67,19 @@ def _read_openai(body: dict[str, Any]) -> Asked:
 
 
 def _read_anthropic(body: dict[str, Any]) -> Asked:
-    roles = [message["role"] for message in body["messages"]]
-    turns = roles == ["user", "assistant"] * (len(roles) // 2) + ["user"]
+    messages, system = body["messages"], body.get("system") or []
+    turns = [message["role"] for message in messages] == ["user", "assistant"] * (len(messages) // 2) + ["user"]
     refuse_unless(turns, "messages: the user begins and ends, and roles alternate")
-    system = body.get("system") or []
-    texts = [block["text"] for block in system] + [message["content"] for message in body["messages"]]
+    texts = [block["text"] for block in system] + [message["content"] for message in messages]
     refuse_unless(all(text.strip() for text in texts), "text content blocks must contain non-whitespace text")
-    controls = [block.get("cache_control") for block in system]
-    for control in filter(None, controls):
-        refuse_unless(control["type"] == "ephemeral" and control["ttl"] in ("5m", "1h"), "cache_control: wrong")
     schema = body["output_config"]["format"]["schema"] if "output_config" in body else None
     if schema is not None:
         require_closed(schema)
         refuse_unless('"minimum":' not in json.dumps(schema), "For 'integer' type, property 'minimum' is not supported")
-    lifetimes = [control and control["ttl"] for control in controls] + [None] * len(roles)
-    return Asked(
-        "anthropic",
-        body["model"],
-        body["messages"][-1]["content"],
-        tuple(zip(texts, lifetimes, strict=True)),
-        body["max_tokens"],
-        schema=schema,
-    )
+    lifetimes = [block.get("cache_control", {}).get("ttl") for block in system] + [None] * len(messages)
+    refuse_unless({*lifetimes} <= {None, "5m", "1h"}, "cache_control: wrong")
+    pieces = tuple(zip(texts, lifetimes, strict=True))
+    return Asked("anthropic", body["model"], texts[-1], pieces, body["max_tokens"], schema=schema)
 
 
 def require_closed(schema: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections.abc import Iterator
@@ -17,7 +18,6 @@ from hypothesis import strategies as st
 from h2htalk.chat.prices import Price, PriceList, Totals, sum_totals
 from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request, Sampling
 from h2htalk.chat.store.call_store import (
-    BatchRecord,
     CallStore,
     CostLimitError,
     PaidCall,
@@ -256,7 +256,6 @@ class Provider:
 
     random: random.Random
     charges: list[tuple[int, Decimal]] = field(default_factory=list)  # size of the file, dollars
-    jobs: dict[str, dict[int, Answer | FailedCall]] = field(default_factory=dict)  # results by a job's mark
 
     @property
     def bill(self) -> Decimal:
@@ -265,54 +264,29 @@ class Provider:
     def charge(self, path: Path, made: PaidCall) -> Answer | FailedCall:
         fate = self.random.choice(["ok", "ok", "lost", "refused"])
         usage = Usage(self.random.randint(0, 1000), self.random.randint(0, 100))
-        dollars = PRICE.cost(usage, made.batch is not None) or Decimal(0)
+        dollars = PRICE.cost(usage) or Decimal(0)
         self.charges.append((path.stat().st_size, dollars if fate != "refused" else Decimal(0)))
         return {"ok": answer(f"to {made.id}", usage), "lost": LOST, "refused": REFUSED}[fate]
 
 
-def open_calls(calls: StageCalls, job: BatchRecord) -> list[tuple[int, PaidCall]]:
-    return [(n, made) for n, made in enumerate(calls.store.calls_of(job)) if made.billing == "open"]
-
-
-def run_all(folder: Path, provider: Provider, names: str, limit: Decimal, batch: bool) -> None:
-    """Ask for what is not stored, live or in jobs, until everything is stored or the limit is reached."""
-    path = folder / "calls.jsonl"
-    calls = at(folder, limit=limit).open(batch=batch)
-    try:
-        for job in calls.open_jobs():  # as the batch runner does: a job that may have been sent is found
-            for n, made in open_calls(calls, job):
-                calls.settle(made, REFUSED if job.state == "planned" else provider.jobs[job.batch][n])
-            calls.store.note(job, "collected")
+def run_all(folder: Path, provider: Provider, limit: Decimal) -> None:
+    """Ask for what is not stored, until everything is stored or the limit is reached."""
+    calls = at(folder, limit=limit).open(batch=False)
+    with calls.store, contextlib.suppress(CostLimitError):
         for _ in range(6):
-            missing = [call for call in map(call_of, names) if calls.find(call.requests[0]) is None]
-            if batch and missing:
-                (job,) = calls.plan([[(call, BOUND) for call in missing]], 0.0)
-                job = calls.store.note(job, "sending", when=0.0)
-                results = {n: provider.charge(path, made) for n, made in open_calls(calls, job)}
-                provider.jobs[job.batch] = results
-                calls.store.note(job, "submitted", provider_id="batch_1")
-                for n, made in open_calls(calls, job):
-                    calls.settle(made, results[n])
-                calls.store.note(job, "collected")
-            else:
-                for call in missing:
-                    made = calls.reserve(call, BOUND)
-                    calls.settle(made, provider.charge(path, made))
-    except CostLimitError:
-        pass
-    finally:
-        calls.store.close()
+            for call in [call for call in map(call_of, "abcd") if calls.find(call.requests[0]) is None]:
+                made = calls.reserve(call, BOUND)
+                calls.settle(made, provider.charge(folder / "calls.jsonl", made))
 
 
-@pytest.mark.parametrize("batch", [False, True], ids=["live", "batch"])
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10**6), cut=st.floats(0, 1), limit=st.decimals("0.002", "0.03", places=4))
 def test_cut_at_any_byte_no_paid_call_is_lost_or_repeated_and_the_limit_holds(
-    tmp_path_factory: pytest.TempPathFactory, batch: bool, seed: int, cut: float, limit: Decimal
+    tmp_path_factory: pytest.TempPathFactory, seed: int, cut: float, limit: Decimal
 ) -> None:
     """The file as a kill leaves it after any byte: what was charged until then is in it, paid or possibly paid."""
     folder, provider = tmp_path_factory.mktemp("store"), Provider(random.Random(seed))
-    run_all(folder, provider, "abcd", limit, batch)
+    run_all(folder, provider, limit)
     path = folder / "calls.jsonl"
     whole = path.read_bytes()
     assert _most(folder) <= limit
@@ -321,7 +295,7 @@ def test_cut_at_any_byte_no_paid_call_is_lost_or_repeated_and_the_limit_holds(
     provider.charges = [(size, dollars) for size, dollars in provider.charges if size <= end]
     stored = dict(_stored(whole[:end]))
     assert provider.bill <= _most(folder)
-    run_all(folder, provider, "abcd", limit, batch)
+    run_all(folder, provider, limit)
     assert provider.bill <= _most(folder) <= limit
     ids = [item for item, _ in _stored(path.read_bytes())]
     assert len(ids) == len(set(ids)), "a stored reply was asked for again"
