@@ -84,15 +84,12 @@ def run_calls(
 class _Run:
     """One call of `run_calls`, shared by its workers.
 
-    Attributes:
-        answered: a call was answered: later a broken connection fails single calls only.
-        nonsense: malformed answers before the first well-formed one.
-        failed, weight: timeouts and given-up calls since the last answer, and what they count for `FAILURES_A_WORKER`.
-        paused_until, spread: of the pause of all calls while the API limits the account, and its random jitter.
-        flying: the workers that have a call in flight.
-        desk: the lock of reservations: one worker at a time reserves, so that small calls do not starve a large one.
-        settled: set when a call is settled, which may free part of the limit; over: why it admits no more calls.
-        stopped: the error that ends the run after the calls in flight.
+    `answered`: a call was: later a broken connection fails single calls only. `nonsense`: malformed answers before the
+    first well-formed one. `failed`, `weight`: timeouts and given-up calls since the last answer, and what they count
+    for `FAILURES_A_WORKER`. `paused_until`, `spread`: of the pause while the API limits the account, and its jitter.
+    `flying`: workers with a call in flight. `desk`: one worker at a time reserves, so that small calls do not starve a
+    large one. `settled`: set when a call is settled, which may free part of the limit; `over`: why it admits no more
+    calls. `stopped`: the error that ends the run after the calls in flight.
     """
 
     connection: Connection

@@ -174,11 +174,9 @@ def rough_tokens(text: str) -> int:
 @dataclass(slots=True)
 class Totals:
     """The totals of a stage's calls. Every attempt is a call; dollars are exact, and None where unknown.
-
     `unmetered` of the paid calls came without a count of tokens. `usd_paid`: for replies that were counted;
     `usd_possible`: the most for possibly paid and unmetered calls; `usd_open`: for those that have not ended. `prices`:
-    the date of the prices of the last calls; empty where their price is unknown.
-    """
+    the date of the prices of the last calls; empty where their price is unknown."""
 
     calls: int = 0
     paid: int = 0

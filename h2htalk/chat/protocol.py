@@ -21,11 +21,8 @@ from h2htalk.errors import ConfigError
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One chat message as a model sees it.
-
-    `shared`: how many characters at the start of `content` many requests have in common (persona and SAP, a
-    judge's rubric). Engines that cache prefixes on request end the cached part there; it changes no answer.
-    """
+    """One chat message as a model sees it. `shared`: how many characters at the start of `content` many requests have
+    in common (persona and SAP, a judge's rubric): engines that cache prefixes on request end the cached part there."""
 
     role: Literal["system", "user", "assistant"]
     content: str
@@ -83,12 +80,9 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a model answered. An empty text or a refusal is a reply.
-
-    `finish_reason`: `stop`; `length` (cut at the budget); `refusal` (the model or its provider declined; the
-    text may be empty); `context` (cut where the model's context ends); `unknown`; or the engine's own reason.
-    `model` and `system_fingerprint`: what the server returned. `seconds`: what a live call took, its answer included.
-    """
+    """What a model answered; an empty text or a refusal is a reply. `finish_reason`: `stop`; `length` (cut at the
+    budget); `refusal` (declined; the text may be empty); `context` (cut where the model's context ends); `unknown`; or
+    the engine's own. `model` and `system_fingerprint`: what the server returned. `seconds`: what a live call took."""
 
     text: str
     finish_reason: str = "stop"
@@ -144,11 +138,9 @@ CONNECT_TIMEOUT = 30.0  # seconds
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One paid call for the samples of one item (several where the API has `n`).
-
-    `indexes`: the positions of `requests` among all; messages and sampling are those of the first. `prefix`: identifies
-    the start of the prompt that is to be cached; `sharers`: the number of calls with that prefix.
-    """
+    """One paid call for the samples of one item (several where the API has `n`). `indexes`: the positions of `requests`
+    among all; messages and sampling are those of the first. `prefix`: identifies the start of the prompt that is to be
+    cached; `sharers`: the number of calls with that prefix."""
 
     indexes: tuple[int, ...]
     requests: tuple[Request, ...]

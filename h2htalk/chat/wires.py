@@ -149,7 +149,6 @@ class WireFormat:
 # --- OpenAI -----------------------------------------------------------------------------------------------------
 
 MOST_CHOICES = 128  # that one call may ask for
-_HIGHEST_TEMPERATURE = 2.0
 _NOT_STRICT = frozenset({"minLength", "maxLength", "uniqueItems"})
 _NO_FORM = "it has no structured output: choose another model"
 
@@ -196,7 +195,7 @@ class OpenAIWire(WireFormat):
             "store": False,
         }
         if sampling.temperature is not None:
-            if sampling.temperature > _HIGHEST_TEMPERATURE:
+            if sampling.temperature > 2:
                 raise ConfigError(f"openai: takes a temperature of 0 to 2, not {sampling.temperature:g}")
             body |= {"temperature": sampling.temperature, "top_p": sampling.top_p, "seed": sampling.seed}
         if sampling.thinking == 0:

@@ -46,12 +46,9 @@ _LEFTOVER = {
 
 @dataclass(slots=True)
 class BatchRun:
-    """Answers all requests by batch jobs; `Chat.complete` of a hosted API where `options.batch` is set.
-
-    `places`: of the requests, by id and sample; `tries`: how many batches asked for each. `fruitless`: jobs in a row
-    without results. `since`: time of the first of the current network errors. `hold`: seconds that the API asks the
-    client to wait. `shown`: the status that was printed last, and when.
-    """
+    """Answers all requests by batch jobs. `places`: of the requests, by id and sample; `tries`: how many batches asked
+    for each. `fruitless`: jobs in a row without results. `since`: time of the first of the current network errors.
+    `hold`: seconds that the API asks the client to wait. `shown`: the status that was printed last, and when."""
 
     jobs: JobsApi
     wire: WireFormat
@@ -70,12 +67,10 @@ class BatchRun:
     shown: tuple[str, float] = ("", float("-inf"))
 
     def run(self) -> list[Outcome]:
-        """Collect jobs that an earlier run left open, then make new ones, until every request has an outcome.
-
-        Raises ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses
-        the job, or the store holds an open job of another model; ModelCallError where the provider cannot be used. A
-        job that runs goes on; the next run attaches to it.
-        """
+        """Collect jobs that an earlier run left open, then make new ones, until every request has an outcome. Raises
+        ConfigError where the batch might pass the limit of costs (nothing is sent then), the provider refuses the job,
+        or the store holds an open job of another model; ModelCallError where the provider cannot be used. A job that
+        runs goes on; the next run attaches to it."""
         self.calls.open(batch=True)
         self.places = {(r.id, r.sample): index for index, r in enumerate(self.requests)}
         if len(self.places) < len(self.requests):

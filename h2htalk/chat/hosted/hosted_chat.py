@@ -47,10 +47,8 @@ _UNSENT = FailedCall(
 class HostedChat:
     """A model of a hosted API. Every call is reserved in `ChatOptions.calls` before it is sent.
 
-    Attributes:
-        module: of its SDK, and the engine's name. client: the SDK's class; the asynchronous one begins with `Async`.
-        create: the client's method that sends a call, as a path of attributes.
-        example: a model of it.
+    `module`: of its SDK, and the engine's name. `client`: the SDK's class; the asynchronous one begins with `Async`.
+    `create`: the client's method that sends a call, as a path of attributes. `example`: a model of it.
     """
 
     wire: ClassVar[type[WireFormat]]

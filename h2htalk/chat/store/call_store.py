@@ -54,11 +54,9 @@ class CostLimitError(ConfigError):
 @dataclass(frozen=True, slots=True)
 class PaidCall:
     """A call that may cost money: the most that it can cost (`bound` in tokens, `worst` in dollars), and how it ended.
-
     `id`: of its requests; empty once it was erased. `prompts`: the fingerprint of each sample's prompt. `item`: what
     it is about, where `id` names more. `batch`: the mark of its job. `prices`: their date. `usage`, `usd`: of a paid
-    call; None where they are unknown. `reason`: of a call without a usable reply.
-    """
+    call; None where they are unknown. `reason`: of a call without a usable reply."""
 
     number: Annotated[Count, Field(alias="reserved")]
     stage: str
@@ -123,11 +121,9 @@ class _End:
 @dataclass(frozen=True, slots=True)
 class BatchRecord:
     """The state of one batch job: `planned` (not sent), `sending` (possibly), `submitted` (not collected) or `closed`.
-
     `batch`: its mark, 12 random hex digits, by which it is known before the provider gives it an id (`job`). `when`:
     Unix time of the last request that was sent. `numbers`: its calls' numbers in the store, in their order in the job.
-    `file`: OpenAI's id of the uploaded requests. `after`: the provider's newest job before this one.
-    """
+    `file`: OpenAI's id of the uploaded requests. `after`: the provider's newest job before this one."""
 
     batch: str
     stage: str
@@ -155,11 +151,9 @@ _JOB_FIELDS = {"file": "file", "when": "when", "after": "after", "provider_id": 
 
 class CallStore:
     """The one writer of a `calls.jsonl`; None keeps it in memory only. Not for several threads at once.
-
     It holds all paid calls by their numbers from 1, batch jobs by mark, replies by stage, id, sample and hash of the
     prompt and again by stage and hash alone, and the number of replies and final failures. `on_outcome` is called with
-    each of those that the file holds when it is opened, and its position. Nothing is read or written before `open`.
-    """
+    each of those that the file holds when it is opened, and its position. Nothing is read or written before `open`."""
 
     def __init__(self, path: Path | None = None) -> None:
         self.path = path
@@ -374,12 +368,10 @@ def read_costs(folder: Path) -> dict[str, Totals]:
 
 @dataclass
 class StageCalls:
-    """The calls of one model (`ENGINE:MODEL`) for one stage. Engines reserve and settle paid calls through it.
-
-    `paid`: whether they cost money: else nothing is reserved. `identity`: the model as the hash of a prompt has it;
-    empty: `model`. `prices`: None where dollars stay unknown. `limit`: US dollars that all calls of the store may cost,
-    those of earlier starts included. `endpoint`: stored with every reply. Raises ConfigError for a limit but no price.
-    """
+    """The calls of one model (`ENGINE:MODEL`) for one stage. Engines reserve and settle paid calls through it. `paid`:
+    whether they cost money: else nothing is reserved. `identity`: the model as the hash of a prompt has it; empty:
+    `model`. `prices`: None where dollars stay unknown. `limit`: US dollars that all calls of the store may cost, those
+    of earlier starts included. `endpoint`: stored with every reply. Raises ConfigError for a limit but no price."""
 
     store: CallStore
     stage: str

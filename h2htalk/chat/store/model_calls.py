@@ -58,10 +58,8 @@ class CallSettings:
 
 class ModelCalls:
     """A model that a stage calls, opened at the first call whose reply is not stored. Close it, or use it in a `with`.
-
     `store`: a folder, or its store, which several models share and their owner closes. `stage`: its name, or a name for
-    each of its models. `once`: call once for equal greedy requests (`request_key`).
-    """
+    each of its models. `once`: call once for equal greedy requests (`request_key`)."""
 
     def __init__(self, settings: CallSettings, store: CallStore | Path, stage: str, once: bool = False) -> None:
         self._settings, self._stage, self._once = settings, stage, once
