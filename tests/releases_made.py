@@ -9,16 +9,7 @@ from typing import Any
 
 from h2htalk.data.case import Case
 from h2htalk.data.files import write_json, write_text
-from h2htalk.data.releases.release_folder import (
-    CARD,
-    HISTORY,
-    Manifest,
-    canary_of,
-    case_row,
-    hash_files,
-    scenario_row,
-    write_rows,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.scenario import Scenario
 
 LINES = {
@@ -77,22 +68,24 @@ def make_release(
             "dev": [scenario(3), scenario(13, "zh")],
         }
     configs: dict[str, dict[str, int]] = {}
-    canary = canary_of(name)
+    canary = releases.canary_of(name)
     rows: dict[tuple[str, str], list[dict[str, Any]]] = {}
     for split, scenarios in splits.items():
         for one in sorted(scenarios, key=lambda one: one.language):
             messages = [{"role": "user", "content": one.turns[0].content}]
-            rows.setdefault((one.language, split), []).append(scenario_row(one, messages, canary))
+            rows.setdefault((one.language, split), []).append(releases.scenario_row(one, messages, canary))
     for item in cases:
-        rows.setdefault((f"high_risk_{item.language}", "test"), []).append(case_row(item, canary))
+        rows.setdefault((f"high_risk_{item.language}", "test"), []).append(releases.case_row(item, canary))
     for (config, split), own in rows.items():
-        configs.setdefault(config, {})[split] = write_rows(folder, config, split, own)
+        configs.setdefault(config, {})[split] = releases.write_rows(folder, config, split, own)
     declared = [
         {"config_name": config, "data_files": [{"split": one, "path": f"data/{config}/{one}-*.parquet"} for one in own]}
         for config, own in configs.items()
     ]
-    write_text(folder / CARD, f"---\n{json.dumps({'license': 'cc-by-4.0', 'configs': declared})}\n---\n# {name}\n")
-    write_json(folder / HISTORY, {"test": [], "dev": []})
+    write_text(
+        folder / releases.CARD, f"---\n{json.dumps({'license': 'cc-by-4.0', 'configs': declared})}\n---\n# {name}\n"
+    )
+    write_json(folder / releases.HISTORY, {"test": [], "dev": []})
     about = (name, version, "CC-BY-4.0", "Made for tests.", "2026-01-02", canary)
-    Manifest(*about, configs, hash_files(folder)).write(folder)
+    releases.Manifest(*about, configs, releases.hash_files(folder)).write(folder)
     return folder

@@ -26,19 +26,10 @@ from uuid import UUID
 
 from pydantic import Field, StringConstraints, with_config
 
+from h2htalk.data import files
 from h2htalk.data.case import STUDIES, Case
 from h2htalk.data.erasure.erased_ids import Record, filter_file, read_erased, remove_for_good, require_erased
 from h2htalk.data.erasure.folder_kinds import ErasableFolder
-from h2htalk.data.files import (
-    WAIT,
-    read_bounded,
-    read_json_object,
-    refuse_links,
-    sha256_of,
-    write_json,
-    write_text,
-    writer_lock,
-)
 from h2htalk.data.languages import LANGUAGES
 from h2htalk.data.records import STRICT, read_record
 from h2htalk.data.responses import read_parquet, write_parquet
@@ -88,7 +79,7 @@ class Manifest:
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     def write(self, folder: Path) -> None:
-        write_json(folder / MANIFEST, asdict(self))
+        files.write_json(folder / MANIFEST, asdict(self))
 
 
 def is_release(folder: Path) -> bool:
@@ -110,7 +101,7 @@ def read_manifest(folder: Path) -> Manifest:
     path = folder / MANIFEST
     require_erased(folder)
     try:
-        manifest = read_record(Manifest, read_bounded(path), str(path))
+        manifest = read_record(Manifest, files.read_bounded(path), str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {error.strerror or error}; is {folder} a release?") from error
     for name in (data_file(config, split) for config, splits in manifest.configs.items() for split in splits):
@@ -121,13 +112,13 @@ def read_manifest(folder: Path) -> Manifest:
 
 def release_hash(folder: Path) -> str:
     """What identifies a release: the first 16 hexadecimal digits of the SHA-256 of its manifest."""
-    return sha256_of(folder / MANIFEST)[:16]
+    return files.sha256_of(folder / MANIFEST)[:16]
 
 
 def hash_files(folder: Path) -> dict[str, str]:
     """The SHA-256 of every file of a release but its manifest, by path."""
-    files = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
-    return {name: sha256_of(path) for name, path in files.items() if name != MANIFEST}
+    paths = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
+    return {name: files.sha256_of(path) for name, path in paths.items() if name != MANIFEST}
 
 
 def verify_files(folder: Path, manifest: Manifest) -> None:
@@ -251,7 +242,7 @@ class ErasableRelease(ErasableFolder):
 
     def __init__(self, path: Path) -> None:
         super().__init__(path)
-        refuse_links(private := private_folder(path))
+        files.refuse_links(private := private_folder(path))
         if private.is_symlink():
             raise DataError(f"{private}: is a symbolic link, and may lead to other data; replace it by its target")
 
@@ -266,23 +257,23 @@ class ErasableRelease(ErasableFolder):
         references, hashed = private_folder(path) / PRIVATE_REFERENCES, manifest.references_sha256
         if references.is_file():
             filter_file(references, lambda line: line.get("id") not in gone)
-            hashed = hashed and sha256_of(references)
+            hashed = hashed and files.sha256_of(references)
         if (path / CARD).is_file():
             _clear_card(path / CARD, gone)
-        files = {name: sha256_of(path / name) for name in (*manifest.files, TOMBSTONES) if (path / name).is_file()}
-        if METADATA in files:
+        now = {name: files.sha256_of(path / name) for name in (*manifest.files, TOMBSTONES) if (path / name).is_file()}
+        if METADATA in now:
             text = (path / METADATA).read_text(encoding="utf-8")
             for name, sha256 in manifest.files.items():
-                text = text.replace(sha256, files.get(name, sha256))
-            write_text(path / METADATA, text)
-            files[METADATA] = sha256_of(path / METADATA)
+                text = text.replace(sha256, now.get(name, sha256))
+            files.write_text(path / METADATA, text)
+            now[METADATA] = files.sha256_of(path / METADATA)
         configs = {
             config: {split: sum(1 for _ in read_rows(path, manifest, config, split)) for split in splits}
             for config, splits in manifest.configs.items()
         }
         allowed = [one for one in manifest.facts.get("allowed", ()) if _item_allowed(one.partition(" ")[2]) not in gone]
         facts = {**manifest.facts, "allowed": allowed} if "allowed" in manifest.facts else manifest.facts
-        now = dict(sorted(files.items()))
+        now = dict(sorted(now.items()))
         replace(manifest, configs=configs, files=now, references_sha256=hashed, facts=facts).write(path)
         return ()
 
@@ -292,7 +283,7 @@ class ErasableRelease(ErasableFolder):
             f"what was published as {read_manifest(self.path).version} still holds the items: build the next version "
             "with this folder as `previous`, and do not publish this folder"
         )
-        card = read_json_object(private_folder(self.path) / SPEC, missing_ok=True).get("card") or {}
+        card = files.read_json_object(private_folder(self.path) / SPEC, missing_ok=True).get("card") or {}
         if os.path.isdir(analysis := card.get("analysis") or ""):
             yield f"the analysis {analysis} shows words of the items: delete it"
 
@@ -328,7 +319,7 @@ def work_folder(release: Path) -> Iterator[Path]:
     Raises DataError where another process works there.
     """
     made = partial_folders(release)[0] / "made"
-    with writer_lock(made, WAIT):
+    with files.writer_lock(made, files.WAIT):
         try:
             remove_for_good(made)
             yield made
@@ -342,4 +333,4 @@ def _clear_card(card: Path, ids: frozenset[str]) -> None:
     text = "".join(one for one in lines if _item_allowed(html.unescape(one).replace("\\", "")) not in ids)
     if f"]({FIGURES_FOLDER}/" in text:
         text = re.sub(r"(?ms)^## Figures$.*?(?=^## )", f"## Figures\n\n{NO_FIGURES}\n\n", text, count=1)
-    write_text(card, text)
+    files.write_text(card, text)

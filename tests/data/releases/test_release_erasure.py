@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -16,29 +15,12 @@ from releases_made import case, make_release, scenario
 from h2htalk.benchmark.evaluate import evaluate
 from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.cli.curation import redrawn
-from h2htalk.data.analysis_folder import MADE_BY, PAGE, SUMMARY
 from h2htalk.data.erasure.erased_ids import BEGUN, MARK, ErasedIds
 from h2htalk.data.erasure.folder_kinds import FolderErasure, erase
 from h2htalk.data.erasure.sweep import sweep
 from h2htalk.data.files import sha256_of, write_json, write_jsonl, write_text
 from h2htalk.data.links import add_link
-from h2htalk.data.releases.release_folder import (
-    CARD,
-    FIGURES_FOLDER,
-    MANIFEST,
-    METADATA,
-    NO_FIGURES,
-    PRIVATE_REFERENCES,
-    SPEC,
-    TOMBSTONES,
-    data_file,
-    hash_files,
-    lost_figures,
-    private_folder,
-    read_manifest,
-    read_tombstones,
-    verify_files,
-)
+from h2htalk.data.releases import release_folder as releases
 from h2htalk.data.responses import read_parquet, write_parquet
 from h2htalk.data.splits import load_split
 from h2htalk.errors import DataError
@@ -60,22 +42,24 @@ def released(folder: Path) -> Path:
     turns = [{"turns": [{"user": WORDS, "points": ["stays"]}]}]
     release = make_release(folder / "release", splits, [case(1), case(2, "zh", sessions=turns, provenance=provenance)])
     votes = [{"item": one.id, "question": "keep", "values": ["keep"]} for one in splits["test"]]
-    write_parquet(release / data_file("votes", "test"), votes)
-    manifest = read_manifest(release)
-    write_json(release / METADATA, {"files": dict(manifest.files)})
-    private = private_folder(release)
+    write_parquet(release / releases.data_file("votes", "test"), votes)
+    manifest = releases.read_manifest(release)
+    write_json(release / releases.METADATA, {"files": dict(manifest.files)})
+    private = releases.private_folder(release)
     private.mkdir()
-    write_text(release / FIGURES_FOLDER / "words_en_response.png", WORDS)
-    figure = f"![Words]({FIGURES_FOLDER}/a.png)\n\n*Words: {WORDS}.*"
+    write_text(release / releases.FIGURES_FOLDER / "words_en_response.png", WORDS)
+    figure = f"![Words]({releases.FIGURES_FOLDER}/a.png)\n\n*Words: {WORDS}.*"
     allowed = "companion\\_harm:made-000001:dialogue\\_base=A reason.\n"
-    write_text(release / CARD, f"{allowed}## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n")
+    write_text(
+        release / releases.CARD, f"{allowed}## Counts\n\nFour.\n\n## Figures\n\n{figure}\n\n## Canary\n\nCanary.\n"
+    )
     analysis = str(folder / "analysis")
-    write_json(private / SPEC, {"card": {"analysis": analysis}})
+    write_json(private / releases.SPEC, {"card": {"analysis": analysis}})
     lines = [{"id": one.id, "references": list(one.references)} for one in splits["test"]]
-    write_jsonl(private / PRIVATE_REFERENCES, lines)
-    files = hash_files(release)
+    write_jsonl(private / releases.PRIVATE_REFERENCES, lines)
+    files = releases.hash_files(release)
     configs = {**manifest.configs, "votes": {"test": 4}}
-    references = sha256_of(private / PRIVATE_REFERENCES)
+    references = sha256_of(private / releases.PRIVATE_REFERENCES)
     facts = {"allowed": [f"0a gate:{name}=A reason." for name in ("made-000001:dialogue_base", "made-000002")]}
     replace(manifest, files=files, configs=configs, references_sha256=references, facts=facts).write(release)
     return release
@@ -88,33 +72,33 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     release = released(tmp_path)
     (tmp_path / "analysis").mkdir()
     assert len(files_with(tmp_path, WORDS)) == 5
-    before = read_manifest(release)
+    before = releases.read_manifest(release)
     result = erase(release, EMILY)
     assert (result.removed, set(result.items)) == (2, GONE)
     assert "1.0.0 still holds the items" in result.messages[0]
     assert result.messages[1] == f"the analysis {tmp_path / 'analysis'} shows words of the items: delete it"
-    assert not (release / FIGURES_FOLDER).exists()
-    card = f"## Counts\n\nFour.\n\n## Figures\n\n{NO_FIGURES}\n\n## Canary\n\nCanary.\n"
-    assert (release / CARD).read_text() == card
-    manifest = read_manifest(release)
-    verify_files(release, manifest)
+    assert not (release / releases.FIGURES_FOLDER).exists()
+    card = f"## Counts\n\nFour.\n\n## Figures\n\n{releases.NO_FIGURES}\n\n## Canary\n\nCanary.\n"
+    assert (release / releases.CARD).read_text() == card
+    manifest = releases.read_manifest(release)
+    releases.verify_files(release, manifest)
     assert manifest.configs["en"] == {"test": 2, "dev": 1}
     assert manifest.configs["high_risk_zh"] == {"test": 0}
     assert manifest.configs["votes"] == {"test": 3}
-    assert manifest.references_sha256 == sha256_of(private_folder(release) / PRIVATE_REFERENCES)
+    assert manifest.references_sha256 == sha256_of(releases.private_folder(release) / releases.PRIVATE_REFERENCES)
     assert manifest.facts == {"allowed": ["0a gate:made-000002=A reason."]}
     assert (manifest.name, manifest.version, manifest.canary) == (before.name, before.version, before.canary)
     assert manifest.files.items() >= {k: v for k, v in before.files.items() if "dev" in k}.items()
-    assert manifest.files[data_file("en", "test")] in (release / METADATA).read_text()
-    assert before.files[data_file("en", "test")] not in (release / METADATA).read_text()
-    assert read_tombstones(release / TOMBSTONES) == GONE
+    assert manifest.files[releases.data_file("en", "test")] in (release / releases.METADATA).read_text()
+    assert before.files[releases.data_file("en", "test")] not in (release / releases.METADATA).read_text()
+    assert releases.read_tombstones(release / releases.TOMBSTONES) == GONE
     split = load_split(release)
     assert [one.id for one in split.scenarios] == [f"made-{n:06}:dialogue_base" for n in (4, 2, 11)]
     assert split.references_sha256 == manifest.references_sha256
     # The other dialogue whose words were a reference: the item goes, as its references do.
     assert erase(release, ErasedIds(frozenset({"made-000009"}))).removed == 1
     assert files_with(tmp_path, WORDS) == []
-    assert [row["item"] for _, row in read_parquet(release / data_file("votes", "test"))] == [
+    assert [row["item"] for _, row in read_parquet(release / releases.data_file("votes", "test"))] == [
         "made-000002:dialogue_base",
         "made-000011:dialogue_base",
     ]
@@ -122,39 +106,25 @@ def test_rows_votes_and_references_leave_a_release(tmp_path: Path) -> None:
     assert (again.removed, len(again.items)) == (0, 3)
 
 
-@pytest.mark.usefixtures("no_pdf")
-def test_figures_of_an_erased_persons_words_are_made_again_without_them(tmp_path: Path) -> None:
-    pytest.importorskip("spacy", reason="the analysis extra is not installed")
+def test_figures_that_a_kill_left_half_drawn_go_with_the_next_erasure(tmp_path: Path) -> None:
     release = released(tmp_path)
-    for name, text in ((SUMMARY, json.dumps({"made_by": MADE_BY, "files": [PAGE]})), (PAGE, WORDS)):
-        write_text(tmp_path / "analysis" / name, text)
     swept = FolderErasure(name=str(release), kind="release")
     assert redrawn(swept) == swept  # nobody was erased
     erase(release, EMILY)
-    made = redrawn(swept)
-    assert made == replace(swept, messages=("its figures were made again from the rows left",))
-    # The analysis may be somebody's, or another one by now: it is named, and nothing writes into it.
-    assert (tmp_path / "analysis" / PAGE).read_text() == WORDS
-    verify_files(release, read_manifest(release))
-    drawn = {path.name for path in (release / FIGURES_FOLDER).iterdir()}
-    assert drawn == set(re.findall(rf"!\[.+\]\({FIGURES_FOLDER}/(.+)\)", (release / CARD).read_text())) != set()
-    assert all((release / FIGURES_FOLDER / name).read_bytes().startswith(b"\x89PNG") for name in drawn)
-    assert not (release / MARK).exists()
-    assert WORDS not in (release / CARD).read_text()
-    assert not list(tmp_path.glob(".*.part"))
-    # A kill while they were drawn leaves the mark: the next erasure removes them, and they can be drawn once more.
     write_text(release / MARK, BEGUN)
-    write_text(release / FIGURES_FOLDER / "half.png", WORDS)
+    write_text(release / releases.FIGURES_FOLDER / "half.png", WORDS)
     erase(release, EMILY)
-    assert not (release / FIGURES_FOLDER).exists()
-    assert lost_figures(release)
+    assert not (release / releases.FIGURES_FOLDER).exists()
+    assert releases.lost_figures(release)
 
 
 def list_as_erased(release: Path, *ids: str) -> Path:
     """Write tombstones that are newer than the rows."""
-    write_jsonl(release / TOMBSTONES, [{"id": one} for one in ids])
-    manifest = read_manifest(release)
-    replace(manifest, files={**manifest.files, TOMBSTONES: sha256_of(release / TOMBSTONES)}).write(release)
+    write_jsonl(release / releases.TOMBSTONES, [{"id": one} for one in ids])
+    manifest = releases.read_manifest(release)
+    replace(manifest, files={**manifest.files, releases.TOMBSTONES: sha256_of(release / releases.TOMBSTONES)}).write(
+        release
+    )
     return release
 
 
@@ -170,7 +140,7 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
     """A config `../../..` emptied another release's Parquet file, a split sent it to a model; links led there too."""
     own, foreign = released(tmp_path / "own"), make_release(tmp_path / "also" / "foreign", {"test": [scenario(7)]})
     list_as_erased(foreign, *(f"made-{n:06}:dialogue_base" for n in range(12)))
-    raw = json.loads((foreign / MANIFEST).read_text())
+    raw = json.loads((foreign / releases.MANIFEST).read_text())
     if way == "config":
         raw["configs"]["../../../own/release/data/en"] = {"test": 2}
     elif way == "split":
@@ -178,10 +148,10 @@ def test_a_foreign_release_leads_to_no_file_of_another_one(tmp_path: Path, way: 
     elif way == "folder":
         shutil.rmtree(foreign / "data")
         (foreign / "data").symlink_to(own / "data")
-        raw["files"][data_file("en", "test")] = sha256_of(own / data_file("en", "test"))
+        raw["files"][releases.data_file("en", "test")] = sha256_of(own / releases.data_file("en", "test"))
     else:
-        private_folder(foreign).symlink_to(private_folder(own))
-    write_json(foreign / MANIFEST, raw | {"references_sha256": read_manifest(own).references_sha256})
+        releases.private_folder(foreign).symlink_to(releases.private_folder(own))
+    write_json(foreign / releases.MANIFEST, raw | {"references_sha256": releases.read_manifest(own).references_sha256})
     if way == "split":
         with pytest.raises(DataError, match=r"release\.json: configs"):
             load_split(f"{foreign}#../../../../own/release/data/en/test")
