@@ -18,9 +18,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from h2htalk.chat.engines import ChatOptions
-from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Request, Send, outcomes
+from h2htalk.chat.protocol import Answer, Arrived, Call, FailedCall, OnDone, Outcome, Request, Send
 from h2htalk.chat.store.call_store import CostLimitError, PaidCall, StageCalls
-from h2htalk.chat.wires import WireFormat
+from h2htalk.chat.wires import WireFormat, outcomes
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError, PausedError
 
 T = TypeVar("T")
@@ -241,7 +241,6 @@ class _Run:
             raise
 
     def _stops(self, failure: FailedCall) -> bool:
-        """Whether the run ends."""
         place, advice = self.connection.place, self.connection.advice
         if failure.fatal is not None and not (failure.at_first and self.answered):
             self._stop((ModelCallError if failure.reason == "no_credit" else ConfigError)(failure.fatal))

@@ -221,18 +221,3 @@ class Arrived:
 
 # A transport: makes one attempt with a body; the second argument is the seconds that it may take in all.
 Send = Callable[[Mapping[str, Any], float], Awaitable[Arrived | FailedCall]]
-
-
-def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
-    """Return the outcome of each request of a call, in order, when the call is not sent again."""
-    if isinstance(found, FailedCall) and not found.refusal:
-        return [Failure(found.reason, found.message, attempts)] * len(call.requests)
-    return [*replies_of(found, len(call.requests))]
-
-
-def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
-    """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
-    if isinstance(found, Answer):
-        return found.replies
-    usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
-    return (Reply("", "refusal", usage, request_id=found.request_id),) * (number if found.refusal else 0)

@@ -18,9 +18,9 @@ from email.utils import parsedate_to_datetime
 from itertools import chain
 from typing import Any, ClassVar, NamedTuple
 
-from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Reply, Request
+from h2htalk.chat.protocol import Answer, Bound, Call, FailedCall, Message, Outcome, Reply, Request
 from h2htalk.chat.response_schema import STRING_FORMATS, described
-from h2htalk.data.responses import Usage, masked
+from h2htalk.data.responses import Failure, Usage, masked
 from h2htalk.errors import ConfigError
 
 Said = tuple[str, str | None, str | None]  # text, finish reason, reasoning
@@ -76,8 +76,8 @@ class WireFormat:
 
     def bound(self, call: Call) -> Bound:
         """Return the most that a call can be billed for: the prompt once, and every reply."""
-        request = call.requests[0]
-        return Bound(_input_bound(request), request.sampling.budget * len(call.requests))
+        request, sampling = call.requests[0], call.requests[0].sampling
+        return Bound(_input_bound(request), (sampling.max_tokens + (sampling.thinking or 0)) * len(call.requests))
 
     def read(self, body: object, call: Call, request_id: str | None = None) -> Answer | FailedCall:
         """Read the JSON of a successful call. A `FailedCall` is `paid` then: a reply arrived. What is scored is read
@@ -191,7 +191,7 @@ class OpenAIWire(WireFormat):
         body: dict[str, Any] = {
             "model": self.name,
             "messages": [{"role": m.role, "content": well_formed(m.content)} for m in request.messages],
-            "max_completion_tokens": sampling.budget,
+            "max_completion_tokens": sampling.max_tokens + (sampling.thinking or 0),
             "store": False,
         }
         if sampling.temperature is not None:
@@ -305,7 +305,8 @@ class AnthropicWire(WireFormat):
         """See `WireFormat.body`. A prefix is cached for five minutes live and for an hour in a batch."""
         request, sampling = call.requests[0], call.requests[0].sampling
         system, messages = _conversation(request.messages)
-        body: dict[str, Any] = {"model": self.name, "max_tokens": sampling.budget, "messages": messages}
+        most = sampling.max_tokens + (sampling.thinking or 0)
+        body: dict[str, Any] = {"model": self.name, "max_tokens": most, "messages": messages}
         cached = call.prefix is not None and (not batch or call.sharers >= LEAST_SHARERS_IN_BATCH)
         if blocks := _system_blocks(system, ("1h" if batch else "5m") if cached else None):
             body["system"] = blocks
@@ -397,6 +398,22 @@ def _prefix_name(request: Request) -> str | None:
 
 
 # --- Prompts and replies ----------------------------------------------------------------------------------------
+
+
+def outcomes(found: Answer | FailedCall, call: Call, attempts: int = 1) -> list[Outcome]:
+    """Return the outcome of each request of a call, in order, when the call is not sent again."""
+    if isinstance(found, FailedCall) and not found.refusal:
+        return [Failure(found.reason, found.message, attempts)] * len(call.requests)
+    return [*replies_of(found, len(call.requests))]
+
+
+def replies_of(found: Answer | FailedCall, number: int) -> tuple[Reply, ...]:
+    """Return the replies to the requests of a call; a refusal is an empty reply to each, and a failure has none."""
+    if isinstance(found, Answer):
+        return found.replies
+    usage = Usage(0, 0) if found.billing == "free" else found.usage or Usage()
+    return (Reply("", "refusal", usage, request_id=found.request_id),) * (number if found.refusal else 0)
+
 
 # Tokens that an API may add to a prompt: turn marks, a few of its own, and the instructions of structured output.
 _AROUND_PROMPT, _AROUND_MESSAGE, _AROUND_FORM = 256, 16, 1024

@@ -23,9 +23,9 @@ from typing import Any
 from h2htalk.chat.batch.job_apis import BatchJob, JobCallError, JobsApi, Result, line_bytes
 from h2htalk.chat.engines import ChatOptions
 from h2htalk.chat.prices import add, dollars_text
-from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, OnDone, Outcome, Request, Sampling, outcomes
+from h2htalk.chat.protocol import Answer, Billing, Call, FailedCall, OnDone, Outcome, Request, Sampling
 from h2htalk.chat.store.call_store import UNSENT, BatchRecord, CostLimitError, PaidCall, StageCalls
-from h2htalk.chat.wires import WireFormat, clean
+from h2htalk.chat.wires import WireFormat, clean, outcomes
 from h2htalk.data.responses import SampleKey
 from h2htalk.errors import ConfigError, H2HTalkError, ModelCallError
 from h2htalk.text.escaping import printable
@@ -171,7 +171,6 @@ class BatchRun:
     # --- Waiting ------------------------------------------------------------------------------------------------
 
     def _wait_for_all(self) -> None:
-        """Wait until no job is open."""
         pause = FIRST_POLL
         while records := self.calls.open_jobs():
             if sum(self._step(record) for record in records):

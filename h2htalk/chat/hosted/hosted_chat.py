@@ -67,7 +67,7 @@ class HostedChat:
             raise ConfigError(f"{self.module}: needs the name of a model, such as {self.module}:{self.example}")
         self._name, self._options = name, options
         self._key, self._url = self.read_environment()
-        self._wire = self.wire(name, self._key)
+        self._wire, self._local = self.wire(name, self._key), is_loopback(self._url)
 
     @classmethod
     def read_environment(cls) -> tuple[str, str]:
@@ -141,7 +141,7 @@ class HostedChat:
         async def prepare(response: httpx2.Response) -> None:
             _prepare(response)
 
-        with _network_settings(self._url) as settings:
+        with _network_settings(self._local) as settings:
             pool = httpx2.AsyncClient(limits=limits, event_hooks={"response": [prepare]}, **settings)
         async with pool:
             create = attrgetter(self.create)(self.open_client(key, self._url, pool))
@@ -193,18 +193,18 @@ class AnthropicChat(HostedChat):
 
 def open_connection(url: str) -> httpx2.Client:
     """Open a connection for calls one after the other, such as those about batch jobs."""
-    with _network_settings(url) as settings:
+    with _network_settings(is_loopback(url)) as settings:
         return httpx2.Client(event_hooks={"response": [_prepare]}, **settings)
 
 
 @contextmanager
-def _network_settings(url: str) -> Iterator[Mapping[str, Any]]:
+def _network_settings(local: bool) -> Iterator[Mapping[str, Any]]:
     """Give a client's settings. No redirect is followed: calls, and the key, go to their own address only. Errors of
     proxies and certificates become a ConfigError that quotes no address: it may hold a password."""
     # No compression: the size of compressed answers cannot be limited before they are unpacked.
     plain = {"accept-encoding": "identity"}
     try:
-        yield {"trust_env": not is_loopback(url), "headers": plain, "follow_redirects": False}
+        yield {"trust_env": not local, "headers": plain, "follow_redirects": False}
     except (ValueError, ImportError, OSError):
         names = "HTTPS_PROXY, HTTP_PROXY, ALL_PROXY, SSL_CERT_FILE, SSL_CERT_DIR"
         raise ConfigError(f"no connection can be set up: correct or unset what is wrong among {names}") from None

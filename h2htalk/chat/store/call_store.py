@@ -29,7 +29,8 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import Field
 
 from h2htalk.chat.prices import PriceList, Totals, add, dollars_text, money_text
-from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request, replies_of
+from h2htalk.chat.protocol import Answer, Billing, Bound, Call, FailedCall, Outcome, Reply, Request
+from h2htalk.chat.wires import replies_of
 from h2htalk.data.files import AppendLog, read_jsonl, write_problem
 from h2htalk.data.records import read_record
 from h2htalk.data.responses import CALLS, FailedResponse, Failure, Response, SampleKey, Usage, read_outcomes
@@ -218,7 +219,6 @@ class CallStore:
             raise DataError(f"{where}: not a line of a call store: {why}") from error
 
     def _put(self, call: PaidCall) -> None:
-        """Take a call as it is now."""
         if call.number > len(self.calls):
             self.calls.append(call)
             if call.batch in self.jobs:
