@@ -17,12 +17,7 @@ from h2htalk.data.languages import Language
 from h2htalk.data.splits import load_split
 
 PAIRS: Mapping[Language, Sequence[VerbNounPair]] = {
-    "en": [
-        VerbNounPair("make", "tea"),
-        VerbNounPair("make", "tea"),
-        VerbNounPair("take", "walk"),
-        VerbNounPair("water", "plant"),
-    ],
+    "en": [VerbNounPair(*pair.split()) for pair in ("make tea", "make tea", "take walk", "water plant")],
     "zh": [VerbNounPair("泡", "茶"), VerbNounPair("浇", "花")],
 }
 

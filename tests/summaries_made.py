@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from h2htalk.benchmark.answering import answer_warnings
+from h2htalk.benchmark.answering import Answering, answer_warnings
 from h2htalk.benchmark.metrics.composite import Metrics, SampleScore, item_score, score_answers
 from h2htalk.benchmark.metrics.lexical import LexicalScores
 from h2htalk.benchmark.report.html_page import ItemView
@@ -17,7 +17,6 @@ from h2htalk.benchmark.statistics import (
     Difference,
     ItemValue,
     NullClass,
-    Row,
     aggregate,
     aggregate_slices,
     clusters_of,
@@ -55,12 +54,8 @@ def same_values(value: float, subtasks: Sequence[str] = tuple(SUBTASKS)) -> dict
     return {name: [value - 0.01, value + 0.01] for name in subtasks}
 
 
-def row_of(values: Values) -> Row:
-    return aggregate(ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
-
-
 def score_rows_of_values(values: Values, measure: Measure = "s", null: NullClass | None = None) -> ScoreRows:
-    row = row_of(values)
+    row = aggregate(ItemValue(f"{name}-{i}", name, v) for name, vs in values.items() for i, v in enumerate(vs))
     return ScoreRows(row if measure == "s" else None, row, row, null)
 
 
@@ -80,20 +75,14 @@ def made_summary(
     protocol: Mapping[str, str] | None = None,
     subject: Mapping[str, str] | None = None,
     null: NullClass | None = None,
-    slices: Mapping[str, Mapping[str, Cell]] | None = None,
     **changes: Any,
 ) -> Summary:
-    """A summary whose main row comes from `values`, each in [0, 1], None for an unscored item.
-
-    The first item is the only one with a high risk.
-    """
+    """A summary whose main row comes from `values`, each in [0, 1]; the first item is the only one with a high risk."""
     values, baselines = same_values(0.4) if values is None else values, baselines or {}
     flat = [v for vs in values.values() for v in vs]
     risks = aggregate_slices(ItemValue(str(i), "none" if i else "high", v) for i, v in enumerate(flat))
-    metrics = {
-        name: {metric: Cell(x, x - 1, x + 1, len(vs), len(vs)) for metric, x in METRICS.items()}
-        for name, vs in values.items()
-    }
+    both = {name: len(vs) for name, vs in values.items()}
+    metrics = {name: {m: Cell(x, x - 1, x + 1, n, n) for m, x in METRICS.items()} for name, n in both.items()}
     fields: dict[str, Any] = {
         "model": model,
         "split": "mini 1",
@@ -106,7 +95,7 @@ def made_summary(
         "s_languages": ("en", "zh") if measure == "s" else (),
         "rows": score_rows_of_values(values, measure, null),
         "metrics": metrics,
-        "slices": {"risk": risks} if slices is None else slices,
+        "slices": {"risk": risks},
         "baselines": {name: score_rows_of_values(baseline, measure) for name, baseline in baselines.items()},
         "reached": {name: reached_in(values, baseline) for name, baseline in baselines.items()},
         "violations": {},
@@ -145,7 +134,7 @@ def summary_of(split: Split, answers: Answers, metrics: Metrics | None = None, s
     clusters = clusters_of(split.scenarios)
     shown = baselines if samples == 1 else {}
     summary = summarize("m", split, SIGNATURE, metrics.embedder, own, shown, counts, clusters)
-    return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts.truncated)))
+    return replace(summary, warnings=(*summary.warnings, *answer_warnings(answers, counts.truncated, Answering())))
 
 
 # --- Items -----------------------------------------------------------------------------------------------------

@@ -92,11 +92,8 @@ def undeclared(folders: list[str], allowed: set[str]) -> list[str]:
     return sorted(f"{file}: {name}" for folder in folders for name, file in imports(folder) if name not in known)
 
 
-def test_every_import_of_the_package_is_declared_in_core_or_an_extra() -> None:
+def test_every_import_is_declared_in_core_or_an_extra() -> None:
     assert undeclared(["h2htalk"], declared("dev") | set(NOT_DECLARED)) == []
-
-
-def test_every_import_of_tests_and_tools_is_declared() -> None:
     assert undeclared(["tests", "tools"], declared() | set(NOT_DECLARED) | OTHER_ENVIRONMENTS | WEIGHTS) == []
 
 

@@ -10,13 +10,14 @@ import json
 import os
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+from command_line import h2htalk
+
+from h2htalk.data.files import write_jsonl
 
 pytestmark = pytest.mark.slow
 
@@ -24,18 +25,11 @@ ROOT = Path(__file__).parents[1]
 DATA_FILES = {".toml", ".json", ".jsonl", ".txt", ".csv", ".j2", ".weights"}
 HISTORY = {"history": [{"role": "user", "content": "I found my receipt."}]}
 REPLY = "I kept the receipt of day 3."
-DIALOGUES = {
-    "en": (
-        ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
-        ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
-        ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
-    ),
-    "de": (
-        ("Mein Sauerteig ist endlich aufgegangen.", "Welches Mehl hast du am Ende genommen?"),
-        ("Unser Chor hat heute in der alten Brauerei gesungen.", "Hat das Wasserrad den Takt gehalten?"),
-        ("Ich habe ein Radio repariert; ruf an: 617-534-3866.", "Welches Lied hat es als erstes gespielt?"),
-    ),
-}
+DIALOGUES = (
+    ("My sourdough rose overnight at last.", "Which flour did you use in the end?"),
+    ("The night train was late, so I drew the platform.", "May I see the drawing when it is dry?"),
+    ("I repaired a radio; call 617-534-3866.", "What was the first song that it played?"),
+)
 
 
 class Checkout:
@@ -49,10 +43,8 @@ class Checkout:
 
     def add(self, path: str, text: str) -> None:
         """Add a file; a module counts as a place."""
-        target = self.package / path
-        assert not target.exists()
-        target.write_text(text, encoding="utf-8")
-        self.places += [path] if target.suffix not in DATA_FILES else []
+        (self.package / path).write_text(text, encoding="utf-8")
+        self.places += [path] if not path.endswith(".j2") else []
 
     def edit(self, path: str, before: str, new: str) -> None:
         """Insert text before another, which occurs once."""
@@ -64,14 +56,8 @@ class Checkout:
 
     def run(self, *words: str) -> str:
         """Run a command to its end; returns what it printed."""
-        done = subprocess.run(
-            [sys.executable, "-m", "h2htalk", *words],
-            cwd=self.folder,
-            env={**os.environ, "PYTHONPATH": str(self.folder), "COLUMNS": "120"},
-            capture_output=True,
-            text=True,
-            timeout=120,
-        )
+        env = {**os.environ, "PYTHONPATH": str(self.folder), "COLUMNS": "120"}
+        done = h2htalk(*words, cwd=self.folder, env=env)
         assert done.returncode == 0, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
@@ -80,13 +66,10 @@ class Checkout:
         return self.run("evaluate", model, "--split", split, "--out", "run", "--embedder", "none")
 
     def split(self, language: str, subtask: str, inputs: dict[str, Any]) -> str:
-        rows = [
-            {"id": f"{subtask}-{language}-{n}", "subtask": subtask, "language": language, "persona": "nora"}
-            | {"inputs": inputs, "reference": f"I kept the receipt of day {n}.", "licence": "CC0-1.0"}
-            | {"tags": {"emotion": "joy", "complexity": "basic", "interaction": "memory", "risk": "none"}}
-            | {"provenance": {"source": "test"}}
-            for n in range(1, 6)
-        ]
+        tags = {"emotion": "joy", "complexity": "basic", "interaction": "memory", "risk": "none"}
+        common = {"subtask": subtask, "language": language, "persona": "nora", "inputs": inputs, "tags": tags}
+        common |= {"licence": "CC0-1.0", "provenance": {"source": "test"}}
+        rows = [{"id": f"item-{n}", "reference": f"I kept the receipt of day {n}.", **common} for n in range(1, 6)]
         return self.write("five.jsonl", rows)
 
     def curation(self, language: str) -> str:
@@ -94,7 +77,7 @@ class Checkout:
         rows = [
             {"id": f"d{n}", "language": language, "licence": "CC0-1.0", "provenance": {"source": "raw"}}
             | {"messages": [{"role": "user", "content": one}, {"role": "companion", "content": two}]}
-            for n, (one, two) in enumerate(DIALOGUES[language], 1)
+            for n, (one, two) in enumerate(DIALOGUES, 1)
         ]
         self.write("dialogues.jsonl", rows)
         (self.folder / "curate.toml").write_text(
@@ -105,8 +88,7 @@ class Checkout:
         return "curate.toml"
 
     def write(self, name: str, rows: Sequence[dict[str, Any]]) -> str:
-        text = "".join(json.dumps(row) + "\n" for row in rows)
-        (self.folder / name).write_text(text, encoding="utf-8")
+        write_jsonl(self.folder / name, rows)
         return name
 
     def json(self, path: str) -> Any:

@@ -82,20 +82,6 @@ class Answering:
     versions: tuple[str, ...] = ()
     scoring_versions: tuple[str, ...] = ()
 
-    @property
-    def label(self) -> str:
-        """What every table adds to the model's name where more than one endpoint answered."""
-        return f" [{len(self.endpoints)} endpoints]" if len(self.endpoints) > 1 else ""
-
-    def warnings(self) -> list[str]:
-        """Name what changed during the run."""
-        changing = (
-            ("several endpoints answered", self.endpoints),
-            ("the server returned several model names", self.models),
-            ("the server's system_fingerprint changed during the run", self.fingerprints),
-        )
-        return [f"{what}: {_shares(counts)}" for what, counts in changing if len(counts) > 1]
-
     def facts(self) -> list[tuple[str, str]]:
         """Return what is known as pairs of a name and a text, for tables and the page."""
         sessions = f" in {self.sessions} sessions" if self.sessions > 1 else ""
@@ -134,15 +120,15 @@ def describe_answering(
             spans.append((session.started, end))
     replies = [answer for answer in answers.values() if isinstance(answer, Response)]
     usages = [sum_totals(costs.values())] if costs else [answer.usage for answer in replies]
-    kinds = ("input_tokens", "output_tokens")
-    tokens = [[n for usage in usages if (n := getattr(usage, kind)) is not None] for kind in kinds]
+    tokens = ([getattr(usage, f"{way}_tokens") for usage in usages] for way in ("input", "output"))
+    sent, back = ([number for number in numbers if number is not None] for numbers in tokens)
     return Answering(
         started=spans[0][0].isoformat(timespec="seconds") if spans else "",
         ended=spans[-1][1].isoformat(timespec="seconds") if spans else "",
         seconds=round(sum((end - start).total_seconds() for start, end in spans), 3),
         sessions=len(spans),
-        input_tokens=sum(tokens[0]) if tokens[0] else None,
-        output_tokens=sum(tokens[1]) if tokens[1] else None,
+        input_tokens=sum(sent) if sent else None,
+        output_tokens=sum(back) if back else None,
         endpoints=_named(answer.endpoint for answer in replies),
         models=_named(answer.model for answer in replies),
         fingerprints=_named(answer.system_fingerprint for answer in replies),
@@ -167,13 +153,18 @@ def latency(responses: Iterable[Response]) -> tuple[float, float] | None:
     return median(seconds), quantiles(seconds * 2 if len(seconds) < 2 else seconds, n=20, method="inclusive")[-1]
 
 
-def answer_warnings(answers: Answers, truncated: int) -> list[str]:
-    """Warn of replies that were cut, and of those in which a server repeated the API key."""
-    found, ids = [], sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
+def answer_warnings(answers: Answers, truncated: int, told: Answering) -> list[str]:
+    """Warn of replies that were cut, of an API key that a server repeated, and of what changed during the run."""
+    changing = (
+        ("several endpoints answered", told.endpoints),
+        ("the server returned several model names", told.models),
+        ("the server's system_fingerprint changed during the run", told.fingerprints),
+    )
+    found, ids = list[str](), sorted({answer.id for answer in answers.values() if KEY_MASK in str(answer)})
     replies = sum(isinstance(answer, Response) for answer in answers.values())
     if truncated > TRUNCATED_SHARE * replies:
         found.append(f"{truncated} of {replies} replies were cut at their token budget (finish reason length)")
     if ids:
         items = f"{counted(len(ids), 'item')} ({ids[0]})"
         found.append(f"the server repeated the API key in its answers to {items}; it was masked")
-    return found
+    return [*found, *(f"{what}: {_shares(counts)}" for what, counts in changing if len(counts) > 1)]

@@ -7,8 +7,9 @@ still lacks, each answer is stored as it arrives, and the run is scored (`score_
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from h2htalk.benchmark.settings import EvaluateSpec
 from h2htalk.benchmark.summary import NEEDS_REFERENCES, Summary, find_baseline, write_baselines
 from h2htalk.chat.engines import ENGINES, ChatOptions, parse_model
 from h2htalk.chat.prices import Totals, add, dollars_text, prompt_tokens, rough_tokens
-from h2htalk.chat.protocol import Bound, Call, Chat, Outcome, Request, Sampling, request_seed
+from h2htalk.chat.protocol import Bound, Chat, Outcome, Request, Sampling, request_seed
 from h2htalk.chat.store.call_store import CallStore, StageCalls, read_costs, read_store, require_no_jobs
 from h2htalk.chat.store.model_calls import CallSettings
 from h2htalk.data.responses import Answers, Failure, Response, Usage, strip_thinking
@@ -50,25 +51,24 @@ class EvaluationPlan:
     split: Split
     prompts: PromptSet
     sap: Sap
-
-    @property
-    def prompt_of(self) -> PromptOf:
-        """The messages that the model gets for a scenario."""
-        return self.prompts.prompt_of(self.split, self.sap)
+    prompt_of: PromptOf
 
 
 def make_plan(spec: EvaluateSpec) -> EvaluationPlan:
     """Load the split and the prompts. Raises ConfigError or DataError for a wrong name in the specification."""
     engine, _, name = spec.model.partition(":")
-    if engine == "baseline":
-        find_baseline(name)
-    else:
+    sap, whole = Sap.parse(spec.sap), load_split(spec.split)
+    if engine != "baseline":
         parse_model(spec.model, "baseline")
-    sap = Sap.parse(spec.sap)
-    whole = load_split(spec.split)
+    else:
+        find_baseline(name)
+        if spec.samples > 1:
+            raise ConfigError(f"{spec.model} has one answer an item; leave out --samples")
+        if name in NEEDS_REFERENCES and not all(one.references for one in whole.scenarios):
+            raise ConfigError(f"{spec.model} answers with references, and those of {whole.name} are private")
     split = whole.select(spec.language, spec.subtasks, spec.limit)
     prompts = PromptSet.load_for(Path(spec.prompts) if spec.prompts else None, split, sap)
-    return EvaluationPlan(spec, whole, split, prompts, sap)
+    return EvaluationPlan(spec, whole, split, prompts, sap, prompts.prompt_of(split, sap))
 
 
 def evaluate(spec: EvaluateSpec) -> Summary:
@@ -95,11 +95,11 @@ def evaluate(spec: EvaluateSpec) -> Summary:
     metrics = open_metrics(spec.embedder, spec.rouge, spec.contracts)
     engine, _, name = spec.model.partition(":")
     if engine == "baseline":
-        return _evaluate_baseline(plan, metrics, name)
+        return _evaluate(plan, metrics, {"engine": engine, "model": name}, partial(_ask_baseline, plan, name))
     calls = call_settings(spec).stage_calls(CallStore(RunFolder(spec.out_path).shard), GENERATE)
     chat = call_settings(spec).open_chat(calls)
     try:
-        return _evaluate_chat(plan, metrics, chat, calls)
+        return _evaluate(plan, metrics, chat.subject, partial(_ask_chat, plan, chat, calls), calls.store)
     finally:
         chat.close()
 
@@ -112,27 +112,29 @@ def call_settings(spec: EvaluateSpec) -> CallSettings:
     return CallSettings(spec.model, spec.max_cost, spec.batch, prices, spec.concurrency, options=options)
 
 
-def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: StageCalls) -> Summary:
-    writer = _open_writer(plan, make_signature(plan, chat.subject, metrics), calls.store)
+def _evaluate(
+    plan: EvaluationPlan,
+    metrics: Metrics,
+    subject: Mapping[str, str],
+    ask: Callable[[RunWriter], str | None],
+    calls: CallStore | None = None,
+) -> Summary:
+    """Open the run's folder, let `ask` store the answers that it lacks, and score it.
+
+    `ask` returns None where no answer was missing, else a note on the figures, which may be empty.
+    """
+    folder, signature = RunFolder(plan.spec.out_path), make_signature(plan, subject, metrics)
+    folder.require_usable(signature)
+    if (folder.path / "run.json").exists():
+        read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
+        require_unedited(folder)
+    writer = RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
     try:
-        calls.open(plan.spec.batch)
-        unsettled = bool(calls.open_jobs())  # batch jobs to collect, even where no answer is missing
-        requests = missing_requests(plan, writer.answers)
-        note = ""
-        if requests or unsettled:
-            try:
-                calls.endpoint = endpoint = getattr(chat, "endpoint", "")
-                _require_endpoint(writer, endpoint, plan.spec, unsettled)
-                versions = installed_versions(*ENGINES[plan.spec.engine].packages)
-                with recorded_session(writer.folder, versions, endpoint):
-                    generate(chat, requests, calls, plan.spec)
-            except PausedError as error:  # shown with the figures, where there are any
-                if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
-                    raise
-                note = str(error)
-        elif (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
+        note = ask(writer)
+        if note is None and (summary := stored_summary(folder, plan.spec.baselines)) is not None:
             return summary
-        return _finish(plan, metrics, writer, note)
+        write_baselines(folder, plan.split, plan.whole if plan.spec.baselines else None)
+        return score_run_data(RunData(folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note or "")
     except H2HTalkError:
         writer.discard()
         raise
@@ -140,18 +142,38 @@ def _evaluate_chat(plan: EvaluationPlan, metrics: Metrics, chat: Chat, calls: St
         writer.close()
 
 
-def _require_endpoint(writer: RunWriter, endpoint: str, spec: EvaluateSpec, open_jobs: bool) -> None:
-    """Raise ConfigError where earlier answers came from another endpoint (both are named) and that is not accepted.
+def _ask_baseline(plan: EvaluationPlan, name: str, writer: RunWriter) -> str | None:
+    answers = find_baseline(name)(plan.split.scenarios, plan.whole.scenarios)
+    missing = [answer for answer in answers if (answer.id, answer.sample) not in writer.answers]
+    for answer in missing:
+        writer.store(answer)
+    return "" if missing else None
 
-    With open batch jobs the endpoints of earlier sessions count as well, as their answers are still to be collected.
-    """
+
+def _ask_chat(plan: EvaluationPlan, chat: Chat, calls: StageCalls, writer: RunWriter) -> str | None:
+    calls.open(plan.spec.batch)
+    unsettled = bool(calls.open_jobs())  # batch jobs to collect, even where no answer is missing
+    requests = missing_requests(plan, writer.answers)
+    if not requests and not unsettled:
+        return None
+    calls.endpoint = endpoint = getattr(chat, "endpoint", "")
     known = {one.endpoint for one in writer.answers.values() if isinstance(one, Response) and one.endpoint}
-    known |= {one.endpoint for one in read_sessions(writer.folder) if open_jobs and one.endpoint}
-    if endpoint and known and endpoint not in known and not spec.accept_endpoint:
+    # The answers of open jobs, which are still to be collected, come from the endpoints of earlier sessions.
+    known |= {one.endpoint for one in read_sessions(writer.folder) if unsettled and one.endpoint}
+    if endpoint and known and endpoint not in known and not plan.spec.accept_endpoint:
         raise ConfigError(
             f"{writer.folder.path}: was answered by {' and '.join(sorted(known))}, and {endpoint} is to be asked; "
             "name the same endpoint, choose another --out, or add --accept-endpoint: every table then says so"
         )
+    try:
+        versions = installed_versions(*ENGINES[plan.spec.engine].packages)
+        with recorded_session(writer.folder, versions, endpoint):
+            generate(chat, requests, calls, plan.spec)
+    except PausedError as error:  # shown with the figures, where there are any
+        if not any(isinstance(answer, Response) for answer in writer.folder.answers().values()):
+            raise
+        return str(error)
+    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,45 +233,11 @@ def generate(chat: Chat, requests: MissingRequests, calls: StageCalls, spec: Eva
                 starved += hungry
                 if hungry and starved == STARVED_REPLIES:
                     raise ConfigError(
-                        f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: the "
-                        "model reasons first; add tokens for it with --thinking 2048, or switch it off with "
-                        "--thinking 0, and choose a new --out"
+                        f"the first {STARVED_REPLIES} replies of {spec.model} were cut before their first word: it "
+                        "reasons first; add --thinking 2048, or switch it off with --thinking 0; choose a new --out"
                     )
 
         chat.complete(requests, on_done)
-
-
-def _evaluate_baseline(plan: EvaluationPlan, metrics: Metrics, name: str) -> Summary:
-    baseline = find_baseline(name)
-    if plan.spec.samples > 1:
-        raise ConfigError(f"baseline:{name} has one answer an item; leave out --samples")
-    if name in NEEDS_REFERENCES and not all(scenario.references for scenario in plan.whole.scenarios):
-        raise ConfigError(f"baseline:{name} answers with references, and those of {plan.whole.name} are private")
-    writer = _open_writer(plan, make_signature(plan, {"engine": "baseline", "model": name}, metrics))
-    try:
-        answers = baseline(plan.split.scenarios, plan.whole.scenarios)
-        missing = [answer for answer in answers if (answer.id, answer.sample) not in writer.answers]
-        for answer in missing:
-            writer.store(answer)
-        if not missing and (summary := stored_summary(writer.folder, plan.spec.baselines)) is not None:
-            return summary
-        return _finish(plan, metrics, writer)
-    finally:
-        writer.close()
-
-
-def _open_writer(plan: EvaluationPlan, signature: Signature, calls: CallStore | None = None) -> RunWriter:
-    folder = RunFolder(plan.spec.out_path)
-    folder.require_usable(signature)
-    if (folder.path / "run.json").exists():
-        read_run_data(folder.path)  # its copies of scenarios and templates may be damaged
-        require_unedited(folder)
-    return RunWriter(folder, plan.spec.to_dict(), signature, plan.split, plan.prompts.files(), calls)
-
-
-def _finish(plan: EvaluationPlan, metrics: Metrics, writer: RunWriter, note: str = "") -> Summary:
-    write_baselines(writer.folder, plan.split, plan.whole if plan.spec.baselines else None)
-    return score_run_data(RunData(writer.folder, plan.spec, plan.split, plan.prompt_of), metrics, note=note)
 
 
 def make_signature(plan: EvaluationPlan, model: Mapping[str, str], metrics: Metrics) -> Signature:
@@ -287,8 +275,7 @@ def subject_of(spec: EvaluateSpec, model: Mapping[str, str], budgets: str, sap: 
 def estimate(spec: EvaluateSpec) -> str:
     """Describe in a few sentences what the evaluation would ask and cost.
 
-    Tokens are a rough count (four letters or one and a half Chinese characters a token), since the model's
-    tokenizer is not loaded.
+    Tokens are a rough count (four letters or one and a half Chinese characters a token): no tokenizer is loaded.
     """
     engine = ENGINES.get(spec.engine)  # None: a baseline, or refused by the plan
     if engine is not None and spec.engine_options:
@@ -309,9 +296,8 @@ def estimate(spec: EvaluateSpec) -> str:
     sent = sum(map(prompt_tokens, requests))
     budget = sum(request.sampling.budget for request in requests)
     if engine.hosted:
-        hosted, bounds = _hosted_calls(spec, requests)
-        usages = _expected_usages(spec, hosted, plan.split.scenarios)
-        calls, sent = len(hosted), sum(usage.input_tokens or 0 for usage in usages)
+        bounds, usages = _hosted_calls(spec, requests, plan.split.scenarios)
+        calls, sent = len(bounds), sum(usage.input_tokens or 0 for usage in usages)
         budget = sum(bound.output_tokens for bound in bounds)
         replies = "as long as the references" if all(s.references for s in plan.split.scenarios) else "of full length"
         price = _price(spec, usages, bounds, replies)
@@ -320,13 +306,13 @@ def estimate(spec: EvaluateSpec) -> str:
     return f"{begin}: {asked}; into {spec.out}. {price}"
 
 
-# --- Hosted models ----------------------------------------------------------------------------------------------
+def _hosted_calls(
+    spec: EvaluateSpec, requests: Sequence[Request], scenarios: Sequence[Scenario]
+) -> tuple[list[Bound], list[Usage]]:
+    """Return the bound and the expected usage of each call, without the samples that an open batch job will bring.
 
-
-def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> tuple[list[Call], list[Bound]]:
-    """Return the calls and their bounds, without the samples that an open batch job will bring.
-
-    Raises ConfigError where the API does not take such a request.
+    A reply is as long as the reference after all allowed reasoning; nothing is expected of a provider's cache. Raises
+    ConfigError where the API does not take such a request.
     """
     store = read_store(RunFolder(spec.out_path).shard)
     jobs = store.open_jobs(GENERATE)
@@ -339,36 +325,25 @@ def _hosted_calls(spec: EvaluateSpec, requests: Sequence[Request]) -> tuple[list
     calls = list(api.calls([request for request in requests if (request.id, request.sample) not in waiting]))
     if calls:
         api.body(calls[0], spec.batch)
-    return calls, [api.bound(call) for call in calls]
-
-
-def _expected_usages(spec: EvaluateSpec, calls: Sequence[Call], scenarios: Sequence[Scenario]) -> list[Usage]:
-    """Estimate the usage of each call: a reply as long as the reference after all allowed reasoning.
-
-    The first call of a prefix writes the cache, the others read it.
-    """
     # Of a private reference nothing is known but the budget.
-    lengths = {
-        s.id: max(map(rough_tokens, s.references), default=spec.max_tokens or SUBTASKS[s.subtask].max_tokens)
-        for s in scenarios
-    }
-    usages, begun = [], set[str]()
+    budgets = {s.id: spec.max_tokens or SUBTASKS[s.subtask].max_tokens for s in scenarios}
+    lengths = {s.id: max(map(rough_tokens, s.references), default=budgets[s.id]) for s in scenarios}
+    usages = []
     for call in calls:
-        request, sent = call.requests[0], prompt_tokens(call.requests[0])
-        shared = min(sent, sum(rough_tokens(message.content[: message.shared]) for message in request.messages))
-        kind = "cache_read_tokens" if call.prefix in begun else f"cache_write_{'1h_' * spec.batch}tokens"
-        cached = {} if call.prefix is None else {kind: shared}
-        begun |= set(filter(None, [call.prefix]))
-        output = (lengths[request.id] + (request.sampling.thinking or 0)) * len(call.requests)
-        usages.append(Usage(sent, output, **cached))
-    return usages
+        first = call.requests[0]
+        replies = (lengths[first.id] + (first.sampling.thinking or 0)) * len(call.requests)
+        usages.append(Usage(prompt_tokens(first), replies))
+    return [api.bound(call) for call in calls], usages
 
 
 def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound], replies: str) -> str:
     """Describe what the calls would cost, beside what is paid, and whether `--max-cost` may stop the run."""
     stage = call_settings(spec).stage_calls(CallStore(None), GENERATE)
     before = read_costs(spec.out_path).get(GENERATE, Totals())
-    paid = f" Paid already: {_paid_already(before)}." if before.calls else ""
+    possible = f", at most {dollars_text(before.usd_possible, True)} more" if before.usd_possible != 0 else ""
+    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
+    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
+    paid = f" Paid already: {dollars_text(before.usd_paid)} US dollars{possible}{running}." if before.calls else ""
     if not usages:
         return f"Price: nothing more.{paid}"
     if (price := stage.price) is None:
@@ -390,10 +365,3 @@ def _price(spec: EvaluateSpec, usages: Sequence[Usage], bounds: Sequence[Bound],
         f"Price: about {about} US dollars if replies are {replies}, at most {most} if no reply is lost "
         f"(prices of {price.date}{share}).{paid}{stops}"
     )
-
-
-def _paid_already(before: Totals) -> str:
-    possible = "" if not before.usd_possible else f", at most {dollars_text(before.usd_possible, True)} more"
-    at_most = "unknown" if before.usd_open is None else f"at most {dollars_text(before.usd_open, True)}"
-    running = f"; reserved for {before.open:,} calls still open: {at_most}" if before.open else ""
-    return f"{dollars_text(before.usd_paid)} US dollars{possible}{running}"

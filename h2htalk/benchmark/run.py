@@ -74,7 +74,13 @@ class RunWriter:
             if (source := link_folder(str(spec.get("ask", spec).get("split", "")))) is not None:
                 add_link(source, folder.kind, folder.path)
             if self._new:
-                self._write_inputs(split, prompts)
+                # A killed start may have left half of them; without run.json they are not used.
+                shutil.rmtree(folder.inputs, ignore_errors=True)
+                for half_written in folder.path.glob(HALF_WRITTEN):
+                    half_written.unlink()
+                export_split(split, folder.inputs / "split")
+                for name, text in prompts.items():
+                    write_text(folder.prompts / name, text)
                 run = {"spec": dict(spec), "signature": signature.to_dict(), "package_version": __version__}
                 if split.source:
                     run["split"] = {key: getattr(split, key) for key in SOURCE}
@@ -82,15 +88,6 @@ class RunWriter:
         except BaseException:  # passed on; a start that failed leaves no folder
             self.discard()
             raise
-
-    def _write_inputs(self, split: Split, prompts: Mapping[str, str]) -> None:
-        # A killed start may have left half of them; without run.json they are not used.
-        shutil.rmtree(self.folder.inputs, ignore_errors=True)
-        for half_written in self.folder.path.glob(HALF_WRITTEN):
-            half_written.unlink()
-        export_split(split, self.folder.inputs / "split")
-        for name, text in prompts.items():
-            write_text(self.folder.prompts / name, text)
 
     def store(self, response: Response | FailedResponse) -> None:
         """Append one answer or failure that cost nothing. Raises DataError when it cannot be stored."""
@@ -155,11 +152,8 @@ class Run:
     item_scores: Mapping[str, ItemScore]
 
     def scores(self) -> Any:
-        """Return the scores as a `pyarrow.Table`, one row a sample.
-
-        Columns: `id`, `sample`, each metric (`bleu_1`, ..., `rouge_l`, `ss`), `lexical` (the mean of the lexical
-        metrics), `s`, `violations` and `unscored` (the reason, or null).
-        """
+        """Return the scores as a `pyarrow.Table`, one row a sample: `id`, `sample`, each metric (`bleu_1`, ...,
+        `rouge_l`, `ss`), `lexical` (the mean of the lexical metrics), `s`, `violations`, `unscored` (why, or null)."""
         import pyarrow.parquet as pq
 
         return pq.read_table(self.data.folder.scores(self.summary.signature))
@@ -192,8 +186,6 @@ def load_run(path: str | os.PathLike[str]) -> Run:
     Examples:
         >>> import h2htalk
         >>> run = h2htalk.load_run("runs/constant")
-        >>> run.summary.counts.scored
-        22
         >>> run.scores().select(["id", "bleu_1", "rouge_l"]).num_rows
         22
         >>> run.items().column("language").unique().to_pylist()

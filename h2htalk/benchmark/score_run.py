@@ -14,8 +14,8 @@ from h2htalk.benchmark.judge.judged_summary import with_judgements
 from h2htalk.benchmark.judge.judgements import read_judging
 from h2htalk.benchmark.metrics.composite import METRICS, ItemScore, Metrics, score_answers, write_scores
 from h2htalk.benchmark.metrics.lexical import ROUGE_KINDS
-from h2htalk.benchmark.report.costs import write_facts
 from h2htalk.benchmark.report.html_page import ItemView, write_page
+from h2htalk.benchmark.report.notes import write_facts
 from h2htalk.benchmark.report.table2 import TABLES, write_tables
 from h2htalk.benchmark.run import UNKNOWN, RunData, RunWriter, load_run, read_run_data
 from h2htalk.benchmark.settings import EvaluateSpec
@@ -27,7 +27,6 @@ from h2htalk.benchmark.summary import (
     count_outcomes,
     find_baseline,
     null_shares,
-    on_same_items,
     read_baselines,
     summarize,
     write_baselines,
@@ -49,6 +48,7 @@ from h2htalk.version import __version__, installed_versions
 
 REFERENCES_LENGTH = 16  # hex digits of the hash of private references in a signature
 REVISION_LENGTH = 23  # "sha256:" and 16 hex digits
+Replies = Iterable[Response | FailedResponse]
 
 
 def open_metrics(embedder: str, rouge: str, contracts: str = "package") -> Metrics:
@@ -92,13 +92,10 @@ def score(path: Path, embedder: str | None = None, rouge: str | None = None, ref
     `references`: the file of the split's private references; the run keeps its hash, not the texts.
     """
     data = read_run_data(path)
-    spec, split = data.spec, data.split
+    spec, split, erased = data.spec, data.split, ""
     if references is not None:
-        erased = ""
-        if data.folder.erased():
-            # Erasing items from the split leaves another file, whose hash the split then names.
-            with suppress(H2HTalkError):
-                erased = load_split(spec.split).references_sha256
+        with suppress(H2HTalkError):  # erasing items from the split leaves another file, whose hash the split names
+            erased = load_split(spec.split).references_sha256 if data.folder.erased() else ""
         split = with_references(split, references, erased)
     metrics = open_metrics(embedder or spec.embedder, rouge or spec.rouge, spec.contracts)
     with writer_lock(data.folder.shard, WAIT):
@@ -112,8 +109,7 @@ def stored_summary(folder: RunFolder, baselines: bool) -> Summary | None:
         scored_last = folder.summary.stat().st_mtime_ns >= folder.shard.stat().st_mtime_ns
     except (DataError, OSError):  # scoring writes again what is damaged or missing, or says what cannot be read
         return None
-    summary = run.summary
-    written = (folder.page, *(folder.tables / name for name in (*TABLES, "run.csv")))
+    summary, written = run.summary, (folder.page, *(folder.tables / name for name in (*TABLES, "run.csv")))
     current = (
         scored_last
         and not summary.incomplete
@@ -150,16 +146,21 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     own, baselines = Scored(scores, null_shares(split.scenarios, answers, scores)), dict[str, Scored]()
     clusters = clusters_of([s for s in split.scenarios if metrics.asks_s(s.language)] or split.scenarios)
     for name, replies in read_baselines(folder).items():
-        same = on_same_items(score_answers(split, replies, 1, metrics), scores)
+        same = score_answers(split, replies, 1, metrics)
+        # Both are compared on the items that the model has a score for.
+        same |= {one.id: ItemScore(one.id, unscored=one.unscored) for one in scores.values() if one.unscored}
         baselines[name] = Scored(same, null_shares(split.scenarios, replies, same))
     release_tokenizers()  # their memory serves what comes now: pyarrow, the intervals, the page
     costs, counts = read_costs(folder.path), count_outcomes(split.scenarios, answers, scores, len(erased))
     packages = ("numpy", "jieba", "sacrebleu", "rapidfuzz", *packages_of(signature.protocol["embedder"]))
     answering = describe_answering(read_sessions(folder), answers, costs, installed_versions(*packages))
-    more = (*answer_warnings(answers, counts.truncated), *answering.warnings(), *([note] if note else []))
+    more = (*answer_warnings(answers, counts.truncated, answering), *([note] if note else []))
     folder.write_facts("answering", asdict(answering))
     judged = read_judging(folder) is not None
-    label = model_label(signature) + answering.label
+    subject, sap = signature.subject, signature.subject.get("sap", "full")
+    label = f"Human replies ({subject['model']})" if signature.human else f"{subject['engine']}:{subject['model']}"
+    label += f" (SAP {sap})" * (sap not in ("full", "unknown"))
+    label += f" [{len(answering.endpoints)} endpoints]" * (len(answering.endpoints) > 1)
     summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, summary, answers, scores, judged)
@@ -212,27 +213,14 @@ def _write(data: RunData, summary: Summary, answers: Answers, scores: Mapping[st
     return summary
 
 
-def model_label(signature: Signature) -> str:
-    """Return a model's name in tables: `engine:model`, with the SAP variant where it is not the full one.
-
-    Replies of people are named as theirs: `Human replies (NAME)`.
-    """
-    if signature.human:
-        return f"Human replies ({signature.subject['model']})"
-    label = f"{signature.subject['engine']}:{signature.subject['model']}"
-    sap = signature.subject.get("sap", "full")
-    return label if sap in ("full", "unknown") else f"{label} (SAP {sap})"
-
-
 def import_responses(
     path: Path, name: str, split_name: str, out: Path, embedder: str = "bge-m3", human: bool = False
 ) -> Summary:
-    """Score a JSONL file of `id`, `response` against a split.
+    """Score a JSONL file of `id`, `response` against a split; ids that the file lacks stay unscored.
 
     The prompts are not known: the signature holds `prompts:unknown`, and the run compares only with imported ones.
-
-    Ids that the file lacks stay unscored. `name` is what the table calls the model, or the people (`human`: every table
-    says so); `out` is a new run folder; `embedder` is as in `EvaluateSpec`.
+    `name` is what the table calls the model, or the people (`human`: every table says so); `out` is a new run folder;
+    `embedder` is as in `EvaluateSpec`.
     """
     if not name.strip():
         raise ConfigError("--name is empty; say what the table is to call the model")
@@ -254,18 +242,14 @@ def import_responses(
 
 
 def store_answers(
-    spec: EvaluateSpec,
-    split: Split,
-    subject: Mapping[str, str],
-    responses: Iterable[Response | FailedResponse],
-    metrics: Metrics,
+    spec: EvaluateSpec, split: Split, subject: Mapping[str, str], answers: Replies, metrics: Metrics
 ) -> Summary:
     """Write answers whose prompts are not known as a new run, and score it."""
     protocol = {"items": split.fingerprint, "prompts": UNKNOWN, **metric_keys(metrics, split)}
     writer = RunWriter(RunFolder(spec.out_path), spec.to_dict(), Signature(protocol, subject), split, {})
     try:
-        for response in responses:
-            writer.store(response)
+        for answer in answers:
+            writer.store(answer)
         write_baselines(writer.folder, split, split)
         return score_run_data(read_run_data(spec.out_path), metrics)
     finally:
@@ -288,18 +272,15 @@ class ErasableRun(ErasableFolder):
     def items(self) -> Iterator[tuple[str, Record]]:
         return ((one.id, one.to_dict()) for one in self.folder.split().items)
 
-    def left_of(self, split: Split, gone: frozenset[str]) -> str:
-        """The fingerprint of the items that stay. Raises DataError where none does, or they are not those signed."""
+    def record(self, gone: frozenset[str]) -> None:
+        """Note the erased ids. Raises DataError where no item is left, or the items are not those signed."""
+        split, ids = self.folder.split(), self.erased() | gone
         signed = self.folder.signature().protocol.get("items", "")
         if self.folder.signed_items(split.fingerprint, signed) != signed:
             raise DataError(f"{self.folder.inputs}: not those of the {self.folder.kind}'s signature; put them back")
-        if not (left := [one for one in split.items if one.id not in gone]):
+        if not (items := [one for one in split.items if one.id not in ids]):
             raise DataError(f"{self.path}: every item of this {self.folder.kind} is erased; delete the folder")
-        return fingerprint_of(left, split.personas)
-
-    def record(self, gone: frozenset[str]) -> None:
-        split, ids = self.folder.split(), self.erased() | gone
-        rest = self.left_of(split, ids)  # by which the run is still recognised
+        rest = fingerprint_of(items, split.personas)  # by which the run is still recognised
         left = [one for one in split.scenarios if one.id not in ids]
         engine, _, name = str(self.folder.read_run()["spec"].get("model")).partition(":")
         if engine == "baseline" and name in NEEDS_REFERENCES:  # its answers may be references of these items

@@ -17,8 +17,16 @@ from h2htalk.data.records import NOT_EMPTY, PathText, Text, check_fields, option
 from h2htalk.data.scenario import SubtaskName
 from h2htalk.errors import ConfigError
 
+
+def _about(text: str, **limits: Any) -> Any:
+    """A field with the help of its option."""
+    return Field(description=text, **limits)
+
+
 EMBEDDERS = "bge-m3, minilm (English), none, or a name."
 _Place = Annotated[PathText, NOT_EMPTY]
+_Prompts = Annotated[PathText | None, _about("A folder of templates that replace bundled ones.")]
+_Prices = Annotated[PathText | None, _about("A price file that replaces bundled prices.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,54 +47,38 @@ class EvaluateSpec:
     split: _Place
     out: _Place
 
-    language: Annotated[Language | None, Field(description=f"{', '.join(LANGUAGES)}; all when left out.")] = None
-    subtasks: Annotated[tuple[SubtaskName, ...], Field(title="subtask", description="A subtask; may be repeated.")] = ()
-    limit: Annotated[int | None, Field(ge=1, description="A stratified sample of this many items.")] = None
-    sap: Annotated[str, Field(description="full, none, or no-PRINCIPLE (comma-separated).")] = "full"
-    embedder: Annotated[str, Field(description=EMBEDDERS)] = "bge-m3"
-    rouge: Annotated[
-        Literal["f1", "recall"], Field(description="f1 (the authors' code) or recall (the paper's text).")
-    ] = "f1"
-    contracts: Annotated[
-        Literal["package", "none"], Field(description="none: --prompts ask for another form; check none.")
-    ] = "package"
-    samples: Annotated[int, Field(ge=1, le=1000, description="Answers an item; above 1 needs a temperature.")] = 1
-    temperature: Annotated[
-        float, Field(ge=0, le=5, allow_inf_nan=False, description="0 is greedy."), AfterValidator(abs)
-    ] = 0.0  # abs: -0.0 samples as 0 does, and would stand in the signature as another value
-    top_p: Annotated[float, Field(gt=0, le=1, allow_inf_nan=False, description="Nucleus sampling.")] = 1.0
-    model_sampling: Annotated[bool, Field(description="Leave temperature, top-p and seed to the model.")] = False
-    max_tokens: Annotated[
-        int | None, Field(ge=1, le=1_000_000, description="Reply budget; the task's own when left out.")
-    ] = None
-    thinking: Annotated[
-        int | None,
-        Field(ge=0, le=1_000_000, description="Tokens of reasoning besides the reply; 0 switches it off."),
-    ] = None
-    seed: Annotated[int, Field(ge=0, description="Random seed of the sampling.")] = 0
-    prompts: Annotated[PathText | None, Field(description="A folder of templates that replace bundled ones.")] = None
+    language: Annotated[Language | None, _about(f"{', '.join(LANGUAGES)}; all when left out.")] = None
+    subtasks: Annotated[tuple[SubtaskName, ...], _about("A subtask; may be repeated.", title="subtask")] = ()
+    limit: Annotated[int | None, _about("A stratified sample of this many items.", ge=1)] = None
+    sap: Annotated[str, _about("full, none, or no-PRINCIPLE (comma-separated).")] = "full"
+    embedder: Annotated[str, _about(EMBEDDERS)] = "bge-m3"
+    rouge: Annotated[Literal["f1", "recall"], _about("f1 (the authors' code) or recall (the paper's text).")] = "f1"
+    contracts: Annotated[Literal["package", "none"], _about("none where --prompts ask for another form.")] = "package"
+    samples: Annotated[int, _about("Answers an item; above 1 needs a temperature.", ge=1, le=1000)] = 1
+    # abs: -0.0 samples as 0 does, and would stand in the signature as another value
+    temperature: Annotated[float, _about("0 is greedy.", ge=0, le=5, allow_inf_nan=False), AfterValidator(abs)] = 0.0
+    top_p: Annotated[float, _about("Nucleus sampling.", gt=0, le=1, allow_inf_nan=False)] = 1.0
+    model_sampling: Annotated[bool, _about("Leave temperature, top-p and seed to the model.")] = False
+    max_tokens: Annotated[int | None, _about("Reply budget; the task's own when left out.", ge=1, le=1_000_000)] = None
+    thinking: Annotated[int | None, _about("Tokens of reasoning besides the reply; 0: off.", ge=0, le=1_000_000)] = None
+    seed: Annotated[int, _about("Random seed of the sampling.", ge=0)] = 0
+    prompts: _Prompts = None
     engine_options: Annotated[
-        Mapping[str, str],
-        Field(title="engine_option", description="KEY=VALUE, an option of the engine itself; may be repeated."),
+        Mapping[str, str], _about("KEY=VALUE, an option of the engine itself; may be repeated.", title="engine_option")
     ] = field(default_factory=dict)
 
-    baselines: Annotated[bool, Field(description="Score trivial answers next to the model.")] = True
-    concurrency: Annotated[int, Field(ge=1, le=10_000, description="Requests in flight.")] = 64
-    timeout: Annotated[
-        float, Field(ge=0.001, le=86_400, allow_inf_nan=False, description="Seconds an attempt may take.")
-    ] = 120.0
+    baselines: Annotated[bool, _about("Score trivial answers next to the model.")] = True
+    concurrency: Annotated[int, _about("Requests in flight.", ge=1, le=10_000)] = 64
+    timeout: Annotated[float, _about("Seconds an attempt may take.", ge=0.001, le=86_400, allow_inf_nan=False)] = 120.0
     attempts: Annotated[int, Field(ge=1, le=100)] = 4
     deadline: Annotated[float, Field(ge=0.001, le=604_800, allow_inf_nan=False)] = 900.0
-    download: Annotated[bool, Field(description="Fetch an hf: model from the Hub if it is not cached.")] = False
-    batch: Annotated[bool, Field(description="Send batch jobs at half the price (openai:, anthropic:).")] = False
+    download: Annotated[bool, _about("Fetch an hf: model from the Hub if it is not cached.")] = False
+    batch: Annotated[bool, _about("Send batch jobs at half the price (openai:, anthropic:).")] = False
     max_cost: Annotated[
-        float | None,
-        Field(ge=0, le=1_000_000_000, allow_inf_nan=False, description="US dollars that the run may cost in all."),
+        float | None, _about("US dollars that the run may cost in all.", ge=0, le=1_000_000_000, allow_inf_nan=False)
     ] = None
-    prices: Annotated[PathText | None, Field(description="A price file that replaces bundled prices.")] = None
-    accept_endpoint: Annotated[
-        bool, Field(description="Continue a run that another URL answered; every table says so.")
-    ] = False
+    prices: _Prices = None
+    accept_endpoint: Annotated[bool, _about("Continue a run that another URL answered; every table says so.")] = False
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""
@@ -152,14 +144,11 @@ def _check_engine(spec: EvaluateSpec) -> None:
             names = " and ".join(one.name for one in engines)
             raise ConfigError(f"{option_of(name)} is for {names} only, not for {spec.engine}")
     sampled = {"temperature": bool(spec.temperature), "top_p": spec.top_p != 1.0, "seed": bool(spec.seed)}
-    if not (options := " and ".join(option_of(name) for name, value in sampled.items() if value)):
-        return
-    if engine is not None and engine.sampling == "none":
-        raise ConfigError(
-            f"{spec.engine}: takes neither temperature nor top-p nor seed: leave out {options}, the model draws by "
-            "itself"
-        )
-    if spec.model_sampling:
+    options = " and ".join(option_of(name) for name, value in sampled.items() if value)
+    if options and engine is not None and engine.sampling == "none":
+        neither = "takes neither temperature nor top-p nor seed"
+        raise ConfigError(f"{spec.engine}: {neither}: leave out {options}, the model draws by itself")
+    if options and spec.model_sampling:
         raise ConfigError(f"--model-sampling leaves sampling to the model: leave out {options}, or --model-sampling")
 
 
@@ -173,10 +162,7 @@ def read_spec(path: Path, overrides: Mapping[str, Any] | None = None) -> Evaluat
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
-        if path.suffix == ".json":
-            raw = {**json.loads(text)["spec"], "out": str(path.parent)}
-        else:
-            raw = tomllib.loads(text)
+        raw = {**json.loads(text)["spec"], "out": str(path.parent)} if path.suffix == ".json" else tomllib.loads(text)
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ConfigError(f"{path}: not a readable specification: {error}") from error
     spec = EvaluateSpec.from_dict({**raw, **(overrides or {})}, str(path))
@@ -202,21 +188,21 @@ class JudgeSpec:
 
     run: PathText
     judges: tuple[str, ...]
-    scope: Annotated[Scope, Field(description="levels (itinerary levels I to III, Eq. 3) or all subtasks.")] = "levels"
+    scope: Annotated[Scope, _about("levels (itinerary levels I to III, Eq. 3) or all subtasks.")] = "levels"
     judgements: Annotated[
-        int, Field(ge=1, le=100, description="Judgements of each answer by each judge; above 1 needs a temperature.")
+        int, _about("Judgements of each answer by each judge; above 1 needs a temperature.", ge=1, le=100)
     ] = 1
-    temperature: Annotated[float, Field(ge=0, le=2, allow_inf_nan=False, description="0 is greedy.")] = 0.0
-    thinking: Annotated[int | None, Field(ge=0, description="Tokens of reasoning besides the reply.")] = None
-    reverse: Annotated[bool, Field(description="Put the rubric's qualities in reverse order.")] = False
-    prompts: Annotated[PathText | None, Field(description="A folder of templates that replace bundled ones.")] = None
-    repeat_unscored: Annotated[bool, Field(description="Ask again where a reply could not be read.")] = False
-    batch: Annotated[bool, Field(description="Send batch jobs (openai:, anthropic:).")] = False
-    concurrency: Annotated[int, Field(ge=1, description="Requests in flight.")] = 32
+    temperature: Annotated[float, _about("0 is greedy.", ge=0, le=2, allow_inf_nan=False)] = 0.0
+    thinking: Annotated[int | None, _about("Tokens of reasoning besides the reply.", ge=0)] = None
+    reverse: Annotated[bool, _about("Put the rubric's qualities in reverse order.")] = False
+    prompts: _Prompts = None
+    repeat_unscored: Annotated[bool, _about("Ask again where a reply could not be read.")] = False
+    batch: Annotated[bool, _about("Send batch jobs (openai:, anthropic:).")] = False
+    concurrency: Annotated[int, _about("Requests in flight.", ge=1)] = 32
     max_cost: Annotated[
-        float | None, Field(ge=0, allow_inf_nan=False, description="US dollars that all judging here may cost.")
+        float | None, _about("US dollars that all judging here may cost.", ge=0, allow_inf_nan=False)
     ] = None
-    prices: Annotated[PathText | None, Field(description="A price file that replaces bundled prices.")] = None
+    prices: _Prices = None
 
     def __post_init__(self) -> None:
         """Raise ConfigError, naming the option, for values that cannot be."""

@@ -136,9 +136,9 @@ def read_baselines(folder: RunFolder) -> dict[str, Answers]:
 class RunCounts:
     """How many items and samples were scored.
 
-    `erased` counts items that were asked and erased later; `items` leaves them out. `private` counts answered items
-    whose references are private. `failures` counts unscored samples by reason, `failure_messages` holds the first
-    message of each reason; `empty`, `truncated` and `refused` count replies.
+    `items` leaves out those that were `erased` later; `private` are answered items whose references are private.
+    `failures` counts unscored samples by reason, `failure_messages` has the first message of each; `empty`, `truncated`
+    and `refused` count replies.
     """
 
     items: int
@@ -173,8 +173,7 @@ class JudgeFigures:
         scored, total: answers with a rating, of those that were to be judged; `people` of them were rated by people.
         failed: answers of which a call failed or was not made: judging again repeats these alone.
         unscored: reason -> answers without a rating. unread: reason -> the first reply that could not be read.
-        ratings: 20 R by subtask (0 to 100).
-        points: yes-or-no point -> share of yes, in percent.
+        ratings: 20 R by subtask (0 to 100). points: yes-or-no point -> share of yes, in percent.
         queue: trigger (`J`, `judge`) -> items below the threshold (Eq. 4); of `items` that have both J and R.
         disagreement: of a panel, the mean difference between the highest and the lowest judge of an answer, 0 to 5.
         corrected: `levels` or a level's subtask -> 20 J corrected by people's labels; n of `total` items were labelled.
@@ -224,17 +223,15 @@ class Summary:
 
     Attributes:
         measure: what the main row is made of: `s`, or `lexical` where no embedder was asked for.
-        languages: those of the items. s_languages: those that have S; an English embedder on a split in two languages
-            gives S to the English items, and the lexical mean and the contract are of all items.
+        languages: those of the items. s_languages: those that have S: with an English embedder, the English items; the
+            lexical mean and the contract are of all items.
         s_comparable: whether S may stand beside the paper's (BGE-M3 only).
         metrics: subtask -> metric -> cell. slices: tag -> value -> cell of the measure.
-        reached: baseline -> the figures (`figure_weights`) in which the model is not shown to be above it: the paired
-            95 % interval of the difference holds 0, or lies below.
-        by_sample: the headline figure (overall, else the mean over items) of each sample alone; empty where an item has
-            one answer.
+        reached: baseline -> the figures (`figure_weights`) in which the model is not shown to be above it, by the
+            paired 95 % interval.
+        by_sample: the headline figure (overall, else the mean over items) of each sample, where an item has several.
         judged: False while levels I-III have no judge's rating in them; `judging` holds what judges gave.
-        costs: what each stage paid; empty where no call cost anything.
-        answering: when, how long and by what the run was answered.
+        costs: what each stage paid, if any. answering: when, how long and by what the run was answered.
     """
 
     model: str
@@ -344,7 +341,12 @@ def summarize(
     def value_of(scenario: Scenario, score: ItemScore | SampleScore) -> float | None:
         return score.s if measure == "s" else score.lexical
 
-    reached = {name: reached_figures(own, clusters, scores, one.scores, measure) for name, one in baselines.items()}
+    reached = {}
+    for name, baseline in baselines.items():
+        pairs = [(s, getattr(scores[s.id], measure), getattr(baseline.scores[s.id], measure)) for s in own]
+        known = [(s, mine, other) for s, mine, other in pairs if mine is not None and other is not None]
+        found = paired_figures([Difference(s.subtask, clusters[s.id], mine - other) for s, mine, other in known])
+        reached[name] = tuple(key for key, result in found.items() if not result.above)
     broken = Counter(rule for item in scores.values() for sample in item.samples for rule in sample.violations or ())
     languages, s_languages = ({s.language for s in some} for some in (scenarios, with_s))
     warnings = baseline_warnings(reached)
@@ -426,31 +428,6 @@ def by_sample(scenarios: Sequence[Scenario], scores: Mapping[str, ItemScore], va
         figure = row.items_mean.value if row.overall.value is None else row.overall.value
         if figure is not None:
             yield figure
-
-
-def reached_figures(
-    scenarios: Sequence[Scenario],
-    clusters: Mapping[str, str],
-    model: Mapping[str, ItemScore],
-    baseline: Mapping[str, ItemScore],
-    measure: Measure,
-) -> tuple[str, ...]:
-    """Return the figures of Table 2 in which a model is not shown to be above a baseline, by the paired interval."""
-    pairs = ((s, getattr(model[s.id], measure), getattr(baseline[s.id], measure)) for s in scenarios)
-    differences = [
-        Difference(s.subtask, clusters[s.id], own - other)
-        for s, own, other in pairs
-        if own is not None and other is not None
-    ]
-    return tuple(key for key, result in paired_figures(differences).items() if not result.above)
-
-
-def on_same_items(baseline: Mapping[str, ItemScore], model: Mapping[str, ItemScore]) -> dict[str, ItemScore]:
-    """Leave out the items that the model has no score for, so that both are compared on the same items."""
-    return {
-        item_id: ItemScore(item_id, unscored=reason) if (reason := model[item_id].unscored) else score
-        for item_id, score in baseline.items()
-    }
 
 
 def score_rows(scenarios: Sequence[Scenario], with_s: Sequence[Scenario], scored: Scored) -> ScoreRows:

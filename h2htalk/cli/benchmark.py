@@ -33,8 +33,8 @@ with options.lazy_imports():
     from h2htalk.benchmark.judge import judge_run as judging
     from h2htalk.benchmark.judge import probe
     from h2htalk.benchmark.prompts import prompt_set
-    from h2htalk.benchmark.report import costs as run_costs
     from h2htalk.benchmark.report import leaderboard as boards
+    from h2htalk.benchmark.report import notes as run_notes
     from h2htalk.benchmark.report import table2
     from h2htalk.benchmark.studies import applications, exports, run_study
     from h2htalk.benchmark.studies import report as study_report
@@ -91,7 +91,7 @@ def costs(
     format: options.DataFormat = "terminal",
 ) -> None:
     """Show what a run, study or workspace paid: by stage and in total."""
-    say(run_costs.costs_text(run, calls, format))
+    say(run_notes.costs_text(run, calls, format))
 
 
 def leaderboard(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -22,17 +20,12 @@ from h2htalk.data.files import read_json_object
 from h2htalk.data.releases.card_inputs import read_results
 from h2htalk.errors import H2HTalkError
 
-LEXICAL = ("rows", "lexical")
-
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("runs") / "whole"
-    evaluate(
-        EvaluateSpec(
-            model="baseline:constant", split="mini@1", out=str(out), limit=22, embedder="none", baselines=False
-        )
-    )
+    scoring = {"limit": 22, "embedder": "none", "baselines": False}
+    evaluate(EvaluateSpec(model="baseline:constant", split="mini@1", out=str(out), **scoring))
     return out
 
 
@@ -71,11 +64,8 @@ def refusal(read: Callable[[], object], path: Path) -> str:
 @pytest.mark.parametrize(
     ("place", "value"),
     [
-        ((*LEXICAL, "overall", "value"), 99.0),
-        ((*LEXICAL, "cells"), {}),
-        (("counts", "items"), "x"),
+        (("rows", "lexical", "overall", "value"), 99.0),
         (("model",), "better"),
-        (("warnings",), ["x"]),
         (("rows",), None),
         (("sha256",), None),
         (("scores_sha256",), None),
@@ -83,12 +73,7 @@ def refusal(read: Callable[[], object], path: Path) -> str:
 )
 def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: object) -> None:
     change(run / "summary.json", place, value)
-    for read in (
-        lambda: read_summary(run / "summary.json"),
-        lambda: h2htalk.leaderboard([run]),
-        lambda: report(run),
-        lambda: read_results(run),
-    ):
+    for read in (lambda: read_summary(run / "summary.json"), lambda: report(run), lambda: read_results(run)):
         assert "was edited, or is of another version; run `h2htalk score` again" in refusal(read, run / "summary.json")
 
 
@@ -99,14 +84,9 @@ def test_an_edited_summary_is_refused(run: Path, place: Sequence[str], value: ob
     ("place", "value"),
     [
         (("signature",), 5),
-        (("signature", "subject"), {}),
         (("signature", "protocol"), {}),
         (("spec",), {}),
-        (("spec", "model"), 5),
-        (("spec", "embedder"), 5),
-        (("spec", "extra"), 1),
         (("spec", "limit"), True),
-        (("split",), None),
         (("split",), ["source"]),
     ],
 )
@@ -153,18 +133,10 @@ def test_an_answer_that_came_after_scoring_is_not_read_with_the_scores(run: Path
     assert "1 item with answers that are not those that were scored" in refusal(lambda: h2htalk.load_run(run), run)
 
 
-def test_an_answer_that_was_edited_before_a_run_went_on_is_refused(run: Path) -> None:
-    path = run / "calls.jsonl"
-    first, *rest = path.read_text().splitlines()
-    edited = {**json.loads(first), "text": "<think>Nobody sees this.</think>" + json.loads(first)["text"]}
-    path.write_text("\n".join([json.dumps(edited), *rest[:-1]]) + "\n")
-    refusal(lambda: evaluate(spec_of(run)), run)
-
-
 # --- Links -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["calls.jsonl", "tables", "tables/table2.csv", "summary.json"])
+@pytest.mark.parametrize("name", ["calls.jsonl", "tables"])
 def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path: Path, name: str) -> None:
     """What it names is somebody's file."""
     path, elsewhere = run / name, tmp_path / "elsewhere"
@@ -174,10 +146,3 @@ def test_a_run_that_holds_a_link_is_neither_read_nor_written(run: Path, tmp_path
     for read in (lambda: report(run), lambda: score(run), lambda: evaluate(spec_of(run))):
         assert "is a symbolic link" in refusal(read, path)
     assert elsewhere.stat().st_mtime_ns == before
-
-
-@pytest.mark.parametrize("name", ["calls.jsonl", "summary.json"])
-def test_a_pipe_in_a_run_is_refused(run: Path, name: str) -> None:
-    (run / name).unlink()
-    os.mkfifo(run / name)
-    assert re.search("is no file|not a file", refusal(lambda: report(run), run / name))

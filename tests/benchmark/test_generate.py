@@ -26,16 +26,8 @@ def spec(tmp_path: Path, lines: list[Mapping[str, str]], **more: float) -> Evalu
     named = [{"id": item, **line} for item, line in zip(IDS, lines, strict=False)]
     path = tmp_path / "replies.jsonl"
     path.write_text("\n".join(map(json.dumps, [*named, {"id": "*", **lines[-1]}])))
-    return EvaluateSpec(
-        model=f"scripted:{path}",
-        split="mini@1",
-        out=str(tmp_path / "run"),
-        language="en",
-        limit=20,
-        embedder="none",
-        baselines=False,
-        **more,
-    )
+    scoring = {"embedder": "none", "baselines": False, "limit": 20, "language": "en"}
+    return EvaluateSpec(model=f"scripted:{path}", split="mini@1", out=str(tmp_path / "run"), **scoring, **more)
 
 
 @pytest.mark.parametrize("cut", [CUT, CUT_IN_THOUGHT], ids=["empty", "in thought"])
@@ -50,11 +42,6 @@ def test_a_model_that_only_reasons_is_stopped_with_advice_and_its_replies_are_ke
 def test_one_reply_with_a_word_in_it_lets_the_run_go_on(tmp_path: Path) -> None:
     summary = evaluate(spec(tmp_path, [CUT] * (STARVED_REPLIES - 1) + [REPLY] + [CUT]))
     assert summary.counts.scored == 20
-
-
-def test_an_empty_reply_that_ended_by_itself_is_a_reply(tmp_path: Path) -> None:
-    summary = evaluate(spec(tmp_path, [{"text": "", "finish_reason": "stop"}]))
-    assert (summary.counts.scored, summary.counts.empty) == (20, 20)
 
 
 def test_what_was_never_asked_comes_before_what_failed(tmp_path: Path) -> None:

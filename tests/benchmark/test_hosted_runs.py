@@ -21,7 +21,7 @@ from hosted_runs import ANTHROPIC_FIRST, BOTH, MODELS, OPENAI_FIRST, HostedRun, 
 from provider_model import REFUSAL
 from providers import ProviderServer
 
-from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.benchmark.report.notes import costs_text
 
 # What the items from 4 on meet. `:1` is mended by asking again; what needs no mending is in the reply itself.
 ORDERED = {

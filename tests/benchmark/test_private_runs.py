@@ -18,7 +18,6 @@ from h2htalk.benchmark.summary import Summary
 from h2htalk.data.files import json_line
 from h2htalk.data.split_output import export_split
 from h2htalk.data.splits import load_split
-from h2htalk.errors import ConfigError, DataError
 
 MINI = load_split("mini@1").select(limit=22)
 SECRET = "a word that only the owner knows"
@@ -61,8 +60,7 @@ def test_answers_are_stored_and_not_scored(spec: EvaluateSpec) -> None:
 
 
 def test_every_report_says_why_there_is_no_score(spec: EvaluateSpec) -> None:
-    words = ("evaluate", spec.model, "--split", spec.split, "--embedder", "none", "--out", spec.out)
-    done = h2htalk_here(*words)
+    done = h2htalk_here("evaluate", spec.model, "--split", spec.split, "--embedder", "none", "--out", spec.out)
     said = " ".join(done.stdout.split())
     assert (done.returncode, done.stderr.count("error")) == (0, 0)
     assert "0 of 22 items scored, not scored: references are private" in said
@@ -71,10 +69,8 @@ def test_every_report_says_why_there_is_no_score(spec: EvaluateSpec) -> None:
     page = (spec.out_path / "report.html").read_text()
     assert '<span class="chip bad">not scored: references are private</span>' in page
     assert "chip good" not in page.partition("</h1>")[2].partition("</p>")[0]
-    board = " ".join(h2htalk_here("leaderboard", spec.out).stdout.split())
-    assert "[not scored: references are private, " in board  # with what else a reader must know
-    assert "not scored: references are private, " in h2htalk_here("report", spec.out, "--format", "latex").stdout
-    assert h2htalk_here("report", spec.out, "--format", "csv").returncode == 0
+    for words in (("leaderboard", spec.out), ("report", spec.out, "--format", "latex")):
+        assert "not scored: references are private, " in " ".join(h2htalk_here(*words).stdout.split())
 
 
 def test_the_owner_of_the_references_scores_the_answers(spec: EvaluateSpec) -> None:
@@ -102,19 +98,3 @@ def test_the_owner_of_the_references_scores_the_answers(spec: EvaluateSpec) -> N
     assert report(spec.out_path) == run.summary
     assert evaluate(spec) == run.summary  # a restart does not take the scores away
     assert not score(spec.out_path).counts.scored  # without the references there are none
-
-
-def test_a_wrong_file_changes_nothing(spec: EvaluateSpec) -> None:
-    evaluate(spec)
-    before = (spec.out_path / "summary.json").read_bytes()
-    references_of(spec).write_text(references_of(spec).read_text() + "\n")
-    with pytest.raises(DataError, match="is not the file of references"):
-        score(spec.out_path, references=references_of(spec))
-    assert (spec.out_path / "summary.json").read_bytes() == before
-
-
-def test_a_baseline_of_references_needs_them(spec: EvaluateSpec) -> None:
-    with pytest.raises(ConfigError, match="baseline:random-reference answers with references, and those of mini are"):
-        evaluate(replace(spec, model="baseline:random-reference"))
-    assert not spec.out_path.exists()
-    assert evaluate(replace(spec, model="baseline:constant")).counts.private == 22

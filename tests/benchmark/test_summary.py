@@ -12,9 +12,9 @@ from summaries_made import FirstLetters, summary_of
 
 from h2htalk.benchmark.metrics.composite import Metrics
 from h2htalk.benchmark.report.notes import spread_lines
-from h2htalk.benchmark.summary import BASELINES, Summary, read_summary
+from h2htalk.benchmark.summary import Summary, read_summary
 from h2htalk.data.languages import find_language
-from h2htalk.data.responses import KEY_MASK, Answers, FailedResponse, Failure, Response
+from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.splits import Split, load_split
 
@@ -42,14 +42,10 @@ def english() -> Summary:
 
 def test_the_references_themselves_score_the_most_and_break_no_contract() -> None:
     summary = lexical()
-    row = summary.rows.lexical
-    assert row.overall.value is not None
-    assert row.overall.value > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
+    assert (summary.rows.lexical.overall.value or 0) > 98  # a reference of fewer than four tokens has no BLEU-4 of 1
     assert summary.rows.compliance.overall.value == pytest.approx(100)
     assert (summary.violations, summary.warnings, summary.incomplete) == ({}, (), False)
-    for baseline in summary.baselines.values():
-        assert baseline.lexical.overall.value is not None
-        assert baseline.lexical.overall.value < 40
+    assert all(0 < (baseline.lexical.overall.value or 0) < 40 for baseline in summary.baselines.values())
 
 
 def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
@@ -63,20 +59,6 @@ def test_an_english_embedder_gives_s_to_english_items_and_says_so() -> None:
         assert rows.s is not None
         totals = [row.overall.total for row in (rows.s, rows.lexical, rows.compliance)]
         assert totals == [count, len(MINI.scenarios), len(MINI.scenarios)]
-
-
-def test_metrics_are_cells_in_table_order_and_in_range() -> None:
-    summary = english()
-    assert list(summary.metrics["dialogue_base"]) == [
-        *("bleu_1", "bleu_2", "bleu_3", "bleu_4", "rouge_1", "rouge_l"),
-        "ss",
-    ]
-    for name, cells in summary.metrics.items():
-        for cell in cells.values():
-            assert cell.value is not None
-            assert 0 <= cell.value <= 100.00001
-            assert cell.n == cell.total
-        assert (cells["bleu_1"].n, cells["ss"].n) == (summary.rows.lexical.cells[name].n, 7)
 
 
 # --- Fates ------------------------------------------------------------------------------------------------------
@@ -100,27 +82,6 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
     assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
     assert cell.value is not None
     assert cell.value < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
-
-
-def test_replies_cut_at_their_budget_are_warned_of_beyond_a_tenth() -> None:
-    split = MINI.select("en", limit=40)
-
-    def cut(count: int) -> Answers:
-        return reference_answers(split) | {
-            (s.id, 0): Response(s.id, 0, s.reference, "length") for s in split.scenarios[:count]
-        }
-
-    assert summary_of(split, cut(4)).warnings == ()
-    warned = summary_of(split, cut(5))
-    assert warned.counts.truncated == 5
-    assert warned.warnings == ("5 of 40 replies were cut at their token budget (finish reason length)",)
-
-
-def test_a_masked_key_is_a_warning_that_names_an_item() -> None:
-    first = MINI.scenarios[0]
-    masked = Response(first.id, 0, f"Your key is {KEY_MASK}.")
-    warnings = summary_of(replace(MINI, scenarios=(first,)), {(first.id, 0): masked}).warnings
-    assert warnings[-1] == f"the server repeated the API key in its answers to 1 item ({first.id}); it was masked"
 
 
 def test_several_samples_count_as_one_item() -> None:
@@ -158,28 +119,16 @@ def test_the_constant_baseline_on_the_authors_share_of_nulls_and_a_model_below_i
     block = next(s.reference for s in split.scenarios if s.reference != find_language("zh").null_memory)
     always: Answers = {(s.id, 0): Response(s.id, 0, block) for s in split.scenarios}
     summary = summary_of(split, always)
-    baseline = summary.baselines["constant"].lexical.cells["recollection_synthesis"].value
-    model = summary.rows.lexical.cells["recollection_synthesis"].value
-    assert baseline is not None
-    assert model is not None
+    baseline, model = (
+        rows.lexical.cells["recollection_synthesis"].value or 0
+        for rows in (summary.baselines["constant"], summary.rows)
+    )
     assert 64 <= baseline < 68
     assert model < 36
     assert summary.warnings == (
         "not shown to be above an answer that needs no model in 1 subtask: RecollectionSynthesis",
         "RecollectionSynthesis: not shown to be above printing the null line every time",
     )
-
-
-def test_the_null_class_is_reported_apart() -> None:
-    split = synthesis_split(64, 100)
-    summary = summary_of(split, reference_answers(split))
-    mine, baseline = summary.rows.null_class, summary.baselines["constant"].null_class
-    assert mine is not None
-    assert baseline is not None
-    assert [cell.value for cell in (mine.precision, mine.recall, mine.f1)] == [100, 100, 100]
-    assert (mine.f1.n, mine.f1.total) == (100, 100)
-    assert (baseline.precision.value, baseline.recall.value, baseline.hits) == (64, 100, 64)
-    assert summary.warnings == ()
 
 
 # --- summary.json -----------------------------------------------------------------------------------------------
@@ -190,9 +139,3 @@ def test_a_summary_survives_its_file(tmp_path: Path, summarized: Callable[[], Su
     summary = summarized()
     RunFolder(tmp_path).write_summary(summary.to_dict())
     assert read_summary(tmp_path / "summary.json") == summary
-
-
-def test_a_summary_does_not_depend_on_row_order() -> None:
-    answers = {(a.id, 0): a for a in BASELINES["random-reference"](MINI.scenarios, MINI.scenarios)}
-    backwards = replace(MINI, scenarios=MINI.scenarios[::-1])
-    assert summary_of(backwards, dict(reversed(answers.items()))).rows == summary_of(MINI, answers).rows

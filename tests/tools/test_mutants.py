@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from mutants import Mutant, choose_tests, draw, mutants_of, run_tests, write
+from mutants import choose_tests, mutants_of, run_tests, write
 
 SOURCE = """from typing import TYPE_CHECKING
 
@@ -42,22 +42,15 @@ KINDS = {"comparison", "operator", "constant", "removed statement", "negated con
 
 @pytest.fixture
 def tree(tmp_path: Path) -> Path:
-    for name, text in {
-        "h2htalk/made/one.py": SOURCE,
-        "tests/made/test_one.py": TEST,
-        "h2htalk/made/__init__.py": "",
-    }.items():
+    for name, text in (
+        ("h2htalk/made/one.py", SOURCE),
+        ("tests/made/test_one.py", TEST),
+        ("h2htalk/made/__init__.py", ""),
+    ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers =\n live: x\n slow: x\n")
     return tmp_path
-
-
-def mutant(kind: str, line: int) -> Mutant:
-    [found, *_] = [
-        one for one in mutants_of(Path("h2htalk/made/one.py"), SOURCE) if (one.kind, one.node.lineno) == (kind, line)
-    ]
-    return found
 
 
 def test_a_mutant_is_one_change_that_keeps_the_line_numbers() -> None:
@@ -70,19 +63,12 @@ def test_a_mutant_is_one_change_that_keeps_the_line_numbers() -> None:
         assert len(text.splitlines()) == len(SOURCE.splitlines())
 
 
-def test_the_draw_repeats_itself(tree: Path) -> None:
-    first, second = (
-        [(one.name, text) for one, _, text in draw(tree, [Path("h2htalk/made")], 5, seed)] for seed in (1, 1)
-    )
-    assert first == second
-    assert len(first) == 5
-
-
 @pytest.mark.parametrize(
     ("kind", "line", "result"),
     [("operator", 16, "killed"), ("removed statement", 13, "survived"), ("negated condition", 10, "timed out")],
 )
 def test_results_of_tests(tree: Path, kind: str, line: int, result: str) -> None:
-    one = mutant(kind, line)
+    found = mutants_of(Path("h2htalk/made/one.py"), SOURCE)
+    one = next(one for one in found if (one.kind, one.node.lineno) == (kind, line))
     write(tree / one.path, str(one.text(SOURCE)))
     assert run_tests(tree, choose_tests(tree, one), 2 if result == "timed out" else 60, 0) == result

@@ -6,13 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from votes_made import counted, public_votes, votes_of
+from votes_made import counted, public_votes
 
 from h2htalk.rounds.aggregation.dawid_skene import dawid_skene
 from h2htalk.rounds.aggregation.majority import VoteResult, majority
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "tools"))
-from vote_measures import cohen_kappa, expected_accuracy, fleiss_kappa
+from vote_measures import expected_accuracy, fleiss_kappa
 
 FLEISS = counted(
     (0, 0, 0, 0, 14), (0, 2, 6, 4, 2), (0, 0, 3, 5, 6), (0, 3, 9, 2, 0), (2, 2, 8, 1, 1),
@@ -22,14 +22,6 @@ FLEISS = counted(
 
 def test_fleiss_kappa_of_the_table_of_1971() -> None:
     assert round(fleiss_kappa(FLEISS), 4) == 0.2099
-
-
-def test_cohen_kappa_of_a_textbook_table() -> None:
-    # 50 proposals: both yes 20, both no 15, only one of them 5 and 10; po 0.7, pe 0.5.
-    lines = ["y y"] * 20 + ["n n"] * 15 + ["y n"] * 5 + ["n y"] * 10
-    assert cohen_kappa(votes_of("\n".join(lines))) == pytest.approx(0.4, abs=1e-12)
-    # Items of one annotator do not count.
-    assert cohen_kappa(votes_of("\n".join([*lines, "y .", ". n"]))) == pytest.approx(0.4, abs=1e-12)
 
 
 def f1(decisions: dict[str, VoteResult], gold: dict[str, str], label: str) -> float:
@@ -55,11 +47,3 @@ def test_published_accuracies(
         assert expected_accuracy(results, gold) == pytest.approx(modelled / 100, abs=1e-12)
         assert name != "d_possent" or round(100 * f1(results, gold, "1"), 2) == 95.66
     assert round(100 * expected_accuracy(dawid_skene(votes, smoothing=1), gold), 2) == smoothed
-
-
-def test_expected_accuracy_of_ties_and_missing_results() -> None:
-    decisions = majority(votes_of("a a b\na b .\na b c"))
-    assert expected_accuracy(decisions, {"item-00": "a", "item-01": "b", "item-02": "b", "item-09": "a"}) == (
-        pytest.approx((1 + 1 / 2 + 1 / 3 + 0) / 4)
-    )
-    assert expected_accuracy(decisions, {"item-00": "b", "item-01": "c"}) == 0

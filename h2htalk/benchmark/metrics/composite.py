@@ -262,8 +262,8 @@ def score_answers(
         own = list(islice(scored, len(scenario.references)))
         values, unscored = best_reference(own) if own else ({}, PRIVATE_REFERENCE)
         violations = _contract_violations(response.answer, scenario, split, prompt_of) if metrics.contracts else None
-        hashed = answer_hash(response)
-        by_item[scenario.id].append(SampleScore(response.id, response.sample, values, violations, unscored, hashed))
+        score = SampleScore(response.id, response.sample, values, violations, unscored, answer_hash(response))
+        by_item[scenario.id].append(score)
     return {item_id: item_score(item_id, scores) for item_id, scores in by_item.items()}
 
 
@@ -272,8 +272,7 @@ def answer_hash(answer: Response) -> str:
     return hashlib.sha256(json_line(answer.to_dict()).encode()).hexdigest()[:16]
 
 
-# The values of a pair by column, and why one of the metrics failed on it.
-PairScore = tuple[dict[str, float], str | None]
+PairScore = tuple[dict[str, float], str | None]  # the values of a pair by column, and why one of the metrics failed
 
 
 def _pair_score(by_metric: tuple[Values, ...]) -> PairScore:
@@ -341,7 +340,13 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
         raise DataError(f"{path}: not there; {SCORE_AGAIN}")
     by_item: dict[str, dict[int, SampleScore]] = {}
     for where, row in read_parquet(path):
-        score = _read_sample(row, where)
+        try:
+            values = {name: row[name] for name in METRIC_COLUMNS if row[name] is not None}
+            violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
+            rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
+            score = SampleScore(row["id"], row["sample"], values, violations, *rest)
+        except (KeyError, TypeError) as error:
+            raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error
         if ids is not None and score.id not in ids:
             raise DataError(f"{where}: {quoted(score.id)} is none of the scenarios of this run; {SCORE_AGAIN}")
         samples = by_item.setdefault(score.id, {})
@@ -351,13 +356,3 @@ def read_scores(path: Path, ids: Collection[str] | None = None) -> dict[str, Ite
     if lacking := [item_id for item_id in ids or () if item_id not in by_item]:
         raise DataError(f"{path}: holds no score of {quoted(lacking[0])}; {SCORE_AGAIN}")
     return {item_id: item_score(item_id, list(samples.values())) for item_id, samples in by_item.items()}
-
-
-def _read_sample(row: Mapping[str, Any], where: str) -> SampleScore:
-    try:
-        values = {name: row[name] for name in METRIC_COLUMNS if row[name] is not None}
-        violations = row["violations"] if row["violations"] is None else tuple(row["violations"])
-        rest = (row[name] for name in ("unscored", "answer", "rating", "people", "unjudged"))
-        return SampleScore(row["id"], row["sample"], values, violations, *rest)
-    except (KeyError, TypeError) as error:
-        raise DataError(f"{where}: scores of another version ({error}); {SCORE_AGAIN}") from error

@@ -15,7 +15,6 @@ from jinja2 import meta, nodes
 
 from h2htalk.benchmark.prompts.sap import Sap
 from h2htalk.chat.protocol import Message
-from h2htalk.data.dialogue import Turn
 from h2htalk.data.files import read_json_object, require_new_folder, write_text
 from h2htalk.data.help_lines import help_rows, help_text
 from h2htalk.data.languages import LANGUAGES, Language, find_language
@@ -23,7 +22,7 @@ from h2htalk.data.records import read_record
 from h2htalk.data.scenario import Persona, Scenario
 from h2htalk.data.splits import Split, load_split
 from h2htalk.data.subtasks import MEMORY_CATEGORIES, SUBTASKS
-from h2htalk.errors import ConfigError, quoted
+from h2htalk.errors import ConfigError, quoted, suggest
 from h2htalk.text.bounded_work import require_bounded
 from h2htalk.text.escaping import printable
 from h2htalk.text.jinja_templates import TemplateFiles, Templates, read_templates
@@ -38,13 +37,11 @@ class TemplateSet(Templates):
     def load(cls, folder: Path | None = None, alone: bool = False) -> TemplateSet:
         """Read the bundled templates; those of `folder` replace the ones of the same name (`alone`: use only those)."""
         own = {} if folder is None else read_templates(folder)
-        for name, (path, _) in own.items():
-            if not alone and name not in _bundled():
-                raise ConfigError(
-                    f"{path}: no prompt has this name; a prompts folder holds LANGUAGE/SUBTASK.j2, "
-                    "LANGUAGE/_companion.j2 and LANGUAGE/sap/PRINCIPLE.j2, with LANGUAGE one of "
-                    f"{', '.join(LANGUAGES)}"
-                )
+        if unknown := [path for name, (path, _) in own.items() if not alone and name not in _bundled()]:
+            raise ConfigError(
+                f"{unknown[0]}: no prompt has this name; a prompts folder holds LANGUAGE/SUBTASK.j2, LANGUAGE/"
+                f"_companion.j2 and LANGUAGE/sap/PRINCIPLE.j2, with LANGUAGE one of {', '.join(LANGUAGES)}"
+            )
         templates = cls.of({} if alone else _bundled(), own)
         changed = [name for name, (_, text) in own.items() if name not in _bundled() or text != _bundled()[name][1]]
         # A user's companion template may lack a block that bundled subtasks fill.
@@ -81,12 +78,6 @@ def export_templates(folder: Path) -> list[Path]:
     for name, (_, text) in _bundled().items():
         write_text(folder / name, text)
     return sorted(folder / name for name in _bundled())
-
-
-def is_bundled(folder: Path) -> bool:
-    """Whether all templates of a folder are the package's. Raises ConfigError."""
-    bundled = {name: text for name, (_, text) in _bundled().items()}
-    return {name: text for name, (_, text) in read_templates(folder).items()}.items() <= bundled.items()
 
 
 @cache
@@ -129,7 +120,9 @@ class PromptSet:
     @classmethod
     def load_for(cls, folder: Path | None, split: Split, sap: Sap) -> PromptSet:
         """Load prompts for a split. Templates of the user's own write all its prompts in a bounded process first."""
-        if folder is not None and not is_bundled(folder):
+        bundled = {name: text for name, (_, text) in _bundled().items()}
+        own = {} if folder is None else {name: text for name, (_, text) in read_templates(folder).items()}
+        if not own.items() <= bundled.items():
 
             def write() -> None:
                 prompt_of = cls.load(folder).prompt_of(split, sap)
@@ -151,18 +144,21 @@ class PromptSet:
     def messages(self, scenario: Scenario, persona: Persona, sap: Sap) -> tuple[Message, ...]:
         """Return the model's messages: a system message, then the conversation or the material of the task.
 
-        Dialogue subtasks give the history as chat messages: `user` and `companion` become `user` and
-        `assistant`, turns of one speaker in a row are one message, and turns before the user's first go into
-        the system text (many chat templates refuse a conversation that the assistant opens).
+        Dialogue subtasks give the history as chat messages: `companion` becomes `assistant`, turns of one speaker in a
+        row are one message, and turns before the user's first go into the system text (many chat templates refuse a
+        conversation that the assistant opens).
 
-        A template may use `persona` (the description), `persona_name`, `sap`, `opening` (the companion's
-        first words, or ""), `memory` (`categories`, `labels`, `null_line`, `example_category`), `part`
-        ("system" or "user") and the scenario's inputs by name.
+        A template may use `persona` (the description), `persona_name`, `sap`, `opening` (the companion's first words,
+        or ""), `memory` (`categories`, `labels`, `null_line`, `example_category`), `part` ("system" or "user") and the
+        scenario's inputs by name.
         """
         values = self._values(scenario, persona, sap)
         name = f"{scenario.language}/{scenario.subtask}.j2"
         if SUBTASKS[scenario.subtask].is_chat:
-            values["opening"], chat = _as_chat(scenario.turns)
+            turns = groupby(scenario.turns, lambda turn: turn.role)
+            said = [(role, "\n".join(turn.content for turn in own)) for role, own in turns]
+            values["opening"] = said.pop(0)[1] if said[0][0] != "user" else ""
+            chat = (Message("user" if role == "user" else "assistant", text) for role, text in said)
             return self._system(name, values), *chat
         system = self._system(name, values)
         material = self.templates.render(name, values | {"part": "user"})
@@ -178,7 +174,7 @@ class PromptSet:
         return Message("system", text, shared=max(ends, default=0))
 
     def _values(self, scenario: Scenario, persona: Persona, sap: Sap) -> dict[str, object]:
-        language = scenario.language
+        language, record = scenario.language, find_language(scenario.language)
         if language not in persona.names:
             raise ConfigError(
                 f"persona {persona.id!r} has no {language!r} description, which {scenario.id} needs; "
@@ -191,7 +187,12 @@ class PromptSet:
             "persona": persona.descriptions[language],
             "persona_name": persona.names[language],
             "sap": self._sap_texts[language, sap],
-            "memory": _memory_values(language),
+            "memory": {
+                "categories": record.memory_categories,
+                "labels": record.memory_labels,
+                "null_line": record.null_memory,
+                "example_category": record.memory_categories[MEMORY_CATEGORIES.index("hobbies")],
+            },
             "opening": "",
             "part": "system",
         }
@@ -200,25 +201,6 @@ class PromptSet:
 def repeatable(persona: Persona, language: Language) -> str:
     """Return the parts of the system text that an answer may repeat: the persona, and real help."""
     return f"{persona.descriptions[language]}\n{_help_text(language)}"
-
-
-def _as_chat(turns: Sequence[Turn]) -> tuple[str, list[Message]]:
-    """Return the companion's text before the user's first turn, and the alternating messages after it."""
-    spoken = [(role, "\n".join(turn.content for turn in own)) for role, own in groupby(turns, lambda turn: turn.role)]
-    opening = spoken.pop(0)[1] if spoken[0][0] != "user" else ""
-    return opening, [Message("user" if role == "user" else "assistant", said) for role, said in spoken]
-
-
-@cache
-def _memory_values(language: Language) -> Mapping[str, object]:
-    """Return the labels of a memory block in a language, and a category for the example of its form."""
-    record = find_language(language)
-    return {
-        "categories": record.memory_categories,
-        "labels": record.memory_labels,
-        "null_line": record.null_memory,
-        "example_category": record.memory_categories[MEMORY_CATEGORIES.index("hobbies")],
-    }
 
 
 def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Path | None = None) -> Iterator[str]:
@@ -231,10 +213,8 @@ def prompt_lines(scenario_id: str | None, split_name: str, sap: str, folder: Pat
     prompt_of = PromptSet.load_for(folder, split, scaffolding).prompt_of(split, scaffolding)
     chosen = [s for s in split.scenarios if s.id == scenario_id]
     if not chosen and scenario_id not in (None, "all"):
-        from rapidfuzz.process import extract
-
-        near = [name for name, _, _ in extract(scenario_id, [s.id for s in split.scenarios], limit=3)]
-        raise ConfigError(f"split {split.name} has no scenario {quoted(scenario_id)}; similar ids: {', '.join(near)}")
+        meant = suggest(scenario_id, [s.id for s in split.scenarios])
+        raise ConfigError(f"split {split.name} has no scenario {quoted(scenario_id)}; {meant}`all` shows every one")
     for scenario in chosen or split.scenarios:
         messages = prompt_of(scenario)
         if not chosen:

@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 from markupsafe import Markup
 
 from h2htalk.benchmark.metrics.composite import METRIC_COLUMNS, ItemScore, SampleScore
-from h2htalk.benchmark.report.costs import cost_table
-from h2htalk.benchmark.report.notes import judge_facts, notes, spread_lines
+from h2htalk.benchmark.report.notes import cost_table, judge_facts, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
     answer_tables,
@@ -52,22 +51,45 @@ NONE = "–"
 
 def page_view(summary: Summary) -> dict[str, Any]:
     """Return everything that page.html needs except the items; control characters are escaped."""
-    all_notes, signature = [*notes(summary)], summary.signature
+    all_notes, signature, counts = [*notes(summary)], summary.signature, summary.counts
     parts = {"Protocol": {**signature.protocol, "fingerprint": signature.fingerprint}}
     parts |= {"Subject": dict(signature.subject), "Answers": dict(summary.answering.facts())}
+    # The labels under the title: a kind and a text.
+    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", NOT_SCORED)] * bool(counts.private)
+    measure = ("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
+    measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
+    judged = ("good", "judged") if summary.judged else ("plain", "unjudged")
+    # The overall figures, the share of kept contracts and the number of items.
+    row, kept = main_row(summary), summary.rows.compliance.items_mean
+    head = ("overall", "Overall") if row.overall.value is not None else ("items_mean", "Mean of items")
+    shown = [(label, cell_at(row, key)) for key, label in [head, *((f"{d}_avg", d.title()) for d in DIMENSIONS)]]
+    tiles = [
+        *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in shown),
+        ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
+        ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
+    ]
+    names = [name for name in METRIC_COLUMNS if any(name in cells for cells in summary.metrics.values())]
+    metrics = [
+        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
+        for subtask, cells in summary.metrics.items()
+    ]
+    subtasks, title = subtask_table(summary), Markup('<b class="group">{}</b>')
+    lines = [line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in subtasks.rows]
+    table2 = rows_table(rows := table_rows(summary))
+    _, *columns = zip(table2.header, *table2.rows, strict=True)  # a column a row, so that it fits a screen
     return {
         "model": printable(summary.model),
         "split": printable(summary.split),
-        "states": _states(summary),
-        "loud": [printable(note.text) for note in all_notes if note.loud],
-        "quiet": [*(printable(note.text) for note in all_notes if not note.loud), *spread_lines(summary)],
+        "states": [*(bad or [("good", "complete")]), measure, judged],
+        "loud": [printable(note) for note, loud in all_notes if loud],
+        "quiet": [*(printable(note) for note, loud in all_notes if not loud), *spread_lines(summary)],
         "warnings": [printable(warning) for warning in summary.warnings],
-        "tiles": _tiles(summary),
+        "tiles": [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles],
         "has_baselines": bool(summary.baselines),
-        "subtasks": _subtask_table(summary),
-        "metrics": _metric_table(summary),
+        "subtasks": replace(subtasks, rows=lines),
+        "metrics": Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), metrics),
         "slices": slice_tables(summary),
-        "table2": _table2(summary),
+        "table2": replace(table2, header=["", *(row.name for row in rows)], rows=columns),  # cautions: at the head
         "answers": answer_tables(summary),
         "judge": Table("", ("judges", ""), list(judge_facts(summary))),
         "costs": cost_table(summary.costs) if summary.costs else None,
@@ -75,52 +97,6 @@ def page_view(summary: Summary) -> dict[str, Any]:
         "signature": [Table("", (title, ""), list(part.items())) for title, part in parts.items()],
         "version": printable(summary.package_version),
     }
-
-
-def _states(summary: Summary) -> list[tuple[str, str]]:
-    """Return the labels under the title: a kind (good, bad, plain) and a text."""
-    bad = [("bad", "incomplete")] * summary.incomplete + [("bad", NOT_SCORED)] * bool(summary.counts.private)
-    measure = ("good", "comparable S") if summary.s_comparable else ("bad", "S not comparable")
-    measure = ("plain", "lexical only") if summary.measure == "lexical" else measure
-    return [*(bad or [("good", "complete")]), measure, ("good", "judged") if summary.judged else ("plain", "unjudged")]
-
-
-def _tiles(summary: Summary) -> list[dict[str, str]]:
-    """Return the overall figures, the share of kept contracts and the number of items."""
-    row, kept, counts = main_row(summary), summary.rows.compliance.items_mean, summary.counts
-    head = ("overall", "Overall") if row.overall.value is not None else ("items_mean", "Mean of items")
-    keys = [head, *((f"{dimension}_avg", dimension.title()) for dimension in DIMENSIONS)]
-    cells = [(label, cell_at(row, key)) for key, label in keys]
-    tiles = [
-        *((label, value_text(cell, NONE), interval_text(cell) or "no value") for label, cell in cells),
-        ("Contract kept", percent_text(kept, NONE), f"of {items_text(kept)} items"),
-        ("Items scored", f"{counts.scored:,}", f"of {counts.items:,}"),
-    ]
-    return [dict(zip(("label", "value", "note"), tile, strict=True)) for tile in tiles]
-
-
-def _table2(summary: Summary) -> Table:
-    """Table 2 with a column a row, so that it fits a screen."""
-    table = rows_table(rows := table_rows(summary))
-    _, *lines = zip(table.header, *table.rows, strict=True)
-    return replace(table, header=["", *(row.name for row in rows)], rows=lines)  # cautions stand at the page's head
-
-
-def _subtask_table(summary: Summary) -> Table:
-    """The figures of each subtask; the titles of dimensions stand out."""
-    table = subtask_table(summary)
-    title = Markup('<b class="group">{}</b>')
-    return replace(table, rows=[line if any(line[1:]) else [title.format(line[0]), *line[1:]] for line in table.rows])
-
-
-def _metric_table(summary: Summary) -> Table:
-    """A figure for each metric of each subtask, and the number of items scored."""
-    names = [name for name in METRIC_COLUMNS if any(name in cells for cells in summary.metrics.values())]
-    rows = [
-        (SUBTASKS[subtask].title, items_text(cells.get(names[0])), *(with_half_width(cells.get(n)) for n in names))
-        for subtask, cells in summary.metrics.items()
-    ]
-    return Table("", ("Subtask", "Items", *(name.upper().replace("_", "-") for name in names)), rows)
 
 
 # --- Items ------------------------------------------------------------------------------------------------------
@@ -188,11 +164,10 @@ def _packed(item: ItemView, paragraphs: dict[str, int]) -> list[Any]:
 
 def _packed_sample(response: Response | FailedResponse, score: SampleScore | None) -> list[Any]:
     """Pack a sample for `unpackSample` of records.js. An answer equal to the raw text is not written twice."""
-    scored: list[Any] = [None, None, None, [], None]
-    if score is not None:
-        metrics = [_short(score.values.get(name)) for name in METRIC_COLUMNS] if score.values else None
-        ends = list(score.violations or ()), score.unscored
-        scored = [metrics, _short(score.values.get("ss")), _short(score.s), *ends]
+    score = score or SampleScore("", 0)
+    metrics = [_short(score.values.get(name)) for name in METRIC_COLUMNS] if score.values else None
+    ends = list(score.violations or ()), score.unscored
+    scored = [metrics, _short(score.values.get("ss")), _short(score.s), *ends]
     if isinstance(response, FailedResponse):
         failure = response.failure
         return [response.sample, scored, None, [failure.reason, failure.message, failure.attempts]]

@@ -20,7 +20,7 @@ from rich.console import Console
 from h2htalk.benchmark.report.table2 import ALL_COLUMNS, COLUMNS, TableRow, model_rows, rows_table, with_half_width
 from h2htalk.benchmark.report.terminal import PlainConsole
 from h2htalk.benchmark.run import load_run
-from h2htalk.benchmark.statistics import Cell
+from h2htalk.benchmark.statistics import Cell, figure_weights
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.records import as_path
 from h2htalk.data.subtasks import DIMENSIONS, SUBTASKS
@@ -97,12 +97,10 @@ def rank_runs(runs: Sequence[Summary], paper: bool = False, metric: str | None =
     runs = [run.without_judgements() if metric or run.measure != "s" else run for run in runs]  # J needs S
     given = [(run, run in runs[:number]) for number, run in enumerate(runs)]  # equal summaries are one run
     groups = _run_groups([run for run, again in given if not again])
-    dropped = tuple(run.model for run, again in given if again)
-    if not paper:
-        return Leaderboard(groups, dropped=dropped)
-    classes = groupby(paper_rows(), key=lambda row: row.group)
+    classes = groupby(paper_rows() if paper else (), key=lambda row: row.group)
     papers = tuple(Group(name, _ranked([*rows])) for name, rows in classes)
-    return Leaderboard(groups, papers, tuple(unreadable_rows()), dropped)
+    dropped = tuple(run.model for run, again in given if again)
+    return Leaderboard(groups, papers, tuple(unreadable_rows()) if paper else (), dropped)
 
 
 def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
@@ -113,12 +111,12 @@ def _run_groups(runs: Sequence[Summary]) -> tuple[Group, ...]:
         by_protocol.setdefault(next(same, run.signature.fingerprint), []).append(run)
     groups = []
     for fingerprint, members in by_protocol.items():
-        different = runs[0].signature.differing(members[0].signature)
-        note = f"not comparable with the first group: differs in {', '.join(different)}" if different else ""
-        if different and all(key.startswith("judge ") for key in different):
-            note += "; --metric s compares them without a judge"
-        if different and members[0].split != runs[0].split:
-            note += f"; on {members[0].split}, not on {runs[0].split}"
+        note, first = "", members[0]
+        if different := runs[0].signature.differing(first.signature):
+            note = f"not comparable with the first group: differs in {', '.join(different)}"
+            judges = all(key.startswith("judge ") for key in different)
+            note += "; --metric s compares them without a judge" * judges
+            note += f"; on {first.split}, not on {runs[0].split}" * (first.split != runs[0].split)
         labelled = [replace(run, model=label) for run, label in zip(members, _labels(members), strict=True)]
         rows = [row for own in sorted(map(model_rows, labelled), key=_place) for row in own]
         groups.append(Group(f"protocol {fingerprint}", _ranked(rows), note))
@@ -129,20 +127,17 @@ def _labels(members: Sequence[Summary]) -> list[str]:
     """Name runs of one model by the settings in which they differ."""
     labels = []
     for run in members:
-        twins = [other.signature.subject for other in members if other.model == run.model]
-        subject = run.signature.subject
-        varied = [key for key in subject if any(other.get(key) != subject[key] for other in twins)]
-        label = " ".join(f"{key}={subject[key]}" for key in varied)
+        subject, twins = run.signature.subject, [one.signature.subject for one in members if one.model == run.model]
+        varied = [f"{key}={subject[key]}" for key in subject if any(one.get(key) != subject[key] for one in twins)]
         erased = f" [{run.counts.erased:,} erased]" if run.counts.erased else ""
-        labels.append((f"{run.model} ({label})" if label else run.model) + erased)
+        labels.append((f"{run.model} ({' '.join(varied)})" if varied else run.model) + erased)
     return labels
 
 
 def _place(rows: Sequence[TableRow]) -> tuple[bool, float, str]:
     """Sort runs by their first row: best first, incomplete last."""
-    row = rows[0]
-    headline = (value for key in ("overall", "items_mean") if (value := row.value(key)) is not None)
-    return not row.complete, -next(headline, -math.inf), row.model
+    headline = (value for key in ("overall", "items_mean") if (value := rows[0].value(key)) is not None)
+    return not rows[0].complete, -next(headline, -math.inf), rows[0].model
 
 
 def _ranked(rows: Sequence[TableRow]) -> tuple[TableRow, ...]:
@@ -201,16 +196,14 @@ def check_paper() -> list[dict[str, Any]]:
 
     Differences are recomputed minus printed; a row `agrees` where all are within CHECK_TOLERANCE.
     """
-    rows = []
+    rows, weights = [], figure_weights(dict.fromkeys(SUBTASKS, 1))
     for record in _paper_records(readable=True):
-        printed = _printed(record)
-        cells = [name for name in SUBTASKS if name in printed]
-        overall = math.fsum(SUBTASKS[name].count * printed[name] for name in cells)
-        overall /= math.fsum(SUBTASKS[name].count for name in cells)
-        averages: dict[str, float] = {}
-        for dimension in DIMENSIONS:
-            parts = [printed[name] for name in cells if SUBTASKS[name].dimension == dimension]
-            averages[dimension] = math.fsum(parts) / len(parts) - printed[f"{dimension}_avg"]
+        printed, means = _printed(record), dict[str, float]()
+        for key in ("overall", *(f"{dimension}_avg" for dimension in DIMENSIONS)):
+            own = {name: weight for name, weight in weights[key].items() if name in printed}
+            means[key] = math.fsum(weight * printed[name] for name, weight in own.items()) / math.fsum(own.values())
+        overall = means["overall"]
+        averages = {name: means[f"{name}_avg"] - printed[f"{name}_avg"] for name in DIMENSIONS}
         off = overall - printed["overall"]
         agrees = all(abs(one) <= CHECK_TOLERANCE for one in (off, *averages.values()))
         made = {"model": record["model"], "printed": printed["overall"], "recomputed": overall, "off": off}

@@ -1,10 +1,12 @@
-"""What a reader needs beside a run's tables: notes on the figures, facts about its judges, spread over samples."""
+"""What stands beside the tables of a run: notes on its figures, facts about judges and answers, what it cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
 from statistics import stdev
-from typing import NamedTuple
 
 from h2htalk.benchmark.metrics.composite import THRESHOLD
 from h2htalk.benchmark.report.table2 import (
@@ -19,9 +21,15 @@ from h2htalk.benchmark.report.table2 import (
 )
 from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
+from h2htalk.chat.prices import Totals, dollars_text, money_text, sum_totals
+from h2htalk.chat.store.call_store import PaidCall, read_costs, read_stores
+from h2htalk.data.erasure.erased_ids import require_erased
+from h2htalk.data.files import refuse_links, write_text
+from h2htalk.data.run_folder import RunFolder
 from h2htalk.data.signature import HUMAN
 from h2htalk.data.subtasks import SUBTASKS
 from h2htalk.errors import counted, listed
+from h2htalk.text.tables import Table
 
 JUDGED = (
     "Itinerary Basic, Middle and Advanced (levels I-III) are 20 J (Eq. 3); the unjudged 100 S stands apart. "
@@ -29,35 +37,28 @@ JUDGED = (
 )
 
 
-class Note(NamedTuple):
-    """A note that a reader needs to interpret a table. `loud` notes have a warning colour."""
-
-    text: str
-    loud: bool = False
-
-
-def notes(summary: Summary) -> Iterator[Note]:
-    """Yield the notes on this summary's figures, most important first. Warnings are not included."""
+def notes(summary: Summary) -> Iterator[tuple[str, bool]]:
+    """Yield the notes on this summary's figures, most important first, each with whether it has a warning colour."""
     counts = summary.counts
     if summary.signature.human:
-        yield Note("Replies written by people, not by a model.")
+        yield "Replies written by people, not by a model.", False
     if summary.incomplete:
-        yield Note(f"INCOMPLETE: {_incomplete(summary)}", loud=True)
+        yield f"INCOMPLETE: {_incomplete(summary)}", True
     if counts.private:
         whoever = "Whoever has them scores the stored answers with `h2htalk score RUN --references FILE`."
-        yield Note(f"{NOT_SCORED.capitalize()} ({counted(counts.private, 'item')}). {whoever}", loud=True)
+        yield f"{NOT_SCORED.capitalize()} ({counted(counts.private, 'item')}). {whoever}", True
     if counts.erased:
-        yield Note(f"{counted(counts.erased, 'item')} erased since: the figures leave them out.", loud=True)
+        yield f"{counted(counts.erased, 'item')} erased since: the figures leave them out.", True
     if summary.measure == "lexical":
-        yield Note("S was not asked for: the figures are means of BLEU-1 to 4, ROUGE-1 and ROUGE-L.")
+        yield "S was not asked for: the figures are means of BLEU-1 to 4, ROUGE-1 and ROUGE-L.", False
     elif not summary.s_comparable:
         embedder = summary.signature.protocol.get("embedder", "another embedder")
-        yield Note(f"S is not comparable with the paper's: its SS comes from {embedder}, not from BGE-M3.", loud=True)
+        yield f"S is not comparable with the paper's: its SS comes from {embedder}, not from BGE-M3.", True
     if has_levels(summary.rows.lexical):
-        yield Note(JUDGED if summary.judged else UNJUDGED)
+        yield JUDGED if summary.judged else UNJUDGED, False
     if missing := [SUBTASKS[name].title for name in SUBTASKS if name not in main_row(summary).cells]:
         are = "is" if len(missing) == 1 else "are"
-        yield Note(f"No overall: it needs all subtasks, and {listed(missing, len(SUBTASKS))} {are} missing.")
+        yield f"No overall: it needs all subtasks, and {listed(missing, len(SUBTASKS))} {are} missing.", False
 
 
 def _incomplete(summary: Summary) -> str:
@@ -116,3 +117,108 @@ def judge_facts(summary: Summary) -> Iterator[tuple[str, str]]:
 def _part(cell: Cell) -> str:
     """Say how many items a figure rests on, where it is not all."""
     return "" if cell.n == cell.total else f" ({items_text(cell)} items)"
+
+
+# --- Costs ---------------------------------------------------------------------------------------------------
+
+UNKNOWN = "unknown"
+_TOKENS = ("input_tokens", "cache_read_tokens", "output_tokens")
+_CALL_FIELDS = ("stage", "call", "items", "billing", "reason", *_TOKENS, "usd", "usd_at_most", "batch", "request_id")
+
+
+def costs_text(run: Path, calls: bool = False, format: str = "terminal") -> str:
+    """Format what a run, study or workspace paid, by stage and in total; it may still be in progress.
+
+    `calls`: list every call as well (in CSV: instead). `format`: `terminal`, `csv` or `json`.
+    """
+    if not any((run / name).exists() for name in ("study.json", "workspace.json")):
+        RunFolder(run).read_run()
+    else:
+        require_erased(run)
+        refuse_links(run)
+    costs = read_costs(run)
+    listed = call_table(call for store in read_stores(run) for call in store.calls) if calls else None
+    if format == "json":
+        # ASCII, because ids may contain anything and this may be printed on a terminal.
+        stages = {name: totals.to_dict() for name, totals in costs.items()}
+        table = {"stages": stages, "in_all": sum_totals(costs.values()).to_dict()}
+        return json.dumps(table | ({"calls": json.loads(listed.to("json"))["rows"]} if listed else {}), indent=2)
+    if format == "csv":
+        return (listed or cost_table(costs)).to_csv().rstrip("\n")
+    if not costs:
+        return "No call has a recorded price."
+    lines = (f"{stage}: {totals_text(totals)}" for stage, totals in _rows(costs).items())
+    return "\n".join([*([listed.to_terminal(), ""] if listed else []), *lines])
+
+
+def cost_lines(costs: Mapping[str, Totals]) -> list[str]:
+    """Describe what a run cost in one sentence; no line where no call cost anything."""
+    return [f"Cost: {totals_text(sum_totals(costs.values()))}"] if costs else []
+
+
+def totals_text(totals: Totals) -> str:
+    """Describe money, calls and tokens."""
+    cached = f", {totals.cache_read_tokens:,} from cache" if totals.cache_read_tokens else ""
+    price = "price unknown" if totals.usd_paid is None else f"{dollars_text(totals.usd_paid)} US dollars"
+    tokens = f"({totals.input_tokens:,} tokens in{cached}; {totals.output_tokens:,} out)"
+    parts = [f"{price} for {counted(totals.paid - totals.unmetered, 'call')} {tokens}"]
+    doubtful = ((totals.possibly_paid, "whose reply never arrived"), (totals.unmetered, "whose reply named no usage"))
+    if named := " and ".join(f"{counted(n, 'call')} {why}" for n, why in doubtful if n):
+        parts.append(f"{_at_most(totals.usd_possible)} for {named}")
+    if totals.open:
+        parts.append(f"{_at_most(totals.usd_open)} for {counted(totals.open, 'call')} still open")
+    return "; ".join([*parts, *([f"prices of {totals.prices}"] if totals.prices else [])])
+
+
+def _at_most(dollars: Decimal | None) -> str:
+    return "an unknown amount more" if dollars is None else f"at most {dollars_text(dollars, True)} more"
+
+
+def limit_lines(summary: Summary) -> list[str]:
+    """Describe how far `--max-cost` let the run go, and how to continue; no line where it did not stop the run."""
+    if not (left := summary.counts.failures.get("max_cost", 0)):
+        return []
+    totals, rest = sum_totals(summary.costs.values()), ""
+    if totals.usd_paid and (metered := totals.paid - totals.unmetered):  # the others are no part of what was paid
+        # The average cost of a paid call: a call may hold several samples, so this is an upper estimate.
+        rest = f", the rest will cost about {dollars_text(totals.usd_paid / metered * left)} at this rate"
+    return [
+        f"--max-cost stopped the run: {counted(left, 'answer')} not asked for; "
+        f"{dollars_text(totals.usd_committed, True)} US dollars are spent or may be{rest}. "
+        "Raise --max-cost in the same command to go on."
+    ]
+
+
+def _rows(costs: Mapping[str, Totals]) -> dict[str, Totals]:
+    """The stages, and the total where there are several."""
+    return dict(costs) | ({"in all": sum_totals(costs.values())} if len(costs) > 1 else {})
+
+
+def cost_table(costs: Mapping[str, Totals]) -> Table:
+    """One row for each stage, and a total where there are several, exact; the note says what the run cost."""
+    rows = [
+        (name, *(UNKNOWN if v is None else v for v in one.to_dict().values())) for name, one in _rows(costs).items()
+    ]
+    return Table("Costs", ("stage", *Totals().to_dict()), rows, cost_lines(costs))
+
+
+def call_table(calls: Iterable[PaidCall]) -> Table:
+    """One row for each call. `usd` is what it cost, or where that is unknown `usd_at_most` the most."""
+    rows = []
+    for call in calls:
+        known, (_, dollars) = call.cost[0] == "usd_paid", call.cost
+        amount = UNKNOWN if dollars is None else money_text(dollars)
+        items = " ".join(f"{item_id}#{sample}" for item_id, sample in call.items)
+        tokens = (getattr(call.usage, key, None) for key in _TOKENS)
+        costs = (amount, None) if known or dollars is None else (None, amount)
+        ended = (call.billing, call.reason or None)
+        rows.append((call.stage, call.number, items, *ended, *tokens, *costs, call.batch, call.request_id))
+    return Table("", _CALL_FIELDS, rows)
+
+
+def write_facts(summary: Summary, folder: Path) -> None:
+    """Write `run.csv`, how the run was answered, and `costs.csv`, what each stage paid, if any."""
+    facts = Table("", ("fact", "value"), [("model", summary.model), *summary.answering.facts()])
+    write_text(folder / "run.csv", facts.to_csv())
+    if summary.costs:
+        write_text(folder / "costs.csv", cost_table(summary.costs).to_csv())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, groupby
 from pathlib import Path
@@ -127,12 +127,10 @@ SIGNS = ("", "¹", "²", "³")  # of the places in a group
 class TableRow:
     """One row, from a run (of a model, or of people's replies), one of its baselines, or the paper.
 
-    `cells` by column key (`ALL_COLUMNS`), each on the 0-100 scale; an unknown figure is absent. A cell
-    of the paper has no counts (n = total = 0). `languages` are those of the row's items. Runs with equal `protocol`
-    fingerprints may be compared. `group` is the row's heading; `marks` holds places 1 to 3 by column key. `judged` is
-    False while a level I-III cell has no judge's rating. `private`: items are not scored because their references are
-    private. `variant` names other figures of the same run: `unjudged` (levels as 100 S) or `corrected` (levels alone,
-    by people's labels); such rows are never ranked.
+    `cells` by column key (`ALL_COLUMNS`), 0 to 100; those of the paper have no counts (n = total = 0). Runs with equal
+    `protocol` may be compared. `group` is the row's heading; `marks` holds places 1 to 3 by column key. `judged` is
+    False while a level I-III cell has no judge's rating. `private`: references are private, so items are not scored.
+    `variant` names other figures of the same run, which are never ranked: `unjudged` (levels as 100 S) or `corrected`.
     """
 
     model: str
@@ -355,12 +353,7 @@ def answer_tables(summary: Summary) -> list[Table]:
     return [Table("", (f"of {counts.samples:,} replies", "n"), kinds), *([Table("", header, broken)] * bool(broken))]
 
 
-_TAG_ORDERS: dict[str, Sequence[str]] = {
-    "complexity": COMPLEXITIES,
-    "interaction": INTERACTIONS,
-    "risk": RISKS,
-    "language": LANGUAGES,
-}
+_TAG_ORDERS = {"complexity": COMPLEXITIES, "interaction": INTERACTIONS, "risk": RISKS, "language": LANGUAGES}
 
 
 def ordered_slices(summary: Summary) -> dict[str, dict[str, Cell]]:
@@ -395,10 +388,9 @@ def write_tables(summary: Summary, split: Split, scores: Mapping[str, ItemScore]
     `table2.csv`, `table2.json` and `table2.tex` have the model and its baselines; `metrics.csv` every figure of every
     metric; `slices.csv` the slices; `items.csv` every item.
     """
-    rows = table_rows(summary)
-    three = (table_text(rows, kind) for kind in ("csv", "json", "latex"))
-    others = (metrics_table(summary), slices_table(summary), items_table(split, scores))
-    for name, text in zip(TABLES, (*three, *(table.to_csv() for table in others)), strict=True):
+    texts = [table_text(table_rows(summary), kind) for kind in ("csv", "json", "latex")]
+    texts += [one.to_csv() for one in (metrics_table(summary), slices_table(summary), items_table(split, scores))]
+    for name, text in zip(TABLES, texts, strict=True):
         write_text(folder / name, text)
 
 
@@ -409,18 +401,22 @@ def items_table(split: Split, scores: Mapping[str, ItemScore]) -> Table:
     What could not be computed is empty.
     """
     rows: list[list[object]] = []
-    for scenario in split.scenarios:
-        score = scores[scenario.id]
+    for one in split.scenarios:
+        score = scores[one.id]
         values = [score.s, score.lexical, *(score.metrics[name] for name in METRIC_COLUMNS), score.compliance]
         figures = [None if value is None else 100 * value for value in values]
-        judged = [score.rating, score.j if SUBTASKS[scenario.subtask].level else None]
-        rows.append([scenario.id, scenario.subtask, scenario.language, score.unscored or "", *figures, *judged])
+        judged = [score.rating, score.j if SUBTASKS[one.subtask].level else None]
+        rows.append([one.id, one.subtask, one.language, score.unscored or "", *figures, *judged])
     heading = ["id", "subtask", "language", "unscored", "s", "lexical", *METRIC_COLUMNS, "contract", "rating", "j"]
     return Table("", heading, rows)
 
 
 _OF_S = ("s", "ss", "judged", "corrected")  # metrics of the items that have S
 _MARKS = ("complete", "comparable", "judged")
+
+
+def _marks(row: TableRow) -> list[str]:
+    return [str(getattr(row, mark)) for mark in _MARKS]
 
 
 def metrics_table(summary: Summary) -> Table:
@@ -433,35 +429,28 @@ def metrics_table(summary: Summary) -> Table:
     """
     rows = []
     for baseline in (None, *summary.baselines):
-        head = table_row(summary, baseline)
-        marks = [str(getattr(head, mark)) for mark in _MARKS]
-        for metric, of, cell in _cells(summary, baseline):
+        own, head = summary.baselines[baseline] if baseline else summary.rows, table_row(summary, baseline)
+        named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
+        found: dict[str, Mapping[str, Cell]] = {metric: cells_of(row) for metric, row in named.items()}
+        if (null := own.null_class) is not None:
+            of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
+            found |= {f"null_{name}": {of: getattr(null, name)} for name in ("precision", "recall", "f1")}
+        if baseline is None and (judging := summary.judging) is not None:
+            found |= {"rating": judging.ratings.cells, "corrected": judging.corrected, "share": judging.points}
+        cells = [(metric, of, cell) for metric, group in found.items() for of, cell in group.items()]
+        if baseline is None:
+            cells += [(metric, of, cell) for of, group in summary.metrics.items() for metric, cell in group.items()]
+        for metric, of, cell in cells:
             languages = summary.measured if metric in _OF_S else "+".join(summary.languages)
-            rows.append([head.model, head.source, languages, metric, of, *marks, *cell.to_dict().values()])
+            rows.append([head.model, head.source, languages, metric, of, *_marks(head), *cell.to_dict().values()])
     return Table("", ["model", "source", "languages", "metric", "of", *_MARKS, *FIGURES], rows)
-
-
-def _cells(summary: Summary, baseline: str | None) -> Iterator[tuple[str, str, Cell]]:
-    """Every cell of the model or a baseline, with its metric and what it is of."""
-    own = summary.rows if baseline is None else summary.baselines[baseline]
-    named = {"s": own.s, "judged": own.judged, "lexical": own.lexical, "contract": own.compliance}
-    found: dict[str, Mapping[str, Cell]] = {metric: cells_of(row) for metric, row in named.items()}
-    if (null := own.null_class) is not None:
-        of = "+".join(subtask.name for subtask in SUBTASKS.values() if subtask.has_null_line)
-        found |= {f"null_{name}": {of: getattr(null, name)} for name in ("precision", "recall", "f1")}
-    if baseline is None and (judging := summary.judging) is not None:
-        found |= {"rating": judging.ratings.cells, "corrected": judging.corrected, "share": judging.points}
-    yield from ((metric, of, cell) for metric, cells in found.items() for of, cell in cells.items())
-    if baseline is None:
-        yield from ((metric, of, cell) for of, cells in summary.metrics.items() for metric, cell in cells.items())
 
 
 def slices_table(summary: Summary) -> Table:
     """Return the slices of the run's measure: tag, its value, languages, measure, marks, then the cell."""
     head = table_row(summary)
-    marks = [str(getattr(head, mark)) for mark in _MARKS]
     rows = [
-        [tag, of, head.languages, head.measure, *marks, *cell.to_dict().values()]
+        [tag, of, head.languages, head.measure, *_marks(head), *cell.to_dict().values()]
         for tag, cells in ordered_slices(summary).items()
         for of, cell in cells.items()
     ]

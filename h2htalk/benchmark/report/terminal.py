@@ -8,8 +8,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from h2htalk.benchmark.report.costs import cost_lines, limit_lines
-from h2htalk.benchmark.report.notes import judge_facts, notes, spread_lines
+from h2htalk.benchmark.report.notes import cost_lines, judge_facts, limit_lines, notes, spread_lines
 from h2htalk.benchmark.report.table2 import (
     NOT_SCORED,
     answer_tables,
@@ -35,13 +34,20 @@ def print_summary(
     The console needs 80 columns. `verbose`: print notes, counts, slices and the signature, as the page does.
     """
     say, wide, counts = PlainConsole(console), console.width >= WIDE, summary.counts
-    console.print(_heading(summary, say))
+    heading = say.safe(summary.model, "bold")
+    erased = f" ({counts.erased:,} erased)" if counts.erased else ""
+    rest = f" on {summary.split}: {counts.scored:,} of {counts.items:,} items scored{erased}, "
+    heading.append_text(Text(say.safe(rest).plain, "not bold"))
+    state, style = ("INCOMPLETE", "bold red") if summary.incomplete else ("complete", "not bold green")
+    if counts.private and not summary.incomplete:
+        state, style = NOT_SCORED, "bold yellow"
+    console.print(heading.append(state, style))
     say.table(subtask_table(summary, wide), 2 if wide else 1)
     if any(summary.reached.values()):
         say.line("! these answers are not shown to be above this baseline (paired 95 % interval)", "yellow")
-    for note in notes(summary):
-        if note.loud or verbose:
-            say.line(note.text, "bold red" if note.loud else "")
+    for note, loud in notes(summary):
+        if loud or verbose:
+            say.line(note, "bold red" if loud else "")
     for reason, n in most_first(counts.failures):
         first = counts.failure_messages.get(reason, "no details are stored")
         say.line(f"{counted(n, 'sample')} unscored ({reason}): {first}", "yellow")
@@ -65,19 +71,6 @@ def print_summary(
         console.print(say.safe(f"{name}: {path}", "bold"), soft_wrap=True)
     for line in limit_lines(summary):
         say.line(line, "bold red")
-
-
-def _heading(summary: Summary, say: PlainConsole) -> Text:
-    counts = summary.counts
-    text = say.safe(summary.model, "bold")
-    erased = f" ({counts.erased:,} erased)" if counts.erased else ""
-    rest = f" on {summary.split}: {counts.scored:,} of {counts.items:,} items scored{erased}, "
-    text.append_text(Text(say.safe(rest).plain, "not bold"))
-    if summary.incomplete:
-        return text.append("INCOMPLETE", "bold red")
-    if counts.private:
-        return text.append(NOT_SCORED, "bold yellow")
-    return text.append("complete", "not bold green")
 
 
 class PlainConsole:

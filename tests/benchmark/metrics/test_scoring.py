@@ -1,4 +1,4 @@
-"""Several references: the one that an answer agrees with best counts, with all its values; one reference is as ever."""
+"""Several references: the one that an answer agrees with best counts, with all its values; SS as a cosine."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
-from rouge_score.rouge_scorer import RougeScorer
 
 from h2htalk.benchmark.metrics.composite import (
-    METRIC_COLUMNS,
     PRIVATE_REFERENCE,
     ItemScore,
     Metrics,
@@ -24,46 +21,34 @@ from h2htalk.benchmark.metrics.lexical import lexical_scores
 from h2htalk.benchmark.score_run import metric_keys
 from h2htalk.data.responses import Answers, FailedResponse, Failure, Response
 from h2htalk.data.splits import Split, load_split
+from h2htalk.errors import MissingExtraError
 from h2htalk.text.embeddings.vectors import Vectors
-from h2htalk.text.tokens import tokenize
 
 MINI = load_split("mini@1")
 LOST = Failure("timeout", "", 1)
-METHOD1 = SmoothingFunction().method1
 
 
 class Letters:
-    """A small embedder: the counts of a text's letters, as a unit vector; it refuses texts with `refuses`."""
+    """A small embedder: the counts of a text's letters, as a unit vector. Notes what it is asked."""
 
     name, revision, languages, comparable = "letters", "1", ("en", "zh"), False
 
-    def __init__(self, refuses: str = "\0") -> None:
-        self._refuses = refuses
+    def __init__(self, letters: str = "aeios的了", refuses: str = "\0", breaks: str = "\0", least: int = 1) -> None:
+        self.letters, self.refuses, self.breaks, self.least = letters, refuses, breaks, least
+        self.asked: list[list[str]] = []
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        if any(self._refuses in text for text in texts):
+        self.asked.append(list(texts))
+        if any(self.refuses in text for text in texts):
             raise RuntimeError("out of memory")
-        counts = np.array([[1 + text.count(letter) for letter in "aeiost的了我你"] for text in texts], np.float32)
+        counts = np.array([[self.least + text.count(one) for one in self.letters] for text in texts], np.float32)
+        counts[[self.breaks in text for text in texts]] = np.nan
         vectors: Vectors = counts / np.linalg.norm(counts, axis=1, keepdims=True)
         return vectors
 
 
-class OwnTokens:
-    """rouge_score's tokenizer interface, for the package's own tokens of Chinese and English."""
-
-    def __init__(self, language: str) -> None:
-        self._language = language
-
-    def tokenize(self, text: str) -> list[str]:
-        return tokenize(text, self._language)
-
-
-def peers(response: str, reference: str, language: str) -> dict[str, float]:
-    """The six lexical values by nltk and rouge_score."""
-    tokens, other = (tokenize(text, language) for text in (response, reference))
-    bleu = [sentence_bleu([other], tokens, (1 / n,) * n, smoothing_function=METHOD1) for n in (1, 2, 3, 4)]
-    found = RougeScorer(["rouge1", "rougeL"], tokenizer=OwnTokens(language)).score(reference, response)
-    return dict(zip(METRIC_COLUMNS, [*bleu, found["rouge1"].fmeasure, found["rougeL"].fmeasure], strict=False))
+def abcd(**more: str) -> Letters:
+    return Letters("abcd", least=0, **more)
 
 
 def shuffled(text: str, draw: random.Random) -> str:
@@ -87,21 +72,7 @@ def scored(split: Split, answers: Answers, metrics: Metrics) -> dict[str, Sample
     return {item_id: item.samples[0] for item_id, item in score_answers(split, answers, 1, metrics).items()}
 
 
-@pytest.mark.parametrize("embedder", [None, Letters()])
-def test_one_reference_scores_exactly_what_its_pair_scores(embedder: Letters | None) -> None:
-    answers = answers_to(MINI)
-    texts = [answers[s.id, 0].answer for s in MINI.scenarios]  # type: ignore[union-attr]
-    references = [s.reference for s in MINI.scenarios]
-    lexical = lexical_scores(texts, references, [s.language for s in MINI.scenarios])
-    semantic = similarities(embedder, texts, references) if embedder else None
-    found = scored(MINI, answers, Metrics(embedder))
-    for at, scenario in enumerate(MINI.scenarios):
-        expected = lexical[at]._asdict() | ({"ss": semantic[at]} if semantic else {})
-        assert found[scenario.id].values == expected
-    assert "references" not in metric_keys(Metrics(), MINI)
-
-
-def test_two_references_score_the_better_of_nltk_and_rouge_score() -> None:
+def test_two_references_score_the_better() -> None:
     """Without an embedder the lexical mean chooses, and all six values are of the chosen reference."""
     draw = random.Random(3)
     split = split_of([(shuffled(s.reference, draw), s.reference + " end.") for s in MINI.scenarios])
@@ -110,7 +81,8 @@ def test_two_references_score_the_better_of_nltk_and_rouge_score() -> None:
     found, chosen = scored(split, answers, Metrics()), set()
     for scenario in split.scenarios:
         text = answers[scenario.id, 0].answer  # type: ignore[union-attr]
-        options = [peers(text, reference, scenario.language) for reference in scenario.references]
+        asked = scenario.references, [scenario.language] * 2
+        options = [one._asdict() for one in lexical_scores([text] * 2, *asked)]
         means = [sum(option.values()) / 6 for option in options]
         best = means.index(max(means))
         assert found[scenario.id].values == pytest.approx(options[best], abs=1e-12)
@@ -170,3 +142,46 @@ def test_without_references_an_answer_is_unscored_and_its_contract_is_checked() 
         (None, 1.0, 1.0),
     ]
     assert items[0].samples[0].violations
+
+
+# --- SS: a failing embedder costs the items whose texts fail, and never scores them 0 -------------------------------
+
+
+def test_the_cosine_by_hand() -> None:
+    values = similarities(abcd(), ["a", "a", "ab", "aab"], ["a", "b", "a", "ab"])
+    assert values == pytest.approx([1.0, 0.0, 1 / np.sqrt(2), 3 / np.sqrt(10)], abs=1e-6)
+    assert all(isinstance(value, float) for value in values)
+
+
+def test_an_empty_answer_has_nothing_to_embed_and_scores_zero() -> None:
+    embedder = abcd()
+    assert similarities(embedder, ["", "a"], ["b", ""]) == [0.0, 0.0]
+    assert "" not in embedder.asked[0]
+    assert similarities(embedder, [], []) == []
+
+
+def test_a_text_that_fails_costs_its_own_items_only() -> None:
+    texts = [f"{letter * n}" for n in range(1, 9) for letter in "abc"] + ["abX", "dX"]
+    references = ["abc"] * len(texts)
+    embedder = abcd(refuses="X")
+    values = similarities(embedder, texts, references)
+    assert values[-2:] == ["embedder: RuntimeError: out of memory"] * 2
+    assert values[:-2] == similarities(abcd(), texts[:-2], references[:-2])
+    assert len(embedder.asked) < 25  # halves, not one by one
+
+
+def test_a_vector_of_nan_is_a_failure_and_not_a_zero() -> None:
+    """S took the larger of 0 and NaN, which is 0."""
+    assert similarities(abcd(breaks="X"), ["a", "aX"], ["a", "a"]) == [
+        1.0,
+        "embedder: not a finite vector",
+    ]
+
+
+def test_an_embedder_that_cannot_work_at_all_is_an_error_not_a_run_of_unscored_items() -> None:
+    class Missing(Letters):
+        def encode(self, texts: Sequence[str]) -> Vectors:
+            raise MissingExtraError("embedder letters", "pip install letters")
+
+    with pytest.raises(MissingExtraError, match="pip install letters"):
+        similarities(Missing(), ["a", "b"], ["c", "d"])

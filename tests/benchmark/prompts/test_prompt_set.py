@@ -1,28 +1,29 @@
-"""What a model sees: eleven subtasks in two languages, chat history, overrides, fingerprints, errors."""
+"""What a model sees: eleven subtasks in two languages, SAP, folders, fingerprints, `prompts show`."""
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from prompt_scenarios import EVERY, FULL, INPUTS, NONE, REN, scenario, system
+from prompt_scenarios import EVERY, FULL, INPUTS, NONE, OWN, REN, scenario, system, write
+from splits_made import scenario_records
 
-from h2htalk.benchmark.prompts.prompt_set import PromptSet
-from h2htalk.benchmark.prompts.sap import Sap
+from h2htalk.benchmark.prompts.prompt_set import PromptSet, prompt_lines
+from h2htalk.benchmark.prompts.sap import PRINCIPLES, Sap
 from h2htalk.chat.protocol import Message
-from h2htalk.data.help_lines import help_text, lines_of, read_help_lines
-from h2htalk.data.languages import Language
+from h2htalk.data.files import write_jsonl
+from h2htalk.data.help_lines import help_rows, help_text, lines_of, read_help_lines
+from h2htalk.data.languages import LANGUAGES, Language
 from h2htalk.data.scenario import Persona
 from h2htalk.data.splits import load_split
 from h2htalk.data.subtasks import SUBTASKS
-from h2htalk.errors import ConfigError
+from h2htalk.errors import ConfigError, DataError
 
-
-@pytest.fixture(scope="module")
-def prompts() -> PromptSet:
-    return PromptSet.load()
+PROMPTS = PromptSet.load()
 
 
 def turns(*spoken: tuple[str, str]) -> list[dict[str, str]]:
@@ -33,49 +34,35 @@ def as_text(messages: tuple[Message, ...]) -> str:
     return "\n".join(message.content for message in messages)
 
 
-# The common form
-
-
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
 @pytest.mark.parametrize("sap", [FULL, NONE], ids=str)
-def test_every_prompt_is_persona_then_sap_then_material_then_task(
-    prompts: PromptSet, subtask: str, language: Language, sap: Sap
-) -> None:
-    messages = prompts.messages(scenario(subtask, language), REN, sap)
-    prefix = REN.descriptions[language] + (
-        "\n\n" + sap.render(language, prompts.templates, prompts.help_rows[language]) if sap != NONE else ""
-    )
+def test_every_prompt_is_persona_then_sap_then_material_then_task(subtask: str, language: Language, sap: Sap) -> None:
+    messages = PROMPTS.messages(scenario(subtask, language), REN, sap)
+    prefix = REN.descriptions[language]
+    if sap != NONE:
+        prefix += "\n\n" + sap.render(language, PROMPTS.templates, PROMPTS.help_rows[language])
     assert system(messages).startswith(prefix + "\n\n")
     assert [m.role for m in messages] == ["system", "user"]
+    shown = {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}
     for kind in {kind for _, kind in SUBTASKS[subtask].inputs}:
-        for text in {"turns": ["first turn"], "texts": INPUTS["texts"], "text": [INPUTS["text"]]}.get(
-            kind, ["08:15 first plan\n19:40 second plan"]
-        ):
+        for text in shown.get(kind, ["08:15 first plan\n19:40 second plan"]):
             assert text in as_text(messages)[len(prefix) :]
     assert not re.search(r"\n{3}|[ \t]$|\{[{%#]", as_text(messages), re.MULTILINE)
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_without_sap_the_prompt_is_neutral(prompts: PromptSet, subtask: str, language: Language) -> None:
-    text = as_text(prompts.messages(scenario(subtask, language), REN, NONE))
-    assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人", text)
-    assert not re.search(r"\b(988|911|12356|116 123|110)\b", text)
-    assert not re.search(r"helpline|crisis|热线|危机", text)
-
-
-@pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_every_prompt_with_sap_names_a_line_and_the_emergency_numbers_of_every_country(
-    prompts: PromptSet, subtask: str, language: Language
+def test_sap_names_a_line_and_the_emergency_numbers_of_every_country_and_without_it_none_is(
+    subtask: str, language: Language
 ) -> None:
-    text = system(prompts.messages(scenario(subtask, language), REN, FULL))
+    text = system(PROMPTS.messages(scenario(subtask, language), REN, FULL))
     assert all(f"\n- {row}" in text for row in help_text(language).splitlines())
     for country in read_help_lines().countries:
         (row,) = (row for row in text.splitlines() if row.startswith(f"- {country[language]}"))
         assert any(line.number in row for line in lines_of(country["code"]))
         assert all(entry["number"] in row for entry in country["emergency"])
-
-
-# The conversation as chat messages
+    neutral = as_text(PROMPTS.messages(scenario(subtask, language), REN, NONE))
+    assert not re.search(r"\bAI\b|\bhuman\b|language model|人工智能|机器人|真人|helpline|crisis|热线|危机", neutral)
+    assert not re.search(r"\b(988|911|12356|116 123|110)\b", neutral)
 
 
 @given(st.lists(st.sampled_from(["user", "companion"]), max_size=12))
@@ -86,17 +73,25 @@ def test_any_history_becomes_a_chat_that_alternates_and_loses_nothing(roles: lis
     assert re.findall(r"<\d+>", as_text(messages)) == [content for _, content in said]
 
 
-PROMPTS = PromptSet.load()
+@pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])
+def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(sap: Sap) -> None:
+    split = load_split("mini@1")
+    shared: dict[tuple[str, str], set[str]] = {}
+    for item in split.scenarios:
+        system = PROMPTS.prompt_of(split, sap)(item)[0]
+        assert 0 < system.shared < len(system.content)
+        shared.setdefault((item.language, item.persona), set()).add(system.content[: system.shared])
+    assert {len(heads) for heads in shared.values()} == {1}
 
 
-# Hostile and odd input
-
+# --- Hostile and odd input --------------------------------------------------------------------------------------
 
 HOSTILE = "{{ 7 * 7 }} {% set sap = 1 %} {# gone? #} <b>&amp;</b>"
+ACTING = "\x1b[2J\x9b31m\x7f\u202e\u2028\U000e0041"
 
 
 @pytest.mark.parametrize(("subtask", "language"), EVERY)
-def test_text_of_a_scenario_is_never_template_source(prompts: PromptSet, subtask: str, language: Language) -> None:
+def test_text_of_a_scenario_is_never_template_source(subtask: str, language: Language) -> None:
     hostile = {
         "turns": turns(("companion", HOSTILE), ("user", HOSTILE)),
         "texts": [HOSTILE],
@@ -104,26 +99,90 @@ def test_text_of_a_scenario_is_never_template_source(prompts: PromptSet, subtask
         "text": HOSTILE,
     }
     inputs = {name: hostile[kind] for name, kind in SUBTASKS[subtask].inputs}
-    text = as_text(prompts.messages(scenario(subtask, language, **inputs), REN, FULL))
-    pieces = sum(2 if kind == "turns" else 1 for _, kind in SUBTASKS[subtask].inputs)
-    assert text.count(HOSTILE) == pieces
+    text = as_text(PROMPTS.messages(scenario(subtask, language, **inputs), REN, FULL))
+    assert text.count(HOSTILE) == sum(2 if kind == "turns" else 1 for _, kind in SUBTASKS[subtask].inputs)
 
 
-def test_a_persona_without_the_language_is_an_error_that_names_both(prompts: PromptSet) -> None:
+def test_a_persona_without_the_language_is_an_error_that_names_both() -> None:
     persona = Persona("mono", "friend", {"en": "Mo"}, {"en": "You are Mo."})
     with pytest.raises(ConfigError, match=r"persona 'mono' has no 'zh' description, which zh-dialogue_base"):
-        prompts.messages(scenario("dialogue_base", "zh"), persona, NONE)
+        PROMPTS.messages(scenario("dialogue_base", "zh"), persona, NONE)
 
 
-# Caches
+@pytest.mark.parametrize("scenario_id", [None, "a", "all"])
+def test_prompts_are_shown_one_or_all_and_what_acts_on_a_terminal_is_escaped(
+    tmp_path: Path, scenario_id: str | None
+) -> None:
+    """The JSON lines held direction overrides, C1 controls and DEL as they were."""
+    records = scenario_records(2, ("recollection_refinement",))
+    inputs = {"memories": [f"She said hello {ACTING} 你好"]}
+    named = zip(records, ("a", "all"), strict=True)
+    write_jsonl(tmp_path / "scenarios.jsonl", (record | {"id": name, "inputs": inputs} for record, name in named))
+    lines = list(prompt_lines(scenario_id, str(tmp_path), "full"))
+    assert not set("".join(lines)) & set(ACTING) - set("[2J31m")
+    if scenario_id is not None:  # a scenario called `all` can be seen alone
+        assert lines[0] == "--- system ---"
+        return
+    assert [json.loads(line)["id"] for line in lines] == ["a", "all"]
+    assert all(line.isascii() and line.isprintable() for line in lines)
+    assert any(f" {ACTING} 你好" in message["content"] for message in json.loads(lines[0])["messages"])
 
 
-@pytest.mark.parametrize("sap", [FULL, NONE], ids=["sap", "no sap"])
-def test_what_a_persona_shares_with_all_its_scenarios_is_marked_for_caches(prompts: PromptSet, sap: Sap) -> None:
-    split = load_split("mini@1")
-    shared: dict[tuple[str, str], set[str]] = {}
-    for item in split.scenarios:
-        system = prompts.messages(item, split.personas[item.persona], sap)[0]
-        assert 0 < system.shared < len(system.content)
-        shared.setdefault((item.language, item.persona), set()).add(system.content[: system.shared])
-    assert {len(heads) for heads in shared.values()} == {1}
+# --- SAP --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "canonical"),
+    [
+        (" Full ", "full"),
+        ("none", "none"),
+        ("no_crisis-conduct", "no-crisis_conduct"),
+        ("no-secure-base, no-autonomy-support", "no-autonomy_support,no-secure_base"),
+        (",".join(f"no-{name}" for name in PRINCIPLES), "none"),
+    ],
+)
+def test_a_choice_of_principles_has_one_canonical_form(text: str, canonical: str) -> None:
+    assert str(Sap.parse(text)) == canonical
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("name", PRINCIPLES)
+def test_each_switch_removes_exactly_its_part(language: Language, name: str) -> None:
+    full, without, alone = (
+        sap.render(language, PROMPTS.templates, help_rows(language)).split("\n\n")
+        for sap in (FULL, Sap.parse(f"no-{name}"), Sap((name,)))
+    )
+    part = full[1 + list(PRINCIPLES).index(name)]
+    assert len(full) == 9  # the preamble and eight principles, a paragraph each
+    assert without == [paragraph for paragraph in full if paragraph != part]
+    assert part == alone[1]
+
+
+# --- Folders and fingerprints -----------------------------------------------------------------------------------
+
+
+def test_the_fingerprint_changes_with_any_file(tmp_path: Path) -> None:
+    seen = {PROMPTS.fingerprint}
+    for name, text in PROMPTS.files().items():
+        path = write(tmp_path, name, text + " ")
+        seen.add(PromptSet.load(tmp_path).fingerprint)
+        path.unlink()
+    assert len(seen) == 1 + len(PROMPTS.files()) == len(LANGUAGES) * (2 + len(SUBTASKS) + len(PRINCIPLES)) + 2
+    assert re.fullmatch(r"[0-9a-f]{16}", PROMPTS.fingerprint)
+    assert PromptSet.load().fingerprint == PROMPTS.fingerprint
+
+
+def test_a_runs_prompts_outlive_changes_of_the_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(tmp_path / "own", "en/dialogue_base.j2", OWN)
+    made = PromptSet.load(tmp_path / "own")
+    for name, text in made.files().items():
+        write(tmp_path / "run", name, text)
+    monkeypatch.setattr("h2htalk.benchmark.prompts.prompt_set.help_rows", lambda language: ("another number",))
+    assert PromptSet.load(tmp_path / "own").fingerprint != made.fingerprint
+    stored = PromptSet.load(tmp_path / "run")
+    assert (stored.fingerprint, stored.files()) == (made.fingerprint, made.files())
+    asked = scenario("dialogue_base")
+    assert stored.messages(asked, REN, FULL) == made.messages(asked, REN, FULL)
+    (tmp_path / "run/help_rows.json").write_text("[]")
+    with pytest.raises(DataError, match="help_rows"):
+        PromptSet.load(tmp_path / "run")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from prompt_scenarios import OWN, write
+from prompt_scenarios import NONE, OWN, REN, scenario, write
 
 from h2htalk.benchmark.prompts.prompt_set import PromptSet, TemplateSet
 from h2htalk.benchmark.prompts.sap import Sap
@@ -14,14 +14,8 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 from h2htalk.text.bounded_work import require_bounded
 
-VALUES = {
-    "persona": "You are Mo.",
-    "persona_name": "Mo",
-    "sap": "",
-    "opening": "",
-    "part": "system",
-    "memory": {"null_line": "Nothing."},
-}
+VALUES = {"persona": "You are Mo.", "persona_name": "Mo", "sap": "", "opening": "", "part": "system"}
+VALUES |= {"memory": {"null_line": "Nothing."}}  # type: ignore[dict-item]
 
 
 def test_a_template_of_ones_own_takes_the_place_of_the_bundled_one(tmp_path: Path) -> None:
@@ -39,22 +33,19 @@ def test_an_unknown_template_name_is_an_error_that_names_it(tmp_path: Path, name
         TemplateSet.load(tmp_path)
 
 
+def test_a_task_without_material_is_an_error(tmp_path: Path) -> None:
+    path = write(tmp_path, "en/itinerary_middle.j2", task("Plan."))
+    with pytest.raises(ConfigError, match=re.escape(str(path)) + ": block `user` is empty"):
+        PromptSet.load(tmp_path).messages(scenario("itinerary_middle"), REN, NONE)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "says"),
     [
         ("en/dialogue_base.j2", OWN + "\n{% if %}", r"dialogue_base\.j2:4: "),
         ("en/dialogue_base.j2", OWN.replace("Be", "{{ x | shout }}"), r"dialogue_base\.j2:2: .*'shout'"),
-        (
-            "en/dialogue_base.j2",
-            OWN + "{% block tasks %}{% endblock %}",
-            r"dialogue_base\.j2:3: block 'tasks' would",
-        ),
-        (
-            "en/dialogue_base.j2",
-            OWN + "\nBe kind.",
-            r"dialogue_base\.j2:\d: text outside a block would never",
-        ),
-        ("en/dialogue_base.j2", OWN.replace("Be", "{{ [1, 2] | random }}"), r"_base\.j2:2: .*'random'"),
+        ("en/dialogue_base.j2", OWN + "{% block tasks %}{% endblock %}", r"_base\.j2:3: block 'tasks' would"),
+        ("en/dialogue_base.j2", OWN + "\nBe kind.", r"_base\.j2:\d: text outside a block would never"),
         ("en/dialogue_base.j2", OWN + "{{ " + "(" * 9999, r"dialogue_base\.j2: maximum recursion depth"),
         ("en/dialogue_base.j2", "Just text.", r"dialogue_base\.j2:1: must begin with {% extends \"en/_comp"),
         ("zh/dialogue_base.j2", OWN, r"dialogue_base\.j2:1: must begin with {% extends \"zh/_companion"),
@@ -83,23 +74,18 @@ def task(body: str) -> str:
         ("{{ persoan }}", r":4: 'persoan' is undefined; this template may use .*persona, persona_name"),
         ("{{ memory.nil }}", r":4: .*has no attribute 'nil'"),
         ("{{ persona.__class__.__mro__ }}", r":4: .*unsafe"),
-        ("{{ memory.update({'a': 1}) }}", r":4: .*"),
         ("{{ 1 / 0 }}", r":4: division by zero"),
         ("{{ range(10 ** 9) | list }}", r":4: Range too big"),
         ("{% include 'en/other.j2' %}", r":4: en/other\.j2"),
         # On a machine that has the memory these would fill it, or never end.
         ("{{ 'a' * (10 ** 11) }}", r":4: the result of \* is too large"),
-        ("{{ 10 ** 11 * [persona] }}", r":4: the result of \* is too large"),
         ("{{ 10 ** (10 ** 9) }}", r":4: the result of \*\* is too large"),
         # The system refuses this much by itself.
         ("{{ persona.ljust(9 * 10 ** 17) }}", r":4: MemoryError"),
         ("{{ ('y' * 999999) ~ persona }}", r": gives [0-9,]+ characters, and a prompt may have 1,000,000"),
         # One fingerprint, one text: nothing random, and no places in memory.
-        ("{{ lipsum() }}", r":4: 'lipsum' is undefined"),
         ("{% if sap == '' %}{{ [1, 2] | random }}{% endif %}", r":4: .*'random'"),
         ("{{ memory | map('upper') }}", r":4: prints a generator, not text; .* \| join"),
-        ("{{ [persona.upper] }}", r":4: prints a list, not text"),
-        ("{{ cycler('a', 'b') }}", r":4: prints a Cycler, not text"),
     ],
 )
 def test_a_template_that_fails_names_its_file_and_line(tmp_path: Path, body: str, says: str) -> None:
@@ -116,7 +102,6 @@ NESTED = "{% set n = namespace(x=[1]) %}{% for i in range(40) %}{% set n.x = [n.
     "body",
     [
         "{{ persona | center(5 * 10 ** 9) }}",
-        "{% set a = 'x' * 99999 %}{{ a | replace('x', a) }}",
         "{% set n = namespace(t='a') %}{% for i in range(60) %}{% set n.t = n.t ~ n.t %}{% endfor %}{{ n.t }}",
         "{% for a in range(99999) %}{% for b in range(99999) %}{% endfor %}{% endfor %}",
         NESTED + "{{ n.x }}",
@@ -133,10 +118,3 @@ def test_a_template_that_never_ends_or_fills_the_memory_is_refused(
     split = load_split("mini@1").select("en", ["dialogue_base"], 1)
     with pytest.raises(ConfigError, match=f"{re.escape(str(tmp_path))}: (takes|needs) more than"):
         PromptSet.load_for(tmp_path, split, Sap.parse("none"))
-
-
-def test_every_bundled_template_passes_the_checks_of_a_users_folder(tmp_path: Path) -> None:
-    bundled = TemplateSet.load()
-    for name, text in bundled.sources.items():
-        write(tmp_path, name, text)
-    assert TemplateSet.load(tmp_path).sources == bundled.sources

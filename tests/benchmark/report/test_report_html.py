@@ -8,10 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from summaries_made import failed_item, made_item, made_summary, mini_scenarios, same_values
 
-from h2htalk.benchmark.report.html_page import _MARKER, ItemView, write_page
+from h2htalk.benchmark.report.html_page import ItemView, write_page
 from h2htalk.benchmark.statistics import Cell
 from h2htalk.benchmark.summary import Summary
 from h2htalk.data.responses import Failure
@@ -52,8 +51,8 @@ def test_hostile_text_is_data_everywhere(tmp_path: Path) -> None:
         violations={HOSTILE: 1},
         warnings=(HOSTILE,),
         package_version=HOSTILE,
-        slices={"emotion": {name: Cell(1.0, None, None, 1, 1) for name in (HOSTILE, "calm")}},
     )
+    summary = replace(summary, slices={"emotion": {name: Cell(1.0, None, None, 1, 1) for name in (HOSTILE, "calm")}})
     text = page(tmp_path, summary, items)
     assert len(re.findall(r"<script", text)) == len(re.findall(r"</script", text)) == 2
     assert "<img" not in text
@@ -80,20 +79,6 @@ def test_an_item_holds_prompt_response_reference_and_scores(tmp_path: Path) -> N
     assert (number, failure) == (0, None)
     assert reply == [raw, "I am here.", None, "length", 11, 7, None]
     assert scored == [[0.5, 0.4, 0.3, 0.2, 0.6, 0.55, 0.7], 0.7, 0.46429, ["too_long"], None]
-
-
-def test_half_a_character_does_not_break_the_file(tmp_path: Path) -> None:
-    item = made_item(mini_scenarios(1)[0], "half \ud83d a face")
-    text = page(tmp_path, made_summary(model="half \ud83d"), [item])
-    assert data_of(text)["items"][0][9][0][2][0] == "half \ud83d a face"
-    assert "<h1><bdi>half \\ud83d</bdi></h1>" in text
-
-
-@pytest.mark.parametrize("model", ["@@items@@", _MARKER])
-def test_a_name_like_the_items_place_stays_a_name(tmp_path: Path, model: str) -> None:
-    text = page(tmp_path, made_summary(model=model), [made_item(mini_scenarios(1)[0])])
-    assert f"<h1><bdi>{model}</bdi></h1>" in text
-    assert len(data_of(text)["items"]) == 1
 
 
 def test_figures_baselines_and_cautions_are_on_the_page(tmp_path: Path) -> None:

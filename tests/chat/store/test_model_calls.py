@@ -15,7 +15,7 @@ from curation_made import finished, run_one
 from providers import ProviderServer, price_file
 from quick_batches import hurried
 
-from h2htalk.benchmark.report.costs import costs_text
+from h2htalk.benchmark.report.notes import costs_text
 from h2htalk.chat.protocol import Message, Request, Sampling
 from h2htalk.chat.store.call_store import read_costs
 from h2htalk.chat.store.model_calls import CallSettings, ModelCalls, check_model

@@ -21,17 +21,6 @@ expect = sync_api.expect
 
 pytestmark = pytest.mark.live
 
-CHROMIUM = Path("/usr/bin/chromium")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 ATTACK = "window.__attacked=true;alert(1)"
 HOSTILE = [
     f"</script><script>{ATTACK}</script>",
@@ -42,16 +31,6 @@ HOSTILE = [
     "nul\x00 escape\x1b[31m bell\x07",
     f"javascript:{ATTACK}//<!-- ]]> &amp; <a href='javascript:{ATTACK}'>x</a>",
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not CHROMIUM.exists():
-        pytest.skip("opens the page in Chromium: apt-get install chromium")
-    with sync_api.sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=str(CHROMIUM), args=FLAGS)
-        yield chromium
-        chromium.close()
 
 
 class Watched:
@@ -141,23 +120,9 @@ def test_an_item_opens_to_its_prompt_response_reference_and_scores(opened: Watch
     assert scenario.reference in text
     assert "answer number 0 <b>" in text
     assert "11 tokens in · 7 tokens out" in text
-    cells = dict(
-        zip(
-            detail.locator(".scores th").all_inner_texts(),
-            detail.locator(".scores td").all_inner_texts(),
-            strict=True,
-        )
-    )
-    assert cells == {
-        "BLEU-1": "50.00",
-        "BLEU-2": "40.00",
-        "BLEU-3": "30.00",
-        "BLEU-4": "20.00",
-        "ROUGE-1": "60.00",
-        "ROUGE-L": "55.00",
-        "SS": "90.00",
-        "S": "49.29",
-    }
+    names, values = (detail.locator(f".scores {cell}").all_inner_texts() for cell in ("th", "td"))
+    assert names == ["BLEU-1", "BLEU-2", "BLEU-3", "BLEU-4", "ROUGE-1", "ROUGE-L", "SS", "S"]
+    assert values == ["50.00", "40.00", "30.00", "20.00", "60.00", "55.00", "90.00", "49.29"]
     opened.page.locator("#item-table .open").nth(0).click()
     assert opened.page.locator(".detail").count() == 0
 
@@ -191,28 +156,9 @@ def test_filters_narrow_the_list_and_clear_again(opened: Watched) -> None:
     page.fill("#filter-text", "ANSWER number 42")
     expect(page.locator("#count")).to_have_text("1 of 60 items")
     assert opened.ids() == [mini_scenarios(60)[42].id]
-    page.fill("#filter-text", f"about {mini_scenarios(60)[12].id}")
-    expect(page.locator(".open")).to_have_text(mini_scenarios(60)[12].id)
-    page.fill("#filter-text", "")
-    page.select_option("#filter-subtask", "dialogue_emotion")
-    emotional = [s.id for s in mini_scenarios(60) if s.subtask == "dialogue_emotion"]
-    expect(page.locator(".open")).to_have_text(emotional)
 
 
-def test_the_keyboard_is_enough(opened: Watched) -> None:
-    opened.page.locator("#filter-text").focus()
-    for _ in range(6):
-        opened.page.keyboard.press("Tab")
-    opened.page.keyboard.press("Enter")
-    assert opened.page.locator("#item-table th").nth(0).get_attribute("aria-sort") == "ascending"
-    assert opened.page.evaluate("document.activeElement.textContent") == "Item"
-    opened.page.locator("#item-table .open").nth(0).focus()
-    opened.page.keyboard.press("Enter")
-    assert opened.page.locator(".open").nth(0).get_attribute("aria-expanded") == "true"
-    assert opened.page.locator(".detail").count() == 1
-
-
-@pytest.mark.parametrize("fragment", ["#item=%E0", "#item=%", "#item=none", "#item="])
+@pytest.mark.parametrize("fragment", ["#item=%E0", "#item=none"])
 def test_an_address_of_no_item_opens_the_page(browser: Browser, tmp_path: Path, fragment: str) -> None:
     """`%E0` is no encoded text: decoding it threw, and the page stopped there."""
     write_page(tmp_path / "report.html", made_summary(), varied_items())
