@@ -168,11 +168,6 @@ def test_languages_and_engines_are_compared_in_no_code_but_asked_for_their_recor
     assert compared == []
 
 
-def test_no_file_is_named_after_nothing() -> None:
-    vague = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "handler"}
-    assert [name for name in MODULES if vague & set(re.split(r"[._]", name))] == []
-
-
 # --- Patterns that Debian 12's own Python matches ---------------------------------------------------------------
 
 # Escapes and character classes are read over; what else matches is a possessive quantifier or an atomic group.

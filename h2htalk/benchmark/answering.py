@@ -82,6 +82,11 @@ class Answering:
     versions: tuple[str, ...] = ()
     scoring_versions: tuple[str, ...] = ()
 
+    @property
+    def label(self) -> str:
+        """What every table adds to the model's name where more than one endpoint answered."""
+        return f" [{len(self.endpoints)} endpoints]" if len(self.endpoints) > 1 else ""
+
     def facts(self) -> list[tuple[str, str]]:
         """Return what is known as pairs of a name and a text, for tables and the page."""
         sessions = f" in {self.sessions} sessions" if self.sessions > 1 else ""

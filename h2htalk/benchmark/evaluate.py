@@ -84,8 +84,8 @@ def evaluate(spec: EvaluateSpec) -> Summary:
         22
 
     Returns:
-        The summary, which is also in the run folder with scores, tables and page. `summary.incomplete`: items are
-        unscored (exit code 3); the same call again asks for those alone, and scores a finished run no more.
+        The summary, which is also in the run folder. `summary.incomplete`: items are unscored (exit code 3); the same
+        call again asks for those alone, and scores a finished run no more.
 
     Raises:
         ConfigError, DataError, MissingExtraError, ModelCallError: the model cannot be asked, or not any further. Where

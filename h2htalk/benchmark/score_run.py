@@ -159,8 +159,7 @@ def score_run_data(data: RunData, metrics: Metrics, split: Split | None = None, 
     judged = read_judging(folder) is not None
     subject, sap = signature.subject, signature.subject.get("sap", "full")
     label = f"Human replies ({subject['model']})" if signature.human else f"{subject['engine']}:{subject['model']}"
-    label += f" (SAP {sap})" * (sap not in ("full", "unknown"))
-    label += f" [{len(answering.endpoints)} endpoints]" * (len(answering.endpoints) > 1)
+    label += f" (SAP {sap})" * (sap not in ("full", "unknown")) + answering.label
     summary = summarize(label, split, signature, metrics.embedder, own, baselines, counts, clusters)
     summary = replace(summary, costs=costs, answering=answering, warnings=(*summary.warnings, *more))
     return _write(data, summary, answers, scores, judged)

@@ -176,9 +176,7 @@ Scope = Literal["levels", "all"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeSpec:
-    """Which judges read which answers of a run.
-
-    A field's description is the help of its option.
+    """Which judges read which answers of a run. A field's description is the help of its option.
 
     Attributes:
         run: the run folder, scored.

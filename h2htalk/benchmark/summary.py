@@ -159,8 +159,7 @@ class RunCounts:
 
 
 JUDGE_WARNING = "judge: "  # how warnings about judges begin
-# The two measures of a row: the composite S, or the mean of its six lexical parts.
-Measure = Literal["s", "lexical"]
+Measure = Literal["s", "lexical"]  # of a row: the composite S, or the mean of its six lexical parts
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +307,7 @@ def read_summary(path: Path) -> Summary:
 # --- Made of scores ---------------------------------------------------------------------------------------------
 
 _TAGS = ("emotion", "complexity", "interaction", "risk")
-# What an item, or one sample of it, counts in a figure: 0 to 1.
-ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]
+ValueOf = Callable[[Scenario, ItemScore | SampleScore], float | None]  # what it counts in a figure, 0 to 1
 
 
 class Scored(NamedTuple):

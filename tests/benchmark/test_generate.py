@@ -16,7 +16,7 @@ from h2htalk.data.splits import load_split
 from h2htalk.errors import ConfigError
 
 CUT = {"text": "", "finish_reason": "length"}
-CUT_IN_THOUGHT = {"text": "<think>The user seems", "finish_reason": "length"}
+CUT_IN_THOUGHT = CUT | {"text": "<think>The user seems"}
 REPLY = {"text": "Tell me more.", "finish_reason": "stop"}
 IDS = [s.id for s in load_split("mini@1").select("en", (), 20).scenarios]
 

@@ -80,8 +80,7 @@ def test_empty_and_refused_replies_are_scored_and_failed_ones_make_the_run_incom
     assert summary.incomplete
     cell = summary.rows.lexical.cells["dialogue_base"]
     assert (cell.n, cell.total) == (len(ids) - 2, len(ids))
-    assert cell.value is not None
-    assert cell.value < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
+    assert (cell.value or 100) < 100 * (len(ids) - 3) / (len(ids) - 2)  # the empty reply counts as 0
 
 
 def test_several_samples_count_as_one_item() -> None:

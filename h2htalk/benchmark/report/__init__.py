@@ -1,5 +1,4 @@
 """Show the results of runs: terminal, CSV, JSON, LaTeX, HTML, and the leaderboard.
 
-In: the `Summary` of a run. Out: text or files. Read `table2` first, which defines columns and rows of all tables, then
-`terminal`.
+In: the `Summary` of a run. Out: text or files. Read `table2` first, which defines all tables, then `terminal`.
 """

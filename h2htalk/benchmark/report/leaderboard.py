@@ -242,14 +242,15 @@ def print_leaderboard(board: Leaderboard, console: Console) -> None:
 
 def print_check(rows: Sequence[Mapping[str, Any]], console: Console) -> None:
     """Print the paper's overall beside its recomputation, and name the rows that do not agree."""
-    say, header = PlainConsole(console), ("model", "printed", "recomputed", "off", "averages off")
-    lines = {True: list[Sequence[str]](), False: list[Sequence[str]]()}
-    for row in rows:
-        most = max(row["averages_off"].values(), key=abs)
-        printed, recomputed = f"{row['printed']:.2f}", f"{row['recomputed']:.2f}"
-        lines[row["agrees"]].append((row["model"], printed, recomputed, f"{row['off']:+.3f}", f"{most:+.3f}"))
-    say.table(Table("", header, [*lines[True], *lines[False]]))
-    others = ", ".join(line[0] for line in lines[False])
-    weighted = "with the mean of their eleven cells weighted with Table 1's counts"
-    say.line(f"{len(lines[True])} of {len(rows)} readable rows agree within {CHECK_TOLERANCE} {weighted}.", "bold")
-    say.line(f"The others, last in the table: {others}.")
+    say, lines = PlainConsole(console), list[Sequence[str]]()
+    for row in sorted(rows, key=lambda row: not row["agrees"]):
+        most, figures = (
+            max(row["averages_off"].values(), key=abs),
+            (f"{row['printed']:.2f}", f"{row['recomputed']:.2f}"),
+        )
+        lines.append((row["model"], *figures, f"{row['off']:+.3f}", f"{most:+.3f}"))
+    say.table(Table("", ("model", "printed", "recomputed", "off", "averages off"), lines))
+    others = [row["model"] for row in rows if not row["agrees"]]
+    agree = f"{len(rows) - len(others)} of {len(rows)} readable rows agree within {CHECK_TOLERANCE}"
+    say.line(f"{agree} with the mean of their eleven cells weighted with Table 1's counts.", "bold")
+    say.line(f"The others, last in the table: {', '.join(others)}.")

@@ -422,10 +422,9 @@ def _marks(row: TableRow) -> list[str]:
 def metrics_table(summary: Summary) -> Table:
     """Return every figure of the model and its baselines: model, source, languages, metric, of, marks, cell.
 
-    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `corrected`
-    (20 J of `levels` or a level, by people's labels), `share` (in percent, of
-    yes to the point that `of` names), `lexical`, `contract`, one of the seven parts of S, or `null_precision`,
-    `null_recall` and `null_f1`; `of` a subtask, `<dimension>_avg`, `overall`, `items_mean` or `plain_mean`.
+    `metric` is `s`, `judged` (levels I to III as 20 J), `rating` (20 R of all judged items), `corrected` (20 J by
+    people's labels), `share` (in percent, of yes to the point that `of` names), `lexical`, `contract`, a part of S, or
+    `null_precision`, `null_recall` and `null_f1`; `of` a key of `ALL_COLUMNS`.
     """
     rows = []
     for baseline in (None, *summary.baselines):
