@@ -51,7 +51,10 @@ _HTTP_ERROR: type[Exception] = errors.HfHubHTTPError.__bases__[0]  # of httpx or
 
 
 def hub_api(write_to: str = "") -> HfApi:
-    """The client, with HF_TOKEN alone: a token stored by `hf auth login` is not used; needed to write."""
+    """The client, whose requests time out, with HF_TOKEN alone: a token of `hf auth login` is not used.
+
+    `write_to`: what it must be able to write to. Raises ConfigError where it has no token for that.
+    """
     if (token := read_token()) is None and write_to:
         needed = f"make a token with write access to {write_to}"
         raise ConfigError(f"{TOKEN} is not set: {needed} at {TOKENS_PAGE}, then export {TOKEN}=...")
@@ -255,7 +258,7 @@ def load_rows(repo: str, config: str | None, commit: str) -> Any:
     """Load any data set with `datasets`, with our timeouts and token; the caller describes its errors."""
     import datasets
 
-    hub_api()
+    hub_api()  # gives the session that `datasets` shares a timeout
     return datasets.load_dataset(repo, config, revision=commit, token=read_token() or False)
 
 
