@@ -183,11 +183,7 @@ def replacing(path: Path, *, private: bool = False) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str | Iterable[str]) -> None:
-    """Replace a whole file at once. Raises DataError.
-
-    `text` may come in pieces, so that a large file is never whole in memory. A lone surrogate (a model's half
-    of a character) is written as its JSON escape.
-    """
+    """Replace a file by text, or pieces of it; half a character is written as its JSON escape. Raises DataError."""
     pieces = [text] if isinstance(text, str) else text
     with replacing(path) as new, new.open("w", encoding="utf-8", errors="backslashreplace", newline="\n") as file:
         file.writelines(pieces)
@@ -299,10 +295,7 @@ class AppendLog(ExitStack):
     """
 
     def __init__(self, path: Path, check: Callable[[dict[str, Any], str], object] | None = None) -> None:
-        """Open for appending and take the writer's lock; `check` gets each record that is there, and `name:line`.
-
-        Raises DataError where another process writes this file, or a whole line is not a record.
-        """
+        """Take the writer's lock; `check` gets each record and `name:line`. Raises DataError for a broken line."""
         super().__init__()
         self.path = path
         with ExitStack() as stack, writing(path):
@@ -335,10 +328,7 @@ class AppendLog(ExitStack):
             raise
 
     def append(self, *records: Mapping[str, Any]) -> None:
-        """Store records in one write: all of them or none. A kill during the write may leave the first ones.
-
-        Raises DataError where they cannot be stored whole; the file stays intact.
-        """
+        """Store records in one write, all or none (a kill may leave the first ones). Raises DataError for none."""
         lines = "".join(map(json_line, records)).encode()
         with writing(self.path):
             self._write(lines, self._file.seek(0, os.SEEK_END))
@@ -346,10 +336,7 @@ class AppendLog(ExitStack):
 
 @contextmanager
 def writer_lock(path: Path, advice: str = "wait for it, or choose another --out", timeout: float = 0) -> Iterator[None]:
-    """Hold the lock of a log, whose folder is created: no other process writes it meanwhile.
-
-    Raises DataError, with `advice`, where another process writes the log for longer than `timeout` seconds.
-    """
+    """Hold the lock of a log; the folder is created. Raises DataError, with `advice`, after `timeout` seconds."""
     from filelock import FileLock, Timeout
 
     # thread_local=False: a log may be closed by another thread than opened it.

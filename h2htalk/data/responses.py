@@ -109,10 +109,7 @@ class FailedResponse(_Stored):
 
 
 def read_response(raw: Mapping[str, Any], where: str) -> Response | FailedResponse:
-    """Read one response; null is as good as absent, and `sample` may be absent (0) in files made elsewhere.
-
-    Raises DataError, which starts with `where`, for neither text nor failure, or a field of the wrong kind.
-    """
+    """Read a response or failure. Null is as good as absent, and no `sample` is 0, in files made elsewhere."""
     given = {"sample": 0} | {key: value for key, value in raw.items() if value is not None}
     kind: Any = FailedResponse if "failure" in given else Response
     return read_record(kind, given, where, as_python=True)  # type: ignore[no-any-return]
@@ -146,7 +143,7 @@ def fold_answer(answers: Answers, response: Response | FailedResponse) -> None:
 def read_answers(
     path: Path, stage: str | None = None, check: Callable[[Response | FailedResponse, str], None] | None = None
 ) -> Answers:
-    """Read the final outcome of each sample of a call store, which may not exist; of one stage, or of all.
+    """Read the final outcome of each sample of a call store, if there is one; of one stage, or of all.
 
     `check` is called with each response and its position. Raises DataError for a damaged line; names file and line.
     """
@@ -202,10 +199,7 @@ ROWS_A_GROUP = 2048  # of a Parquet file
 
 
 def read_parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Stream `(where, record)` from a Parquet file; columns written as JSON text by `write_parquet` are parsed.
-
-    Raises DataError for no Parquet file, or a column whose JSON is broken.
-    """
+    """Stream `(where, record)` from a Parquet file that `write_parquet` or another tool made. Raises DataError."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -54,10 +54,7 @@ class RunFolder:
         return self.path / "scores" / f"{signature.fingerprint}.parquet"
 
     def read_run(self) -> dict[str, Any]:
-        """Read `run.json`: spec, signature and package_version.
-
-        Raises DataError where the folder is not a run, holds a link, or an erasure from it is not finished.
-        """
+        """Read `run.json`. Raises DataError where the folder is no run, holds a link, or is being erased from."""
         require_folder_kind(self.path, self.kind)
         refuse_links(self.path)
         require_erased(self.path)
@@ -74,10 +71,7 @@ class RunFolder:
         write_sealed(self.summary, {**record, "scores_sha256": None if scores is None else sha256_of(scores)})
 
     def read_summary(self) -> dict[str, Any]:
-        """Read `summary.json`.
-
-        Raises FileNotFoundError, and DataError where it or the file of scores was changed since scoring.
-        """
+        """Read `summary.json`. Raises FileNotFoundError; DataError where it or the scores changed later."""
         require_folder_kind(self.path, self.kind)
         sealed = read_sealed(self.summary, self.score_again)
         if (expected := sealed.pop("scores_sha256", None)) is not None:
@@ -155,10 +149,7 @@ class RunFolder:
         return replace(load_split(str(self.inputs / "split")), **{key: raw[key] for key in SOURCE if key in raw})
 
     def answers(self, ids: Collection[str] | None = None, samples: int | None = None) -> Answers:
-        """Read the final result of each sample; of the `ids` that were asked, so many `samples` each, or of any.
-
-        Raises DataError, with file and line, for what is not a response, or one to something that was not asked.
-        """
+        """Read the final result of each sample. Raises DataError for one beside `ids` that were asked, or `samples`."""
         asked = None if ids is None else frozenset(ids)
         return read_answers(self.shard, check=lambda one, where: require_asked(one, asked, samples, where))
 
